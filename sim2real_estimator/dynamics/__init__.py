@@ -1,0 +1,1 @@
+"""Rigid-body dynamics, written once over a generic scalar."""

@@ -1,0 +1,123 @@
+"""
+Forward dynamics: Featherstone's articulated-body algorithm.
+
+Three passes over the tree, in axes parallel to the world's about each body's own origin. Joints
+of several degrees of freedom are eliminated one degree at a time, so there is no matrix to
+invert, and a degree along a constant axis leaves structural zeros behind it.
+"""
+
+from dataclasses import dataclass
+
+from ..spatial.inertia import ArticulatedInertia
+from ..spatial.motion import Force, Motion
+from ..spatial.scalar import add, is_constant, is_zero, mul, sub
+from ..spatial.vector import Vec3
+from .joint_forces import all_efforts
+from .kinematics import from_columns, kinematics, to_columns
+from .mass_matrix import forward_dynamics_dense
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """One degree of freedom made to give way: its motion S, U = I S and 1 / (S.U + armature)."""
+
+    column: Motion
+    response: Force
+    inverse: object
+
+
+@dataclass(frozen=True)
+class ArticulatedBody:
+    """What is left of a body for its parent: the `Elimination`s last first, and the inertia."""
+
+    eliminations: tuple
+    inertia: ArticulatedInertia
+
+
+def forward_dynamics(robot, q, v, commands, wrenches=None):
+    """
+    Return the joint accelerations, one scalar per velocity.
+
+    q, v: state; commands: one scalar per entry of `Model.commands`; wrenches: body index to a
+    Force about the body's origin in world axes, acting from outside.
+    """
+    efforts = all_efforts(robot, q, v, commands)
+    if any(not body.moving.is_independent for body in robot.bodies):
+        return forward_dynamics_dense(robot, q, v, efforts, wrenches)
+    # Pass 1, outwards: where everything is and how it turns.
+    states = kinematics(robot, q, v)
+    # Pass 2, inwards: inertias and forces of the articulated bodies.
+    inertias = [body.inertia.rotated(s.rotation) for body, s in zip(robot.bodies, states)]
+    articulated = articulate(robot, states, inertias)
+    forces = [inertia.bias(state.omega) for inertia, state in zip(inertias, states)]
+    for index, wrench in (wrenches or {}).items():
+        forces[index] = forces[index] - wrench
+    # Pass 3, outwards: accelerations; gravity enters as an upward acceleration of the base.
+    base = Motion(Vec3.zero(), Vec3(0.0, 0.0, robot.gravity))
+    biases = [state.bias for state in states]
+    return solve(robot, states, articulated, efforts, forces, biases, base)
+
+
+def articulate(robot, states, inertias):
+    """Return an `ArticulatedBody` for every body, from the BodyInertias in world axes."""
+    total = [ArticulatedInertia.of_body(inertia) for inertia in inertias]
+    result = [None] * len(robot.bodies)
+    for body, state in reversed(list(zip(robot.bodies, states))):
+        index = body.moving.index
+        inertia, eliminations = total[index], []
+        for column in reversed(state.columns):
+            response = inertia * column
+            armature = body.physics['armature']
+            inverse = 1.0 / add(column.dot(response), armature)
+            pivot = _pivot(column) if is_zero(armature) else None
+            eliminations.append(Elimination(column, response, inverse))
+            inertia = inertia.eliminated(response, inverse, pivot)
+        result[index] = ArticulatedBody(tuple(eliminations), inertia)
+        if body.parent >= 0:
+            total[body.parent] = total[body.parent] + inertia.carried(state.offset)
+    return result
+
+
+def solve(robot, states, articulated, efforts, forces, biases, base):
+    """
+    Return the joint accelerations of articulated bodies under efforts and bias forces.
+
+    efforts: one scalar per velocity; forces: a Force on each body that its motion must
+    overcome; biases: each body's bias acceleration; base: acceleration of the world.
+    """
+    forces = list(forces)
+    drives = [None] * len(robot.bodies)
+    for body, state in reversed(list(zip(robot.bodies, states))):
+        index = body.moving.index
+        own = to_columns(body, state, efforts[body.moving.velocities])
+        force, drive = forces[index], []
+        for elimination, effort in zip(articulated[index].eliminations, reversed(own)):
+            left = sub(effort, elimination.column.dot(force))
+            drive.append(left)
+            force = force + elimination.response * mul(left, elimination.inverse)
+        drives[index] = drive
+        if body.parent >= 0:
+            force = force + articulated[index].inertia * biases[index]
+            forces[body.parent] = forces[body.parent] + force.carried(state.offset)
+
+    motions, result = [], [0.0] * len(efforts)
+    for body, state in zip(robot.bodies, states):
+        index = body.moving.index
+        parent = motions[body.parent] if body.parent >= 0 else base
+        motion, own = parent.moved(state.offset) + biases[index], []
+        steps = zip(articulated[index].eliminations, drives[index])
+        for elimination, drive in reversed(list(steps)):
+            value = mul(sub(drive, elimination.response.dot(motion)), elimination.inverse)
+            motion = motion + elimination.column * value
+            own.append(value)
+        motions.append(motion)
+        result[body.moving.velocities] = from_columns(body, state, own)
+    return result
+
+
+def _pivot(column):
+    """Return the index of a motion that is a constant unit vector, else None."""
+    components = tuple(column)
+    if all(is_constant(c) for c in components) and sorted(components)[:5] == [0.0] * 5:
+        return components.index(1.0) if 1.0 in components else None
+    return None

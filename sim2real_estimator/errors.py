@@ -1,0 +1,17 @@
+"""The errors a user can meet; each says what was wrong, where, and what to do."""
+
+
+class EstimatorError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class ConfigError(EstimatorError):
+    """A setting or an argument that cannot be used."""
+
+
+class ModelError(EstimatorError):
+    """A robot description that cannot be simulated as it stands."""
+
+
+class DataError(EstimatorError):
+    """A recording or an array that does not fit what it is said to be."""

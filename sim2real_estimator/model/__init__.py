@@ -1,0 +1,1 @@
+"""The robot as a tree of links and joints, and the names of its physical parameters."""

@@ -1,0 +1,33 @@
+"""What an actuator type must tell the dynamics."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ActuatorParameter:
+    """A quantity of an actuator that can be named, estimated and set."""
+
+    name: str
+    default: float
+    unit: str
+    positive: bool
+    description: str
+
+
+class AbstractActuator(ABC):
+    """A law from a command to the effort on one degree of freedom of a joint."""
+
+    type_name = ''
+    command_unit = ''
+    takes_command = True
+    parameters = ()
+
+    @abstractmethod
+    def effort(self, command, velocity, values):
+        """
+        Return the effort on the joint [N m or N].
+
+        command: in `command_unit`; velocity: of the joint [rad/s or m/s]; values: name to value
+        for every entry of `parameters`.
+        """

@@ -1,0 +1,171 @@
+"""A model with numbers in it: what the dynamics compute with."""
+
+from dataclasses import dataclass, replace
+
+from ..spatial.inertia import SYMMETRIC_ENTRIES, BodyInertia, Symmetric3, complement_of_trace
+from ..spatial.rotation import Rotation
+from ..spatial.scalar import add, mul, sub
+from ..spatial.vector import Vec3
+from .parameters import AXES, INERTIA_NAMES, Parameters
+from .tree import MovingJoint
+
+
+@dataclass(frozen=True)
+class Body:
+    """
+    A moving body: the links that are welded together behind one moving joint.
+
+    origin [m] and the constant rotation place the joint frame in the parent body; inertia is
+    about the body's origin in its own axes; physics and actuator map the names of `Parameters`
+    (without the joint's) to scalars.
+    """
+
+    moving: MovingJoint
+    origin: Vec3
+    rotation: Rotation
+    inertia: BodyInertia
+    physics: dict
+    actuator: dict
+
+    @property
+    def kind(self):
+        """The joint type."""
+        return self.moving.joint.kind
+
+    @property
+    def parent(self):
+        """Index of the parent body; -1 is the world."""
+        return self.moving.parent
+
+
+@dataclass(frozen=True)
+class LinkPlace:
+    """Where a link's frame sits in its body: constant rotation, origin [m]."""
+
+    body: int
+    rotation: Rotation
+    origin: Vec3
+
+
+@dataclass(frozen=True)
+class Robot:
+    """All bodies, parents first, the places of all links, and gravity [m/s^2]."""
+
+    bodies: tuple
+    links: dict
+    gravity: object
+
+    def map(self, function):
+        """Return a copy with `function` applied to every scalar, always in the same order."""
+        def vec(v):
+            return Vec3(*(function(x) for x in v))
+
+        def inertia(body):
+            return BodyInertia(function(body.mass), vec(body.first_moment),
+                               Symmetric3(*(function(x) for x in body.rotational)))
+
+        bodies = tuple(
+            replace(b, origin=vec(b.origin), inertia=inertia(b.inertia),
+                    physics={k: function(x) for k, x in b.physics.items()},
+                    actuator={k: function(x) for k, x in b.actuator.items()})
+            for b in self.bodies
+        )
+        links = {name: replace(place, origin=vec(place.origin))
+                 for name, place in self.links.items()}
+        return Robot(bodies, links, function(self.gravity))
+
+
+def realize(parameters: Parameters, values):
+    """
+    Return the `Robot` of a model for one set of values.
+
+    values: name to scalar; names that are missing take their nominal value. A float that is
+    exactly zero stays structure: the dynamics leave out what hangs on it.
+    """
+    model = parameters.model
+
+    def value(name):
+        return values[name] if name in values else parameters[name].nominal
+
+    stretches = {link: _Stretch(rule, values[f'{link}.length'])
+                 for link, rule in parameters.length_rules.items() if f'{link}.length' in values}
+    origins = {}
+    for joint in model.joints:
+        origin = Vec3(*(value(f'{joint.name}.origin.{a}') for a in AXES))
+        stretch = stretches.get(joint.parent)
+        origins[joint.name] = stretch.point(origin) if stretch else origin
+
+    links = {link.name: _place(model.attachments[link.name], origins) for link in model.links}
+    inertias = [BodyInertia.zero() for _ in model.moving_joints]
+    for link in model.links:
+        place = links[link.name]
+        if place.body >= 0:
+            inertia = _link_inertia(link.name, value, stretches.get(link.name))
+            inertias[place.body] += inertia.rotated(place.rotation).moved(place.origin)
+
+    bodies = []
+    for moving, inertia in zip(model.moving_joints, inertias):
+        joint = moving.joint
+        mount = links[joint.parent]
+        bodies.append(Body(
+            moving, mount.origin + mount.rotation * origins[joint.name],
+            mount.rotation * joint.rotation, inertia, *_joint_values(parameters, moving, value)))
+    return Robot(tuple(bodies), links, value('world.gravity'))
+
+
+def _place(attachment, origins):
+    """Return a link's place in its body by walking the chain of fixed joints."""
+    rotation, origin = Rotation.identity(), Vec3.zero()
+    for joint in attachment.joints:
+        origin = origin + rotation * origins[joint.name]
+        rotation = rotation * joint.rotation
+    return LinkPlace(attachment.body, rotation, origin)
+
+
+def _link_inertia(link, value, stretch):
+    """Return the BodyInertia of a link about its own frame."""
+    centre = Vec3(*(value(f'{link}.com.{a}') for a in AXES))
+    rotational = Symmetric3(*(value(f'{link}.inertia.{a}') for a in INERTIA_NAMES))
+    if stretch:
+        centre, rotational = stretch.point(centre), stretch.rotational(rotational)
+    return BodyInertia.from_centre(value(f'{link}.mass'), centre, rotational)
+
+
+def _joint_values(parameters, moving, value):
+    """Return the (physics, actuator) values of a joint as two dicts."""
+    joint = moving.joint
+    names = ('damping', 'friction', 'friction_velocity', 'armature', 'stiffness', 'rest', 'offset')
+    physics = {n: value(f'{joint.name}.{n}') for n in names if f'{joint.name}.{n}' in parameters}
+    actuator = {s.name: value(f'{joint.name}.{s.name}') for s in joint.actuator.parameters
+                if moving.is_independent}
+    return physics, actuator
+
+
+class _Stretch:
+    """
+    A link drawn out along its axis at constant mass: every point p goes to S p.
+
+    Joints that hang on it and its centre of mass move, its second moments become S M S. For a
+    uniform rod that is exactly the rod of the new length, and a feasible body stays feasible.
+    """
+
+    def __init__(self, rule, length):
+        """Take the `LengthRule` and the new length [m]."""
+        self.axis = Vec3(*rule.axis)
+        self.excess = sub(mul(length, 1.0 / rule.nominal), 1.0)
+
+    def point(self, p):
+        """Return S p = p + (s - 1)(p.e) e."""
+        return p + self.axis * mul(p.dot(self.axis), self.excess)
+
+    def rotational(self, inertia):
+        """Return the inertia about the centre of mass after the stretch."""
+        moments = complement_of_trace(inertia)
+        e, k = self.axis, self.excess
+        along = moments * e
+        # S M S = M + k (e a' + a e') + k^2 (e.a) e e' with a = M e.
+        cross = [mul(k, add(mul(e[i], along[j]), mul(along[i], e[j])))
+                 for i, j in SYMMETRIC_ENTRIES]
+        square = Symmetric3.outer(e, e * mul(mul(k, k), e.dot(along)))
+        moments = moments + Symmetric3(*cross) + square
+        return Symmetric3.scaled_identity(moments.trace()) - moments

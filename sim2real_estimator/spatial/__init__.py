@@ -1,0 +1,1 @@
+"""Spatial algebra over any scalar: a Python float, a torch tensor or a tracer symbol."""
