@@ -8,13 +8,14 @@ invert, and a degree along a constant axis leaves structural zeros behind it.
 
 from dataclasses import dataclass
 
+from ..model.robot import Robot
 from ..spatial.inertia import ArticulatedInertia
 from ..spatial.motion import Force, Motion
 from ..spatial.scalar import add, is_constant, is_zero, mul, sub
 from ..spatial.vector import Vec3
 from .joint_forces import all_efforts
 from .kinematics import from_columns, kinematics, to_columns
-from .mass_matrix import forward_dynamics_dense
+from .mass_matrix import dense_dynamics
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,21 @@ class ArticulatedBody:
     inertia: ArticulatedInertia
 
 
+@dataclass(frozen=True)
+class ArticulatedSystem:
+    """A robot at one position, ready to turn efforts into accelerations."""
+
+    robot: Robot
+    states: tuple
+    bodies: tuple
+
+    def solve(self, efforts):
+        """Return M^-1 efforts, one scalar per velocity."""
+        count = len(self.bodies)
+        still = [Motion.zero()] * count
+        return _accelerations(self, efforts, [Force.zero()] * count, still, Motion.zero())
+
+
 def forward_dynamics(robot, q, v, commands, wrenches=None):
     """
     Return the joint accelerations, one scalar per velocity.
@@ -41,21 +57,26 @@ def forward_dynamics(robot, q, v, commands, wrenches=None):
     q, v: state; commands: one scalar per entry of `Model.commands`; wrenches: body index to a
     Force about the body's origin in world axes, acting from outside.
     """
+    return solved_dynamics(robot, q, v, commands, wrenches)[0]
+
+
+def solved_dynamics(robot, q, v, commands, wrenches=None):
+    """Return the joint accelerations and the system whose `solve` applies M^-1."""
     efforts = all_efforts(robot, q, v, commands)
     if any(not body.moving.is_independent for body in robot.bodies):
-        return forward_dynamics_dense(robot, q, v, efforts, wrenches)
+        return dense_dynamics(robot, q, v, efforts, wrenches)
     # Pass 1, outwards: where everything is and how it turns.
     states = kinematics(robot, q, v)
     # Pass 2, inwards: inertias and forces of the articulated bodies.
     inertias = [body.inertia.rotated(s.rotation) for body, s in zip(robot.bodies, states)]
-    articulated = articulate(robot, states, inertias)
+    system = ArticulatedSystem(robot, tuple(states), articulate(robot, states, inertias))
     forces = [inertia.bias(state.omega) for inertia, state in zip(inertias, states)]
     for index, wrench in (wrenches or {}).items():
         forces[index] = forces[index] - wrench
     # Pass 3, outwards: accelerations; gravity enters as an upward acceleration of the base.
     base = Motion(Vec3.zero(), Vec3(0.0, 0.0, robot.gravity))
     biases = [state.bias for state in states]
-    return solve(robot, states, articulated, efforts, forces, biases, base)
+    return _accelerations(system, efforts, forces, biases, base), system
 
 
 def articulate(robot, states, inertias):
@@ -75,16 +96,17 @@ def articulate(robot, states, inertias):
         result[index] = ArticulatedBody(tuple(eliminations), inertia)
         if body.parent >= 0:
             total[body.parent] = total[body.parent] + inertia.carried(state.offset)
-    return result
+    return tuple(result)
 
 
-def solve(robot, states, articulated, efforts, forces, biases, base):
+def _accelerations(system, efforts, forces, biases, base):
     """
-    Return the joint accelerations of articulated bodies under efforts and bias forces.
+    Return the joint accelerations of an `ArticulatedSystem`.
 
-    efforts: one scalar per velocity; forces: a Force on each body that its motion must
-    overcome; biases: each body's bias acceleration; base: acceleration of the world.
+    efforts: one scalar per velocity; forces: the Force that each body's motion must overcome;
+    biases: each body's bias acceleration; base: acceleration of the world.
     """
+    robot, states, articulated = system.robot, system.states, system.bodies
     forces = list(forces)
     drives = [None] * len(robot.bodies)
     for body, state in reversed(list(zip(robot.bodies, states))):

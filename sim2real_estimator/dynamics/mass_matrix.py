@@ -1,7 +1,9 @@
 """The joint-space mass matrix: the composite-rigid-body algorithm, and dynamics through it."""
 
+from dataclasses import dataclass
+
 from ..spatial.motion import Motion
-from ..spatial.scalar import add, div, mul, sub
+from ..spatial.scalar import add, mul, sub
 from ..spatial.vector import Vec3
 from .kinematics import kinematics
 from .rnea import inverse_dynamics
@@ -57,32 +59,52 @@ def axis_motions(body, state):
     return motions
 
 
-def forward_dynamics_dense(robot, q, v, efforts, wrenches=None):
+@dataclass(frozen=True)
+class FactoredMatrix:
+    """A symmetric positive definite matrix as L D L', L with ones on its diagonal, by rows."""
+
+    lower: tuple
+    inverse_diagonal: tuple
+
+    def solve(self, right):
+        """Return the solution for one right-hand side, a list of scalars."""
+        x, size = list(right), len(right)
+        for k in range(size):
+            for i in range(k + 1, size):
+                x[i] = sub(x[i], mul(self.lower[i][k], x[k]))
+        for k in reversed(range(size)):
+            x[k] = mul(x[k], self.inverse_diagonal[k])
+            for i in range(k + 1, size):
+                x[k] = sub(x[k], mul(self.lower[i][k], x[i]))
+        return x
+
+
+def factor(matrix):
+    """Return the `FactoredMatrix` of a symmetric positive definite matrix given by rows."""
+    size = len(matrix)
+    rows = [list(row) for row in matrix]
+    lower = [[0.0] * size for _ in range(size)]
+    inverses = []
+    for k in range(size):
+        inverses.append(1.0 / rows[k][k])
+        for i in range(k + 1, size):
+            lower[i][k] = mul(rows[i][k], inverses[k])
+        for i in range(k + 1, size):
+            for j in range(i, size):
+                rows[i][j] = rows[j][i] = sub(rows[i][j], mul(lower[i][k], rows[k][j]))
+    return FactoredMatrix(tuple(map(tuple, lower)), tuple(inverses))
+
+
+def dense_dynamics(robot, q, v, efforts, wrenches=None):
     """
-    Return the joint accelerations by solving with the mass matrix.
+    Return the joint accelerations and the `FactoredMatrix` they were solved with.
 
     For robots with joints that follow others: a closed coupling no tree algorithm can take.
     efforts: one scalar per velocity.
     """
     bias = inverse_dynamics(robot, q, v, [0.0] * len(efforts), wrenches)
-    return solve_symmetric(mass_matrix(robot, q), [sub(e, b) for e, b in zip(efforts, bias)])
-
-
-def solve_symmetric(matrix, right):
-    """Solve a symmetric positive definite system, given by rows, without pivoting (L D L')."""
-    size = len(right)
-    rows, x = [list(row) for row in matrix], list(right)
-    for k in range(size):
-        for i in range(k + 1, size):
-            factor = div(rows[i][k], rows[k][k])
-            for j in range(i, size):
-                rows[i][j] = rows[j][i] = sub(rows[i][j], mul(factor, rows[k][j]))
-            x[i] = sub(x[i], mul(factor, x[k]))
-    for k in reversed(range(size)):
-        for j in range(k + 1, size):
-            x[k] = sub(x[k], mul(rows[k][j], x[j]))
-        x[k] = div(x[k], rows[k][k])
-    return x
+    factored = factor(mass_matrix(robot, q))
+    return factored.solve([sub(e, b) for e, b in zip(efforts, bias)]), factored
 
 
 def velocity_size(robot):

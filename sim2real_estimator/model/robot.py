@@ -1,6 +1,6 @@
 """A model with numbers in it: what the dynamics compute with."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..spatial.inertia import SYMMETRIC_ENTRIES, BodyInertia, Symmetric3, complement_of_trace
 from ..spatial.rotation import Rotation
@@ -54,25 +54,6 @@ class Robot:
     bodies: tuple
     links: dict
     gravity: object
-
-    def map(self, function):
-        """Return a copy with `function` applied to every scalar, always in the same order."""
-        def vec(v):
-            return Vec3(*(function(x) for x in v))
-
-        def inertia(body):
-            return BodyInertia(function(body.mass), vec(body.first_moment),
-                               Symmetric3(*(function(x) for x in body.rotational)))
-
-        bodies = tuple(
-            replace(b, origin=vec(b.origin), inertia=inertia(b.inertia),
-                    physics={k: function(x) for k, x in b.physics.items()},
-                    actuator={k: function(x) for k, x in b.actuator.items()})
-            for b in self.bodies
-        )
-        links = {name: replace(place, origin=vec(place.origin))
-                 for name, place in self.links.items()}
-        return Robot(bodies, links, function(self.gravity))
 
 
 def realize(parameters: Parameters, values):

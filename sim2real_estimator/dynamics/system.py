@@ -1,0 +1,110 @@
+"""A model, its parameters and its integrator as one differentiable system."""
+
+from dataclasses import dataclass
+
+from ..errors import ConfigError
+from ..model.parameters import Parameters
+from ..model.robot import realize
+from ..spatial.motion import Force
+from ..spatial.scalar import is_zero
+from ..spatial.vector import Vec3
+from .aba import solved_dynamics
+from .integrators import INTEGRATORS
+from .joint_forces import all_efforts
+from .kinematics import kinematics
+from .rnea import inverse_dynamics
+
+
+@dataclass(frozen=True)
+class System:
+    """
+    The equations of motion that every backend runs.
+
+    estimated: names of the parameters that vary from sample to sample; wrench_links: links on
+    which an external wrench acts; observation: function (robot, q, v) -> list of scalars, or
+    None. Controls are the model's commands, then (moment, force) about the frame of each wrench
+    link, in world axes.
+    """
+
+    parameters: Parameters
+    estimated: tuple
+    integrator: str = 'rk4'
+    wrench_links: tuple = ()
+    observation: object = None
+
+    def __post_init__(self):
+        """Check the names."""
+        self.parameters.checked(self.estimated)
+        for name in self.estimated:
+            if name.endswith('.delay'):
+                raise ConfigError(f"'{name}' acts on the commands before they reach the "
+                                  'simulator; give it to `delayed_commands` instead')
+        if self.integrator not in INTEGRATORS:
+            raise ConfigError(f"there is no integrator '{self.integrator}'; "
+                              f'choose one of {", ".join(INTEGRATORS)}')
+        for name in self.wrench_links:
+            self.model.link(name)
+
+    @property
+    def model(self):
+        """The `Model`."""
+        return self.parameters.model
+
+    @property
+    def control_size(self):
+        """Number of controls of one step."""
+        return len(self.model.commands) + 6 * len(self.wrench_links)
+
+    def fixed_names(self, values):
+        """
+        Return the names, other than the estimated ones, whose value matters to a step.
+
+        values: name to float. Zeros are structure and left out, and so are lengths at their
+        nominal value and what acts outside the equations of motion.
+        """
+        names = []
+        for name, value in values.items():
+            if name in self.estimated or name.endswith('.delay') or is_zero(value):
+                continue
+            if name.endswith('.length') and value == self.parameters[name].nominal:
+                continue
+            names.append(name)
+        return tuple(names)
+
+    def robot(self, values):
+        """Return the `Robot` for name -> scalar; what is missing is structurally nominal."""
+        return realize(self.parameters, values)
+
+    def acceleration(self, robot, q, v, controls):
+        """Return the accelerations and the system that solves with the mass matrix."""
+        commands, wrenches = self._split(robot, q, v, controls)
+        return solved_dynamics(robot, q, v, commands, wrenches)
+
+    def residual(self, robot, q, v, acceleration, controls):
+        """Return the efforts left over: zero where `acceleration` solves the dynamics."""
+        commands, wrenches = self._split(robot, q, v, controls)
+        needed = inverse_dynamics(robot, q, v, acceleration, wrenches)
+        given = all_efforts(robot, q, v, commands)
+        return [n - g for n, g in zip(needed, given)]
+
+    def step(self, robot, q, v, controls, duration, acceleration=None):
+        """Return (q, v) after one step of `duration` [s] with constant controls."""
+        if acceleration is None:
+            def acceleration(q_at, v_at):
+                return self.acceleration(robot, q_at, v_at, controls)[0]
+        return INTEGRATORS[self.integrator].step(robot, q, v, duration, acceleration)
+
+    def _split(self, robot, q, v, controls):
+        """Return the commands, and the wrenches as body index to Force about its origin."""
+        count = len(self.model.commands)
+        commands, wrenches = list(controls[:count]), {}
+        states = kinematics(robot, q, v) if self.wrench_links else ()
+        for number, name in enumerate(self.wrench_links):
+            place = robot.links[name]
+            if place.body < 0:
+                continue
+            values = controls[count + 6 * number:count + 6 * number + 6]
+            lever = states[place.body].rotation * place.origin
+            wrench = Force(Vec3(*values[:3]), Vec3(*values[3:])).carried(lever)
+            wrenches[place.body] = wrenches.get(place.body, Force.zero()) + wrench
+        return commands, wrenches
