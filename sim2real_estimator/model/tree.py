@@ -76,7 +76,9 @@ class Joint:
     A connection from a parent link to a child link.
 
     origin: (x, y, z) [m] of the joint frame in the parent link; rotation: its constant Rotation;
-    the child link's frame coincides with the joint frame at the neutral position.
+    the child link's frame coincides with the joint frame at the neutral position. reduction:
+    motor turns per joint turn as the description gives them; `Model.with_actuators` hands it to
+    actuators that have such a parameter.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Joint:
     mimic: Mimic | None = None
     actuator: AbstractActuator = ACTUATORS['passive']
     actuator_values: tuple = ()
+    reduction: float = 1.0
 
     @property
     def is_fixed(self):
@@ -130,13 +133,15 @@ class Model:
     A robot: a tree of links from one base link, which is welded to the world.
 
     Use `with_*` to get changed copies. Build one by `load_urdf` or from links and joints; it is
-    checked when made. `source` names the file in error messages.
+    checked when made. `source` names the file in error messages. `accepts_infeasible_inertia`
+    lets pass links that no real mass distribution has.
     """
 
     name: str
     links: tuple
     joints: tuple
     source: str = 'model'
+    accepts_infeasible_inertia: bool = False
 
     def __post_init__(self):
         """Refuse what is not a tree that can be simulated."""
@@ -157,12 +162,12 @@ class Model:
         for joint in self.joints:
             by_parent.setdefault(joint.parent, []).append(joint)
 
-        def below(link):
-            for joint in by_parent.get(link, ()):
-                yield joint
-                yield from below(joint.child)
-
-        return tuple(below(self.base))
+        ordered, waiting = [], by_parent.get(self.base, [])[::-1]
+        while waiting:
+            joint = waiting.pop()
+            ordered.append(joint)
+            waiting += by_parent.get(joint.child, [])[::-1]
+        return tuple(ordered)
 
     @cached_property
     def attachments(self):
@@ -275,7 +280,10 @@ class Model:
             if kind not in ACTUATORS:
                 raise ModelError(f"{self.source}: joint '{name}': there is no actuator type "
                                  f"'{kind}'; choose one of {', '.join(ACTUATORS)}")
-            model = model.with_joint(name, actuator=ACTUATORS[kind],
+            actuator = ACTUATORS[kind]
+            if any(parameter.name == 'reduction' for parameter in actuator.parameters):
+                values = {'reduction': self.joint(name).reduction, **values}
+            model = model.with_joint(name, actuator=actuator,
                                      actuator_values=tuple(sorted(values.items())))
         return model
 
