@@ -193,9 +193,9 @@ def _check_mimic(model, joint, joints):
     if joint.actuator.takes_command:
         raise _joint_error(model, joint, f"it follows joint '{joint.mimic.source}', so it takes "
                            'no command', "make its actuator 'passive' and drive that joint")
-    followed = [joint.name]
-    while joint.mimic is not None:
-        source = joint.mimic.source
+    followed, follower = [joint.name], joint
+    while follower.mimic is not None:
+        source = follower.mimic.source
         if source not in joints:
             raise _joint_error(model, joint, f"it mimics joint '{source}', which does not exist",
                                f'mimic one that does: {suggestions(source, joints)}')
@@ -208,15 +208,15 @@ def _check_mimic(model, joint, joints):
                 model, joint, f"it mimics joint '{source}', which is "
                 f'{joints[source].kind.type_name} and has not one degree of freedom',
                 'mimic a revolute, continuous or prismatic joint, or make this one fixed too')
-        joint = joints[source]
+        follower = joints[source]
 
 
 def _check_inertias(model):
     problems = [] if model.accepts_infeasible_inertia else infeasible_inertias(model)
     if problems:
         more = f' ({len(problems) - 1} more of this kind)' if problems[1:] else ''
-        raise ModelError(f"{problems[0]}; correct it, or accept it by load_urdf(..., "
-                         f"inertia_check='warn'){more}")
+        raise ModelError(f'{problems[0]}; correct it (kg, and kg m^2 about the centre of mass), '
+                         f"or accept it by load_urdf(..., inertia_check='warn'){more}")
 
 
 def _joint_error(model, joint, problem, remedy):

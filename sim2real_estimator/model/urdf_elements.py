@@ -13,8 +13,8 @@ from .tree import Inertial, Joint, JointPhysics, Limits, Link, Mimic
 
 # URDF's word where it differs from ours.
 _RENAMED_TYPES = {'floating': 'free'}
-# A right angle of eleven digits misses zero by less; an exact zero is cheaper to simulate.
-_DUST = 1e-10
+# A half turn of eleven digits misses zero by less; an exact zero is cheaper to simulate.
+_DUST = 2e-11
 _ZERO = (0.0, 0.0, 0.0)
 
 _logger = logging.getLogger(__name__)

@@ -38,11 +38,12 @@ class UrdfElement:
     def named_children(self, path):
         """Return the children at `path`, each speaking of itself by its tag and name."""
         children = []
+        prefix = '' if self.tag == 'robot' else f'{self._place}, '
         for child in self._element.findall(path):
             name = child.get('name')
             if not name or not name.strip():
                 raise self.error(f'a <{child.tag}> has no name', 'add a name="..." to it')
-            children.append(UrdfElement(child, self._source, f"{child.tag} '{name}'"))
+            children.append(UrdfElement(child, self._source, f"{prefix}{child.tag} '{name}'"))
         return children
 
     def child(self, tag):
@@ -92,7 +93,7 @@ class UrdfElement:
         numbers = [_finite_or_none(word) for word in text.split()]
         if len(numbers) != size or None in numbers:
             words = 'one finite number' if size == 1 else f'{size} finite numbers'
-            example = ' '.join(['0.0'] * size)
+            example = ' '.join(['0.0'] * (size - 1) + ['1.0'])
             raise self.error(f'{shown} is not {words}', f'write for example "{example}"')
         return tuple(numbers)
 
