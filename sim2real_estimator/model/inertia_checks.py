@@ -84,7 +84,8 @@ def _with_joint_free(model, moving, inertia, locked, columns, borrowed):
         response = inertia * motion
         resistance = motion.dot(response) + extra
         scale = (moment_scale if is_rotation else mass) + extra
-        if resistance <= 0 or resistance < _LEAST_RESISTANCE * scale:
+        # Written so that NaN, from masses beyond all range, is refused as well.
+        if not resistance > _LEAST_RESISTANCE * scale:
             raise _unresisted(model, moving.joint, mass)
         inertia = inertia.eliminated(response, 1.0 / resistance, None)
     return inertia
@@ -111,7 +112,7 @@ def _follower_resistances(moving_joints, locked, columns):
             (motion, _), = columns[moving.index]
             own = motion.dot(locked[moving.index] * motion)
             start = moving.velocities.start
-            sums[start] = sums.get(start, 0.0) + own * moving.multiplier ** 2
+            sums[start] = sums.get(start, 0.0) + own * moving.multiplier * moving.multiplier
     return sums
 
 

@@ -180,3 +180,9 @@ def test_a_follower_lends_its_mass_to_its_leader():
     assert Model('pair', links, (*model.joints, follower)).velocity_size == 2
     with pytest.raises(ModelError, match="joint 'j2': nothing resists"):
         Model('pair', links, (*model.joints, replace(follower, mimic=None)))
+
+
+def test_numbers_beyond_all_range_are_refused():
+    model = _chain('revolute', 'revolute')
+    with pytest.raises(ModelError, match="joint 'j1'"):
+        model.with_joint('j2', mimic=Mimic('j1', 1e300))
