@@ -1,0 +1,1 @@
+"""Compiled rollouts: the dynamics traced, differentiated and compiled in memory."""

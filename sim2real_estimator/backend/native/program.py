@@ -1,0 +1,107 @@
+"""Compiles a system for this machine's CPU, in memory, and calls the result."""
+
+import ctypes
+import threading
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from ...errors import EstimatorError
+from .drivers import TABLES, DriverWriter
+from .emit import declarations, emit_kernel
+from .kernels import trace_system
+
+_ALIGNMENT = 64
+_lock = threading.Lock()
+_ready = False
+
+
+def _initialize():
+    """Initialise LLVM once per process."""
+    global _ready
+    with _lock:
+        if not _ready:
+            llvm.initialize_native_target()
+            llvm.initialize_native_asmprinter()
+            _ready = True
+
+
+def vector_width():
+    """Return how many doubles a vector register of this CPU holds."""
+    features = llvm.get_host_cpu_features()
+    if features.get('avx512f'):
+        return 8
+    return 4 if features.get('avx') else 2
+
+
+class Program:
+    """
+    The compiled rollouts of one system; bound to its structure, not to parameter values.
+
+    `width` is the number of samples computed at once: batches are at least that large.
+    """
+
+    def __init__(self, system, structure, loss=None):
+        """Trace, differentiate and compile; takes a fraction of a second to a few seconds."""
+        _initialize()
+        self.width = vector_width()
+        kernels = trace_system(system, structure, loss)
+        self.sizes = kernels.sizes
+        writer = DriverWriter(kernels, self.width)
+        drivers = writer.write()
+        self._scratch_sizes = writer.scratch
+        text = declarations(self.width) + ''.join(
+            emit_kernel(kernel, self.width) for kernel in kernels.all)
+        self._engine = _compile(text, drivers)
+        self._functions = {
+            name: ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._engine.get_function_address(name))
+            for name in writer.scratch}
+        self._local = threading.local()
+
+    def call(self, name, **entries):
+        """
+        Run a driver.
+
+        entries: by the names of `TABLES[name]`; NumPy arrays are passed by address, integers
+        as they are, None as a null address. The scratch memory is added here.
+        """
+        fixed, per_step = self._scratch_sizes[name]
+        scratch = self._scratch((fixed + (entries['steps'] + 1) * per_step) * self.width)
+        entries['scratch'] = scratch
+        table = np.array([_entry(entries[key]) for key in TABLES[name]], dtype=np.int64)
+        self._functions[name](table.ctypes.data)
+
+    def _scratch(self, doubles):
+        """Return aligned memory of this thread, grown when needed."""
+        found = getattr(self._local, 'scratch', None)
+        if found is None or found.size < doubles:
+            padding = _ALIGNMENT // 8
+            raw = np.zeros(doubles + padding)
+            start = (-raw.ctypes.data // 8) % padding
+            found = self._local.scratch = raw[start:start + doubles]
+        return found
+
+
+def _entry(value):
+    if value is None:
+        return 0
+    return value.ctypes.data if isinstance(value, np.ndarray) else value
+
+
+def _compile(kernels, drivers):
+    """Return an execution engine with the kernels and the drivers, optimised together."""
+    target = llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2)
+    try:
+        module = llvm.parse_assembly(kernels)
+        module.link_in(llvm.parse_assembly(drivers))
+        module.verify()
+    except RuntimeError as error:
+        raise EstimatorError(f'the generated program is not valid LLVM IR: {error}; '
+                             'please report this with the model') from error
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    builder = llvm.create_pass_builder(target, options)
+    builder.getModulePassManager().run(module, builder)
+    engine = llvm.create_mcjit_compiler(module, target)
+    engine.finalize_object()
+    return engine

@@ -1,0 +1,104 @@
+"""Drivers whose lanes are the samples of the batch: values, and gradients backwards in time."""
+
+
+def write_rollout(w):
+    """Write `rollout`: states (and outputs) after every step, the first included."""
+    c, table, scratch = w.begin('rollout')
+    s, k = w.sizes, w.kernels
+    fix = w.splat_fixed(c, table, scratch)
+    par, phi = scratch.take(s.parameters), scratch.take(s.phi)
+    record, x, y = scratch.take(w.steps.record.size), scratch.take(s.state), scratch.take(s.outputs)
+
+    def put_state(lane, step):
+        w.put(c, table, record, table['states'], s.state, lane, step)
+        if k.observe:
+            w.steps.call(c, k.observe[0], record, phi, y)
+            w.put(c, table, y, table['outputs'], s.outputs, lane, step)
+
+    with c.loop(table['batch'], step=w.width) as block:
+        lane = w.first_lane(c, table, block)
+        w.begin_block(c, table, fix, par, phi, record, lane)
+        put_state(lane, c.number(0))
+        with c.loop(table['steps']) as step:
+            w.run_step(c, table, record, x, phi, lane, step)
+            with c.loop(s.state) as i:
+                c.store(c.load(c.vectors(x, i)), c.vectors(record, i))
+            put_state(lane, c.add(step, 1))
+    w.end(c, 'rollout', scratch, 0)
+
+
+def write_reverse(w, with_loss):
+    """
+    Write `reverse` (adjoints of states and outputs given) or `cost` (they come from the loss).
+
+    Each block runs forward keeping its records, then backward through them.
+    """
+    name = 'cost' if with_loss else 'reverse'
+    c, table, scratch = w.begin(name)
+    s, k, size = w.sizes, w.kernels, w.steps.record.size
+    fix = w.splat_fixed(c, table, scratch)
+    take = scratch.take
+    at = {'par': take(s.parameters), 'phi': take(s.phi), 'lx': take(s.state),
+          'lphi': take(s.varied), 'lu': take(s.controls), 'lh': take(1),
+          'lpar': take(s.parameters), 'work': take((s.stages + 1) * s.velocities + s.state),
+          'y': take(s.outputs), 'ly': take(s.outputs), 'target': take(s.outputs),
+          'weight': take(1), 'value': take(1)}
+    records = c.vectors(table['scratch'], scratch.used)
+    seed = _loss_seed if with_loss else _given_seed
+
+    with c.loop(table['batch'], step=w.width) as block:
+        lane = w.first_lane(c, table, block)
+        w.begin_block(c, table, fix, at['par'], at['phi'], records, lane)
+        w.run_forward(c, table, records, at['phi'], lane)
+        for vectors, rows in (('lx', s.state), ('lphi', s.varied), ('value', 1)):
+            c.call(w.helpers['zero'], at[vectors], c.number(rows))
+        with c.loop(table['steps']) as done:
+            step = c.sub(c.sub(table['steps'], done), 1)
+            record = c.vectors(records, c.mul(step, size))
+            seed(w, c, table, at, c.vectors(record, size), lane, c.add(step, 1))
+            c.call(w.helpers['zero'], at['lu'], c.number(s.controls))
+            c.call(w.backward, record, at['phi'], at['lx'], at['lphi'], at['lu'], at['lh'],
+                   at['work'])
+            _put_if_asked(w, c, table, at['lu'], 'lu', s.controls, lane, step)
+            _put_if_asked(w, c, table, at['lh'], 'lh', 1, lane, step)
+        if not with_loss:
+            seed(w, c, table, at, records, lane, c.number(0))
+        w.steps.call(c, k.prepare[1], at['par'], fix, at['lphi'], at['lpar'])
+        w.put(c, table, at['lx'], table['lx0'], s.state, lane)
+        w.put(c, table, at['lpar'], table['lpar'], s.parameters, lane)
+        if with_loss:
+            w.put(c, table, at['value'], table['value'], 1, lane)
+    w.end(c, name, scratch, size)
+
+
+def _given_seed(w, c, table, at, x, lane, step):
+    """Add the caller's adjoints of the state and the outputs at an instant."""
+    s = w.sizes
+    with c.when(c.is_set(table['lstates'])):
+        source = c.doubles(table['lstates'], c.mul(step, c.mul(s.state, table['batch'])))
+        c.call(w.helpers['fetch'], at['work'], source, c.number(s.state), table['batch'],
+               c.number(1), lane)
+        c.call(w.helpers['accumulate'], at['lx'], at['work'], c.number(s.state))
+    if w.kernels.observe:
+        with c.when(c.is_set(table['loutputs'])):
+            source = c.doubles(table['loutputs'], c.mul(step, c.mul(s.outputs, table['batch'])))
+            c.call(w.helpers['fetch'], at['ly'], source, c.number(s.outputs), table['batch'],
+                   c.number(1), lane)
+            w.steps.call(c, w.kernels.observe[1], x, at['phi'], at['ly'], at['lx'], at['lphi'])
+
+
+def _loss_seed(w, c, table, at, x, lane, step):
+    """Add the loss of an instant and its adjoint; targets count from the first step's end."""
+    s, k, row = w.sizes, w.kernels, c.sub(step, 1)
+    w.fetch(c, table, 'target', at['target'], s.outputs, lane, row)
+    w.fetch(c, table, 'weight', at['weight'], 1, lane, row)
+    w.steps.call(c, k.observe[0], x, at['phi'], at['y'])
+    w.steps.call(c, k.loss, at['y'], at['target'], at['weight'], at['value'], at['ly'])
+    w.steps.call(c, k.observe[1], x, at['phi'], at['ly'], at['lx'], at['lphi'])
+
+
+def _put_if_asked(w, c, table, source, name, rows, lane, step):
+    """Write vectors to a caller's array unless its address is null."""
+    if rows:
+        with c.when(c.is_set(table[name])):
+            w.put(c, table, source, table[name], rows, lane, step)
