@@ -1,0 +1,42 @@
+# Every target first makes or renews .venv (tools/setup_venv.py), and runs in it. docs/setup.md.
+
+# The script needs any Python 3; it picks the one for .venv itself.
+SET_UP = @python=$$(command -v python3 || command -v "$$PYTHON") || { \
+	echo 'set-up: no Python was found: install Python 3.10, 3.11, 3.12 or 3.13.' >&2; exit 1; }; \
+	"$$python" tools/setup_venv.py
+PYTHON_OF_VENV = .venv/bin/python
+
+# A script in a folder of its own does not see the package next to that folder.
+WITH_PACKAGE = PYTHONPATH="$(CURDIR)$${PYTHONPATH:+:$$PYTHONPATH}"
+
+# OpenMP threads that wait by spinning cost up to a hundredfold on a shared core.
+export OMP_WAIT_POLICY ?= passive
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint evaluate benchmark
+
+help: ## show this list
+	@echo 'make <target>, where <target> is'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
+
+demo: ## recover the link lengths of a simulated robot, live in this terminal
+	$(SET_UP)
+	@$(PYTHON_OF_VENV) -m sim2real_estimator.cli reproduce lengths $(ARGS)
+
+test: export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
+test: ## run the tests; ARGS='-k name' and the like go to pytest
+	$(SET_UP)
+	@$(PYTHON_OF_VENV) -m pytest -q $(ARGS)
+
+lint: ## check style and formatting
+	$(SET_UP)
+	@$(PYTHON_OF_VENV) -m ruff check .
+	@$(PYTHON_OF_VENV) -m ruff format --check .
+
+evaluate: ## measure the accuracy against known truth; ARGS go to benchmark/evaluate.py
+	$(SET_UP) peers
+	@$(WITH_PACKAGE) $(PYTHON_OF_VENV) benchmark/evaluate.py $(ARGS)
+
+benchmark: ## measure the speed next to other simulators; ARGS go to benchmark/run.py
+	$(SET_UP) peers
+	@$(WITH_PACKAGE) $(PYTHON_OF_VENV) benchmark/run.py $(ARGS)
