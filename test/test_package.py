@@ -194,6 +194,14 @@ def test_executables_go_where_ros_looks_for_them():
     assert setup_cfg['install']['install_scripts'] == f'$base/lib/{PACKAGE}'
 
 
+def test_every_folder_of_the_package_is_installed():
+    folders = {path.parent for path in (ROOT / PACKAGE).rglob('*.py')}
+
+    left_out = [folder for folder in sorted(folders) if not (folder / '__init__.py').exists()]
+
+    assert not left_out, 'setup.py finds only folders with an __init__.py'
+
+
 def test_changelog_speaks_of_this_version():
     changelog = (ROOT / 'CHANGELOG.rst').read_text()
 
