@@ -235,12 +235,17 @@ class Model:
     def commands(self):
         """Names of the commands: the joint's, or joint.k for its k-th degree of freedom."""
         names = []
-        for moving in self.moving_joints:
-            if moving.is_independent and moving.joint.actuator.takes_command:
-                size = moving.joint.kind.velocity_size
-                name = moving.joint.name
-                names += [name] if size == 1 else [f'{name}.{k}' for k in range(size)]
+        for joint in dict.fromkeys(self.command_joints):
+            size = self.joint(joint).kind.velocity_size
+            names += [joint] if size == 1 else [f'{joint}.{k}' for k in range(size)]
         return tuple(names)
+
+    @cached_property
+    def command_joints(self):
+        """For every command the name of its joint."""
+        return tuple(m.joint.name for m in self.moving_joints
+                     if m.is_independent and m.joint.actuator.takes_command
+                     for _ in range(m.joint.kind.velocity_size))
 
     def link(self, name):
         """Return the link of that name."""

@@ -1,7 +1,7 @@
 """Rotation matrices of generic scalars."""
 
 from . import scalar
-from .scalar import add, mul, sub
+from .scalar import add, mul, sub, sum_of
 from .vector import Vec3
 
 
@@ -56,9 +56,16 @@ class Rotation:
 
     @staticmethod
     def from_quaternion(q):
-        """Return the matrix of a unit quaternion (w, x, y, z)."""
+        """
+        Return the matrix of the direction of a quaternion (w, x, y, z), of whatever length.
+
+        Dividing by the length keeps the matrix orthogonal between the stages of an integrator,
+        where quaternions leave the unit sphere a little: forward and inverse dynamics, and
+        their derivatives, then agree there too.
+        """
         w, x, y, z = q
-        x2, y2, z2 = add(x, x), add(y, y), add(z, z)
+        scale = 2.0 / sum_of(mul(c, c) for c in (w, x, y, z))
+        x2, y2, z2 = mul(x, scale), mul(y, scale), mul(z, scale)
         xx, yy, zz = mul(x, x2), mul(y, y2), mul(z, z2)
         xy, xz, yz = mul(x, y2), mul(x, z2), mul(y, z2)
         wx, wy, wz = mul(w, x2), mul(w, y2), mul(w, z2)

@@ -5,7 +5,9 @@ A block of SIMD lanes runs a whole rollout before the next block begins, so that
 keeps stays in the cache. The last block is moved back to end with the batch: lanes that were
 done before are computed again and written again with the same values.
 
-Every driver takes one table of integers: addresses and sizes, in the order of its `*_TABLE`.
+Every driver takes one table of integers, addresses and sizes, in the order of `TABLES`. `batch`
+is the length of a row of the caller's arrays, at least one block; `samples` is how many of its
+lanes are meant, fewer only where a small batch was padded.
 """
 
 from llvmlite import ir
@@ -16,7 +18,7 @@ from .steps import StepWriter
 # name: address; name_row, name_lane: distance in doubles from row to row and from lane to lane.
 _INPUTS = tuple(f'{name}{part}' for name in ('x0', 'par', 'u', 'h')
                 for part in ('', '_row', '_lane'))
-_COMMON = ('batch', 'steps', 'scratch', 'fix', *_INPUTS)
+_COMMON = ('batch', 'samples', 'steps', 'scratch', 'fix', *_INPUTS)
 TABLES = {
     'rollout': (*_COMMON, 'states', 'outputs'),
     'reverse': (*_COMMON, 'lstates', 'loutputs', 'lx0', 'lpar', 'lu', 'lh'),

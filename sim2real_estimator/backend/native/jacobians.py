@@ -121,7 +121,9 @@ def _samples(w, c, table, fix, par, phi, y, records):
         w.begin_block(c, table, fix, par, phi, records, first)
         w.run_forward(c, table, records, phi, first)
         _put_states(w, c, table, records, phi, y, first)
-        with c.loop(w.width) as lane:
+        # Lanes that an earlier block has done, or that are padding, need no Jacobian.
+        end = c.minimum(w.width, c.sub(table['samples'], first))
+        with c.loop(end, start=c.sub(block, first)) as lane:
             yield c.add(first, lane), lane
 
 

@@ -1,0 +1,108 @@
+"""What a backend must offer."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+
+# How the loss of one instant is made from y - target: summed squares, or Huber's function.
+LOSSES = ('squared', 'huber')
+
+
+@dataclass(frozen=True)
+class RolloutInputs:
+    """
+    What a rollout starts from; float64 tensors, the batch B last.
+
+    state [nx, B]; parameters [P, B or 1]; controls [H, nu, B or 1]; durations [H, B or 1] [s].
+    A last dimension of 1 means: the same for every sample.
+    """
+
+    state: torch.Tensor
+    parameters: torch.Tensor
+    controls: torch.Tensor
+    durations: torch.Tensor
+
+    @property
+    def batch(self):
+        """Number of samples B."""
+        return self.state.shape[-1]
+
+    @property
+    def steps(self):
+        """Number of steps H."""
+        return self.durations.shape[0]
+
+    def tensors(self):
+        """Return (state, parameters, controls, durations)."""
+        return self.state, self.parameters, self.controls, self.durations
+
+
+@dataclass(frozen=True)
+class StepDerivatives:
+    """
+    The last state of a rollout and its derivatives; the batch comes first, for torch.linalg.
+
+    state [nx, B]; by_state [B, nx, nx]; by_parameters [B, nx, P]; by_durations [B, nx, H];
+    by_controls [B, nx, H, nu].
+    """
+
+    state: torch.Tensor
+    by_state: torch.Tensor
+    by_parameters: torch.Tensor
+    by_durations: torch.Tensor
+    by_controls: torch.Tensor
+
+
+@dataclass(frozen=True)
+class Sensitivities:
+    """
+    A rollout with the derivatives of every instant by initial state and parameters.
+
+    states [H + 1, nx, B]; outputs [H + 1, ny, B]; d_states [B, H + 1, nx, nx + P];
+    d_outputs [B, H + 1, ny, nx + P].
+    """
+
+    states: torch.Tensor
+    outputs: torch.Tensor
+    d_states: torch.Tensor
+    d_outputs: torch.Tensor
+
+
+class AbstractBackend(ABC):
+    """Runs a `System`; every member gives the same numbers, at different speeds."""
+
+    name = ''
+
+    @staticmethod
+    def missing():
+        """Return why this machine cannot run the backend, or None."""
+        return None
+
+    @abstractmethod
+    def __init__(self, system, values):
+        """Take a `System` and the values of all its parameters, name to float."""
+
+    @abstractmethod
+    def rollout(self, inputs, mode):
+        """
+        Return (states [H + 1, nx, B], outputs [H + 1, ny, B]), differentiable by autograd.
+
+        mode: 'reverse' or 'forward', how a native gradient is computed.
+        """
+
+    @abstractmethod
+    def loss(self, inputs, targets, weights, kind, delta):
+        """
+        Return the summed loss of every sample [B], differentiable by autograd.
+
+        targets [H, ny, B or 1] and weights [H, B or 1] for the ends of the steps.
+        """
+
+    @abstractmethod
+    def jacobian(self, inputs):
+        """Return the `StepDerivatives` of the last state."""
+
+    @abstractmethod
+    def sensitivities(self, inputs):
+        """Return the `Sensitivities` of every instant."""

@@ -1,0 +1,257 @@
+"""The native backend: compiled rollouts behind torch."""
+
+import importlib
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ..base import AbstractBackend, RolloutInputs, Sensitivities, StepDerivatives
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Which of the values that are not estimated are inputs, and which are zero by structure."""
+
+    fixed: tuple
+    zeros: tuple
+
+
+class NativeBackend(AbstractBackend):
+    """
+    The dynamics compiled for this CPU, in memory: no compiler needed, nothing left on disk.
+
+    A program is built when it is first needed, and again only when a fixed value that was zero
+    is no longer (or a length leaves its nominal value): that changes the structure.
+    """
+
+    name = 'native'
+
+    @staticmethod
+    def missing():
+        """Return which package is missing, or None."""
+        for package in ('casadi', 'llvmlite'):
+            try:
+                importlib.import_module(package)
+            except ImportError as error:
+                return (f"the package '{package}' cannot be imported ({error}); "
+                        f"install it with: pip install {package}")
+        return None
+
+    def __init__(self, system, values):
+        """Take a `System` and the values of all its parameters, name to float."""
+        self.system = system
+        fixed = system.fixed_names(values)
+        zeros = tuple(n for n, v in values.items() if v == 0 and n not in system.estimated)
+        self.structure = Structure(fixed, zeros)
+        self.fixed_values = np.array([values[n] for n in fixed], dtype=np.float64)
+        self._programs = {}
+
+    def program(self, loss=None):
+        """Return the compiled `Program`, with the loss (kind, delta) built in if one is given."""
+        from .program import Program  # imports CasADi and llvmlite, which may be missing
+
+        if not self._programs.get(loss):
+            self._programs[loss] = Program(self.system, self.structure, loss)
+        return self._programs[loss]
+
+    def any_program(self):
+        """Return a program that is there already, with whatever loss, or a new one."""
+        return next(iter(self._programs.values()), None) or self.program()
+
+    def rollout(self, inputs, mode='reverse'):
+        """Return (states, outputs)."""
+        return _Rollout.apply(self, mode, *inputs.tensors())
+
+    def loss(self, inputs, targets, weights, kind, delta):
+        """Return the summed loss of every sample; its gradient comes from the same pass."""
+        setting = (kind, float(delta) if kind == 'huber' else 0.0)
+        return _Loss.apply(self, setting, targets, weights, *inputs.tensors())
+
+    def jacobian(self, inputs):
+        """Return the `StepDerivatives`, reverse mode with the rows as SIMD lanes."""
+        program, call = self.any_program(), _Call(self, inputs)
+        s, steps = program.sizes, inputs.steps
+        columns = s.state + s.parameters + steps * (1 + s.controls)
+        padded = -(-s.state // program.width) * program.width
+        states = np.empty((steps + 1, s.state, call.batch))
+        matrix = np.empty((inputs.batch, columns, padded))
+        program.call('jacobian', **call.table, states=states, jacobian=matrix)
+        matrix = torch.from_numpy(matrix).transpose(1, 2)[:, :s.state]
+        ends = np.cumsum([s.state, s.parameters, steps, steps * s.controls])
+        parts = [matrix[..., a:b] for a, b in zip([0, *ends[:-1]], ends)]
+        parts[3] = parts[3].reshape(inputs.batch, s.state, steps, s.controls)
+        return StepDerivatives(torch.from_numpy(states[-1, :, :inputs.batch]), *parts)
+
+    def sensitivities(self, inputs):
+        """Return the `Sensitivities`, forward mode with the columns as SIMD lanes."""
+        sizes = self.any_program().sizes
+        return Sensitivities(*self.tangents(inputs, range(sizes.state + sizes.parameters)))
+
+    def tangents(self, inputs, columns):
+        """
+        Return states, outputs and their derivatives along the numbered columns.
+
+        Columns: initial state, parameters, durations, controls (by step).
+        """
+        program, call = self.any_program(), _Call(self, inputs)
+        s, instants, samples = program.sizes, inputs.steps + 1, inputs.batch
+        columns = list(columns)
+        padded = -(-len(columns) // program.width) * program.width
+        numbers = np.full(padded, -1, dtype=np.int64)
+        numbers[:len(columns)] = columns
+        states = np.empty((instants, s.state, call.batch))
+        outputs = np.empty((instants, s.outputs, call.batch))
+        d_states = np.empty((samples, instants, s.state, padded))
+        d_outputs = np.empty((samples, instants, s.outputs, padded))
+        program.call('tangent', **call.table, states=states, outputs=outputs, n_columns=padded,
+                     columns=numbers, dstates=d_states, doutputs=d_outputs)
+        used = len(columns)
+        return (torch.from_numpy(states)[..., :samples], torch.from_numpy(outputs)[..., :samples],
+                torch.from_numpy(d_states)[..., :used], torch.from_numpy(d_outputs)[..., :used])
+
+
+class _Call:
+    """The table entries of a rollout's inputs; a batch below one SIMD block is padded."""
+
+    def __init__(self, backend, inputs):
+        width = backend.any_program().width
+        self.samples, self.batch = inputs.batch, max(inputs.batch, width)
+        self.table = {'batch': self.batch, 'samples': self.samples, 'steps': inputs.steps,
+                      'fix': backend.fixed_values}
+        for name, tensor in zip(('x0', 'par', 'u', 'h'), inputs.tensors()):
+            self.add(name, tensor)
+
+    def add(self, name, tensor):
+        """Add an array [..., samples or 1] under its three names."""
+        array = tensor.detach().contiguous().numpy()
+        lane = 0 if array.shape[-1] == 1 and self.samples > 1 else 1
+        if lane and self.samples < self.batch:
+            array = np.concatenate(
+                [array, np.repeat(array[..., -1:], self.batch - self.samples, -1)], -1)
+        self.table[name] = array
+        self.table[f'{name}_row'], self.table[f'{name}_lane'] = array.shape[-1], lane
+
+    def seed(self, tensor):
+        """Return an adjoint [..., samples] as an array [..., batch]; padding has none."""
+        array = tensor.detach().contiguous().numpy()
+        if self.samples == self.batch:
+            return array
+        pad = np.zeros((*array.shape[:-1], self.batch - self.samples))
+        return np.concatenate([array, pad], -1)
+
+    def gradients(self, program, needed):
+        """Return empty arrays for the adjoints of (x0, par, u, h); None where not needed."""
+        s, steps = program.sizes, self.table['steps']
+        shapes = {'lx0': (s.state,), 'lpar': (s.parameters,), 'lu': (steps, s.controls),
+                  'lh': (steps,)}
+        always = {'lx0', 'lpar'}
+        return {name: np.empty((*shape, self.batch)) if is_needed or name in always else None
+                for (name, shape), is_needed in zip(shapes.items(), needed)}
+
+    def collect(self, arrays, inputs):
+        """Return the gradients in the shapes of the inputs, shared inputs summed over samples."""
+        result = []
+        for array, tensor in zip(arrays.values(), inputs):
+            if array is None:
+                result.append(None)
+                continue
+            gradient = torch.from_numpy(array)[..., :self.samples]
+            if tensor.shape[-1] == 1 and self.samples > 1:
+                gradient = gradient.sum(-1, keepdim=True)
+            result.append(gradient)
+        return result
+
+
+class _Rollout(torch.autograd.Function):
+    """States and outputs of a rollout, with gradients by either mode."""
+
+    @staticmethod
+    def forward(ctx, backend, mode, *tensors):
+        inputs = RolloutInputs(*tensors)
+        ctx.backend, ctx.columns = backend, None
+        if mode == 'forward' and any(ctx.needs_input_grad):
+            ctx.columns = _needed_columns(backend, inputs, ctx.needs_input_grad[2:])
+            states, outputs, d_states, d_outputs = backend.tangents(inputs, ctx.columns)
+            ctx.save_for_backward(*tensors, d_states, d_outputs)
+            return states.contiguous(), outputs.contiguous()
+        ctx.save_for_backward(*tensors)
+        program, call = backend.any_program(), _Call(backend, inputs)
+        states = np.empty((inputs.steps + 1, program.sizes.state, call.batch))
+        outputs = np.empty((inputs.steps + 1, program.sizes.outputs, call.batch))
+        program.call('rollout', **call.table, states=states, outputs=outputs)
+        return tuple(torch.from_numpy(a)[..., :inputs.batch] for a in (states, outputs))
+
+    @staticmethod
+    def backward(ctx, d_states, d_outputs):
+        inputs = RolloutInputs(*ctx.saved_tensors[:4])
+        if ctx.columns is not None:
+            by_states, by_outputs = ctx.saved_tensors[4:]
+            flat = (torch.einsum('btic,tib->cb', by_states, d_states)
+                    + torch.einsum('btic,tib->cb', by_outputs, d_outputs))
+            return None, None, *_scatter(flat, ctx.columns, inputs)
+        backend = ctx.backend
+        program, call = backend.any_program(), _Call(backend, inputs)
+        arrays = call.gradients(program, ctx.needs_input_grad[2:])
+        program.call('reverse', **call.table, lstates=call.seed(d_states),
+                     loutputs=call.seed(d_outputs), **arrays)
+        return None, None, *call.collect(arrays, inputs.tensors())
+
+
+class _Loss(torch.autograd.Function):
+    """The summed loss of every sample; value and gradient come from one pass."""
+
+    @staticmethod
+    def forward(ctx, backend, setting, targets, weights, *tensors):
+        inputs = RolloutInputs(*tensors)
+        program = backend.program(setting)
+        call = _Call(backend, inputs)
+        call.add('target', targets)
+        call.add('weight', weights)
+        arrays = call.gradients(program, ctx.needs_input_grad[4:])
+        value = np.empty(call.batch)
+        program.call('cost', **call.table, value=value, **arrays)
+        gradients = call.collect(arrays, tensors) if any(ctx.needs_input_grad) else []
+        ctx.shared = [t.shape[-1] == 1 and call.samples > 1 for t in tensors]
+        ctx.arrays = arrays if any(ctx.shared) else None
+        ctx.samples, ctx.kept = call.samples, gradients
+        return torch.from_numpy(value)[:call.samples]
+
+    @staticmethod
+    def backward(ctx, d_value):
+        results = []
+        for index, gradient in enumerate(ctx.kept):
+            if gradient is not None and ctx.shared[index]:
+                each = torch.from_numpy(list(ctx.arrays.values())[index])[..., :ctx.samples]
+                gradient = (each * d_value).sum(-1, keepdim=True)
+            elif gradient is not None:
+                gradient = gradient * d_value
+            results.append(gradient)
+        return None, None, None, None, *results
+
+
+def _needed_columns(backend, inputs, needed):
+    """Return the numbers of the columns of those inputs that need a gradient."""
+    s = backend.any_program().sizes
+    counts = (('state', s.state), ('parameters', s.parameters), ('durations', inputs.steps),
+              ('controls', inputs.steps * s.controls))
+    wanted = dict(zip(('state', 'parameters', 'controls', 'durations'), needed))
+    columns, start = [], 0
+    for name, count in counts:
+        if wanted[name]:
+            columns += range(start, start + count)
+        start += count
+    return columns
+
+
+def _scatter(flat, columns, inputs):
+    """Return gradients in the shapes of (state, parameters, controls, durations)."""
+    nx, count, steps = inputs.state.shape[0], inputs.parameters.shape[0], inputs.steps
+    total = nx + count + steps + inputs.controls.shape[0] * inputs.controls.shape[1]
+    full = flat.new_zeros(total, flat.shape[-1])
+    full[columns] = flat
+    state, parameters, durations, controls = full.split(
+        [nx, count, steps, total - nx - count - steps])
+    controls = controls.reshape(*inputs.controls.shape[:2], flat.shape[-1])
+    return [g.sum(-1, keepdim=True) if t.shape[-1] == 1 and g.shape[-1] > 1 else g
+            for g, t in zip((state, parameters, controls, durations), inputs.tensors())]

@@ -1,0 +1,254 @@
+"""The simulator as users meet it: named parameters in, differentiable trajectories out."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch.autograd import forward_ad
+
+from ..dynamics.system import System
+from ..errors import ConfigError
+from ..model.parameters import Parameters
+from .base import LOSSES, RolloutInputs
+from .choice import choose_backend
+from .plan import delay_commands, plan_steps
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """
+    A rollout at H + 1 instants, the initial one included.
+
+    states [H + 1, nx, B]: positions, then velocities; outputs [H + 1, ny, B]: what `observe`
+    saw.
+    """
+
+    states: torch.Tensor
+    outputs: torch.Tensor
+
+
+class Simulator:
+    """
+    Simulates batches of robots that differ in their estimated parameters.
+
+    The batch B is always the last dimension, and 1 there means the same for every sample.
+    Everything is float64, on the CPU, and differentiable by torch.
+    """
+
+    def __init__(self, model, estimate=(), *, integrator='rk4', backend='auto', max_step=None,
+                 wrench_links=(), observe=None, values=None):
+        """
+        Set up a simulator.
+
+        model: a `Model`; estimate: names of the parameters that callers give values for;
+        integrator: an entry of INTEGRATORS; backend: 'native', 'eager' or 'auto' (native where
+        it can run); max_step: longer intervals are divided [s]; wrench_links: links on which
+        controls put a wrench; observe: function (robot, q, v) -> scalars; values: name to float
+        for parameters that keep one value, where that is not the model's.
+        """
+        self.parameters = Parameters(model)
+        self.names = self.parameters.checked(estimate)
+        self.max_step = max_step
+        self._delays = tuple(f'{joint}.delay' for joint in model.command_joints)
+        rows = [i for i, name in enumerate(self.names) if not name.endswith('.delay')]
+        self._rows = torch.tensor(rows, dtype=torch.long)
+        self._system = System(self.parameters, tuple(self.names[i] for i in rows), integrator,
+                              tuple(wrench_links), observe)
+        self._backend_class = choose_backend(backend)
+        self._values = dict(zip(self.parameters, self.parameters.nominal()))
+        self.set_values(values or {})
+
+    @property
+    def model(self):
+        """The `Model`."""
+        return self.parameters.model
+
+    @property
+    def backend(self):
+        """Name of the backend in use."""
+        return self._backend.name
+
+    @property
+    def values(self):
+        """The value of every parameter that is not estimated, name to float."""
+        return {name: v for name, v in self._values.items() if name not in self.names}
+
+    def set_values(self, values):
+        """Change parameters that are not estimated; `values` maps name to float."""
+        for name, value in values.items():
+            self.parameters[name]
+            self._values[name] = float(value)
+        self._backend = self._backend_class(self._system, self._values)
+
+    def nominal(self, batch=1):
+        """Return the model's values of the estimated parameters, [P, batch]."""
+        column = torch.tensor(self.parameters.nominal(self.names), dtype=torch.float64)
+        return column[:, None].repeat(1, batch)
+
+    def neutral_state(self, batch=1):
+        """Return the state with every joint at its neutral position and at rest, [nx, batch]."""
+        values = [*self.model.neutral_positions(), *[0.0] * self.model.velocity_size]
+        return torch.tensor(values, dtype=torch.float64)[:, None].repeat(1, batch)
+
+    def rollout(self, state, durations, parameters=None, controls=None, *, previous=None,
+                mode='reverse'):
+        """
+        Simulate H intervals and return a `Trajectory`.
+
+        state [nx, B]; durations: a list or tensor [H] or [H, B] [s]; parameters [P, B] in the
+        order of `names` (None: nominal); controls [H, nu] or [H, nu, B], constant during an
+        interval (None: zero); previous [M, nu(, B)]: commands before the first, where they are
+        delayed; mode: 'reverse' (cost independent of the number of parameters) or 'forward'
+        (cheaper for very few), how the gradient is computed.
+        """
+        if mode not in ('reverse', 'forward'):
+            raise ConfigError(f"mode '{mode}' is unknown; choose 'reverse' or 'forward'")
+        inputs, ends = self._prepare(state, durations, parameters, controls, previous)
+        states, outputs = self._backend.rollout(inputs, mode)
+        instants = torch.cat([ends.new_zeros(1), ends + 1])
+        if len(instants) < len(states):
+            states, outputs = states[instants], outputs[instants]
+        return Trajectory(states, outputs)
+
+    def loss(self, state, durations, targets, parameters=None, controls=None, *, weights=None,
+             kind='huber', delta=0.1, previous=None):
+        """
+        Return the summed loss between outputs and targets of every sample, [B].
+
+        The same as comparing `rollout(...).outputs[1:]` with targets [H, ny, B or 1], in one
+        compiled pass. weights [H] or [H, B]; kind: 'squared' (sum of squares) or 'huber' with
+        its `delta`. Other arguments as in `rollout`.
+        """
+        if kind not in LOSSES:
+            raise ConfigError(f"loss '{kind}' is unknown; choose one of {', '.join(LOSSES)}")
+        if self._system.observation is None:
+            raise ConfigError('a loss compares outputs, and this simulator has none; '
+                              'give it observe=...')
+        inputs, ends = self._prepare(state, durations, parameters, controls, previous)
+        targets = _batched(targets, 3)
+        weights = _batched(torch.ones(len(ends)) if weights is None else weights, 2)
+        if len(ends) < inputs.steps:
+            # Steps that end between instants carry no weight.
+            full = weights.new_zeros(inputs.steps, weights.shape[-1])
+            weights = full.index_copy(0, ends, weights)
+            rows = torch.searchsorted(ends, torch.arange(inputs.steps))
+            targets = targets[rows]
+        return self._backend.loss(inputs, targets, weights, kind, delta)
+
+    def jacobian(self, state, durations, parameters=None, controls=None, *, previous=None):
+        """
+        Return the `StepDerivatives` of the state after the last interval.
+
+        Arguments as in `rollout`. What comes back is not attached to the graph of autograd.
+        """
+        with torch.no_grad():
+            prepared = self._prepare(state, durations, parameters, controls, previous)
+            inputs, ends = prepared
+            result = self._backend.jacobian(inputs)
+            by_parameters = result.by_state.new_zeros(
+                inputs.batch, result.state.shape[0], len(self.names))
+            by_parameters[..., self._rows] = result.by_parameters
+        for row, name in enumerate(self.names):
+            if name.endswith('.delay'):
+                cut = self._cut_tangent(row, state, durations, parameters, controls, previous)
+                by_parameters[..., row] = torch.einsum('bis,sb->bi', result.by_durations, cut)
+        return replace(
+            self._by_interval(result, ends, inputs.steps), by_parameters=by_parameters)
+
+    def sensitivities(self, state, durations, parameters=None, controls=None):
+        """
+        Return the `Sensitivities` of every instant by initial state and parameters.
+
+        Forward mode; arguments as in `rollout`. Estimated delays are not offered here: take
+        `jacobian` or autograd.
+        """
+        if len(self._rows) < len(self.names):
+            raise ConfigError('sensitivities know no delays; use jacobian or autograd')
+        with torch.no_grad():
+            inputs, ends = self._prepare(state, durations, parameters, controls, None)
+            result = self._backend.sensitivities(inputs)
+        instants = torch.cat([ends.new_zeros(1), ends + 1])
+        return replace(result, states=result.states[instants], outputs=result.outputs[instants],
+                       d_states=result.d_states[:, instants],
+                       d_outputs=result.d_outputs[:, instants])
+
+    def _by_interval(self, result, ends, steps):
+        """Add up the derivatives by the steps that make up one interval."""
+        if len(ends) == steps or self._has_delay():
+            return result
+        interval = torch.searchsorted(ends, torch.arange(steps))
+        counts = torch.bincount(interval).to(result.by_durations)
+        shape = list(result.by_durations.shape)
+        durations = result.by_durations.new_zeros(*shape[:2], len(ends))
+        durations.index_add_(2, interval, result.by_durations)
+        controls = result.by_controls.new_zeros(*shape[:2], len(ends),
+                                                result.by_controls.shape[-1])
+        controls.index_add_(2, interval, result.by_controls)
+        return replace(result, by_durations=durations / counts, by_controls=controls)
+
+    def _has_delay(self):
+        """Tell whether any command acts late, or may."""
+        return any(name in self.names or self._values[name] != 0 for name in self._delays)
+
+    def _delay_rows(self, parameters):
+        """Return the delays of all commands, [nu, B or 1]."""
+        batch = parameters.shape[-1]
+        rows = [parameters[self.names.index(name)] if name in self.names
+                else parameters.new_full((batch,), self._values[name]) for name in self._delays]
+        return torch.stack(rows)
+
+    def _cut_tangent(self, row, state, durations, parameters, controls, previous):
+        """Return the derivative of the steps' durations by one delay, [steps, B]."""
+        parameters = self.nominal() if parameters is None else _batched(parameters, 2)
+        parameters = parameters.detach().expand(-1, state.shape[-1])
+        unit = torch.zeros_like(parameters)
+        unit[row] = 1.0
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(parameters.clone(), unit)
+            inputs, _ = self._prepare(state, durations, dual, controls, previous)
+            tangent = forward_ad.unpack_dual(inputs.durations).tangent
+        return torch.zeros_like(inputs.durations) if tangent is None else tangent
+
+    def _prepare(self, state, durations, parameters, controls, previous):
+        """Return the `RolloutInputs` of the steps, and the last step of every interval."""
+        state = _batched(state, 2)
+        durations = _batched(durations, 2)
+        parameters = self.nominal() if parameters is None else _batched(parameters, 2)
+        size = self._system.control_size
+        if controls is None:
+            controls = durations.new_zeros(len(durations), size, 1)
+        controls = _batched(controls, 3)
+        self._check(state, durations, parameters, controls)
+        ends = torch.arange(len(durations))
+        if self._has_delay():
+            count = len(self._delays)
+            wrenches = controls[:, count:]
+            previous = None if previous is None else _batched(previous, 3)
+            durations, controls, ends = delay_commands(
+                durations, controls[:, :count], self._delay_rows(parameters), previous)
+            interval = torch.searchsorted(ends, torch.arange(len(durations)))
+            wide = wrenches[interval].expand(-1, -1, controls.shape[-1])
+            controls = torch.cat([controls, wide], 1)
+        plan = plan_steps(durations, controls, self.max_step)
+        rows = parameters if len(self._rows) == len(self.names) else parameters[self._rows]
+        return RolloutInputs(state, rows, plan.controls, plan.durations), plan.ends[ends]
+
+    def _check(self, state, durations, parameters, controls):
+        """Refuse arrays that do not fit, saying what would."""
+        batch = state.shape[-1]
+        wanted = {
+            'state': (state, (self.model.state_size,)),
+            'durations': (durations, (len(durations),)),
+            'parameters': (parameters, (len(self.names),)),
+            'controls': (controls, (len(durations), self._system.control_size)),
+        }
+        for what, (tensor, shape) in wanted.items():
+            if tuple(tensor.shape[:-1]) != shape or tensor.shape[-1] not in (1, batch):
+                raise ConfigError(
+                    f'{what} has shape {list(tensor.shape)}, but should be '
+                    f'{[*shape, batch]} (or 1 in the last place, for every sample alike)')
+
+
+def _batched(values, dimensions):
+    """Return values as a float64 tensor with `dimensions`, one sample added where left out."""
+    tensor = torch.as_tensor(values, dtype=torch.float64)
+    return tensor[..., None] if tensor.dim() == dimensions - 1 else tensor
