@@ -1,6 +1,6 @@
 """Backends: one member each, and this table. A new one is a new file and a new line."""
 
-from .base import LOSSES, AbstractBackend, Sensitivities, StepDerivatives
+from .base import AbstractBackend, LOSSES, Sensitivities, StepDerivatives
 from .eager import EagerBackend
 from .native.backend import NativeBackend
 

@@ -17,8 +17,9 @@ def choose_backend(name):
     not is logged once.
     """
     if name != 'auto' and name not in BACKENDS:
-        raise ConfigError(f"there is no backend '{name}'; choose 'auto' or one of "
-                          f"{', '.join(BACKENDS)}")
+        raise ConfigError(
+            f"there is no backend '{name}'; choose 'auto' or one of {', '.join(BACKENDS)}"
+        )
     if name != 'auto':
         missing = BACKENDS[name].missing()
         if missing:
@@ -30,6 +31,9 @@ def choose_backend(name):
             return candidate
         if candidate.name not in _said:
             _said.add(candidate.name)
-            _log.warning("the backend '%s' cannot run here: %s. Going on with a slower one.",
-                         candidate.name, missing)
+            _log.warning(
+                "the backend '%s' cannot run here: %s. Going on with a slower one.",
+                candidate.name,
+                missing,
+            )
     raise ConfigError('no backend can run here')

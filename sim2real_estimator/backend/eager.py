@@ -27,8 +27,10 @@ class EagerBackend(AbstractBackend):
             x = [*q, *v]
             states.append(x)
             outputs.append(self._observe(robot, x))
-        return (_stack(states, inputs.batch, inputs.state),
-                _stack(outputs, inputs.batch, inputs.state))
+        return (
+            _stack(states, inputs.batch, inputs.state),
+            _stack(outputs, inputs.batch, inputs.state),
+        )
 
     def loss(self, inputs, targets, weights, kind, delta):
         """Return the summed loss of every sample."""
@@ -49,14 +51,20 @@ class EagerBackend(AbstractBackend):
             last = self.rollout(RolloutInputs(*leaves))[0][-1].unbind()
         rows = []
         for row in last:
-            grads = torch.autograd.grad(row, leaves, torch.ones_like(row), retain_graph=True,
-                                        allow_unused=True)
-            rows.append([torch.zeros_like(leaf) if g is None else g
-                         for g, leaf in zip(grads, leaves)])
+            grads = torch.autograd.grad(
+                row, leaves, torch.ones_like(row), retain_graph=True, allow_unused=True
+            )
+            rows.append(
+                [torch.zeros_like(leaf) if g is None else g for g, leaf in zip(grads, leaves)]
+            )
         state, parameters, controls, durations = (torch.stack(parts) for parts in zip(*rows))
         return StepDerivatives(
-            torch.stack(last).detach(), state.permute(2, 0, 1), parameters.permute(2, 0, 1),
-            durations.permute(2, 0, 1), controls.permute(3, 0, 1, 2))
+            torch.stack(last).detach(),
+            state.permute(2, 0, 1),
+            parameters.permute(2, 0, 1),
+            durations.permute(2, 0, 1),
+            controls.permute(3, 0, 1, 2),
+        )
 
     def sensitivities(self, inputs):
         """Return the `Sensitivities`: dual numbers, every direction as samples of its own."""
@@ -81,9 +89,11 @@ class EagerBackend(AbstractBackend):
 
     def _robot(self, parameters):
         """Return the robot with the estimated rows in place of the fixed values."""
-        values = {name: value for name, value in self.values.items()
-                  if not name.endswith('.length')
-                  or value != self.system.parameters[name].nominal}
+        values = {
+            name: value
+            for name, value in self.values.items()
+            if not name.endswith('.length') or value != self.system.parameters[name].nominal
+        }
         values.update(zip(self.system.estimated, parameters))
         return self.system.robot(values)
 
@@ -103,6 +113,9 @@ def _stack(instants, batch, like):
     """Return [instants, rows, batch] from nested lists of scalars."""
     if not instants[0]:
         return like.new_zeros(len(instants), 0, batch)
-    return torch.stack([
-        torch.stack([torch.as_tensor(x, dtype=like.dtype).expand(batch) for x in rows])
-        for rows in instants])
+    return torch.stack(
+        [
+            torch.stack([torch.as_tensor(x, dtype=like.dtype).expand(batch) for x in rows])
+            for rows in instants
+        ]
+    )

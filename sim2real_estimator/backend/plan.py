@@ -1,7 +1,7 @@
 """From intervals between instants to integration steps: sub-steps and delayed commands."""
 
-import math
 from dataclasses import dataclass
+import math
 
 import torch
 
@@ -29,13 +29,17 @@ def plan_steps(durations, controls, max_step):
     counts = torch.ones(len(durations), dtype=torch.long)
     if max_step is not None and durations.numel():
         longest = durations.detach().amax(-1)
-        counts = torch.tensor([max(1, math.ceil(d / max_step * (1 - 1e-9)))
-                               for d in longest.tolist()])
+        counts = torch.tensor(
+            [max(1, math.ceil(d / max_step * (1 - 1e-9))) for d in longest.tolist()]
+        )
     if bool((counts == 1).all()):
         return StepPlan(durations, controls, torch.arange(len(durations)))
     each = durations / counts[:, None].to(durations)
-    return StepPlan(each.repeat_interleave(counts, 0), controls.repeat_interleave(counts, 0),
-                    counts.cumsum(0) - 1)
+    return StepPlan(
+        each.repeat_interleave(counts, 0),
+        controls.repeat_interleave(counts, 0),
+        counts.cumsum(0) - 1,
+    )
 
 
 def delay_commands(durations, commands, delays, previous=None):
@@ -91,6 +95,8 @@ def _acting_commands(acting, owners, commands, instant):
     """Return the commands [nu, B] that act at an instant [B]."""
     latest = ((acting.detach() <= instant).sum(0) - 1).clamp(min=0)
     batch = instant.shape[-1]
-    rows = [commands[:, k].expand(-1, batch).gather(0, latest[owner][None])[0]
-            for k, owner in enumerate(owners)]
+    rows = [
+        commands[:, k].expand(-1, batch).gather(0, latest[owner][None])[0]
+        for k, owner in enumerate(owners)
+    ]
     return torch.stack(rows)

@@ -34,8 +34,18 @@ class Simulator:
     Everything is float64, on the CPU, and differentiable by torch.
     """
 
-    def __init__(self, model, estimate=(), *, integrator='rk4', backend='auto', max_step=None,
-                 wrench_links=(), observe=None, values=None):
+    def __init__(
+        self,
+        model,
+        estimate=(),
+        *,
+        integrator='rk4',
+        backend='auto',
+        max_step=None,
+        wrench_links=(),
+        observe=None,
+        values=None,
+    ):
         """
         Set up a simulator.
 
@@ -51,8 +61,13 @@ class Simulator:
         self._delays = tuple(f'{joint}.delay' for joint in model.command_joints)
         rows = [i for i, name in enumerate(self.names) if not name.endswith('.delay')]
         self._rows = torch.tensor(rows, dtype=torch.long)
-        self._system = System(self.parameters, tuple(self.names[i] for i in rows), integrator,
-                              tuple(wrench_links), observe)
+        self._system = System(
+            self.parameters,
+            tuple(self.names[i] for i in rows),
+            integrator,
+            tuple(wrench_links),
+            observe,
+        )
         self._backend_class = choose_backend(backend)
         self._values = dict(zip(self.parameters, self.parameters.nominal()))
         self.set_values(values or {})
@@ -89,8 +104,9 @@ class Simulator:
         values = [*self.model.neutral_positions(), *[0.0] * self.model.velocity_size]
         return torch.tensor(values, dtype=torch.float64)[:, None].repeat(1, batch)
 
-    def rollout(self, state, durations, parameters=None, controls=None, *, previous=None,
-                mode='reverse'):
+    def rollout(
+        self, state, durations, parameters=None, controls=None, *, previous=None, mode='reverse'
+    ):
         """
         Simulate H intervals and return a `Trajectory`.
 
@@ -109,8 +125,19 @@ class Simulator:
             states, outputs = states[instants], outputs[instants]
         return Trajectory(states, outputs)
 
-    def loss(self, state, durations, targets, parameters=None, controls=None, *, weights=None,
-             kind='huber', delta=0.1, previous=None):
+    def loss(
+        self,
+        state,
+        durations,
+        targets,
+        parameters=None,
+        controls=None,
+        *,
+        weights=None,
+        kind='huber',
+        delta=0.1,
+        previous=None,
+    ):
         """
         Return the summed loss between outputs and targets of every sample, [B].
 
@@ -121,8 +148,9 @@ class Simulator:
         if kind not in LOSSES:
             raise ConfigError(f"loss '{kind}' is unknown; choose one of {', '.join(LOSSES)}")
         if self._system.observation is None:
-            raise ConfigError('a loss compares outputs, and this simulator has none; '
-                              'give it observe=...')
+            raise ConfigError(
+                'a loss compares outputs, and this simulator has none; give it observe=...'
+            )
         inputs, ends = self._prepare(state, durations, parameters, controls, previous)
         targets = _batched(targets, 3)
         weights = _batched(torch.ones(len(ends)) if weights is None else weights, 2)
@@ -145,14 +173,14 @@ class Simulator:
             inputs, ends = prepared
             result = self._backend.jacobian(inputs)
             by_parameters = result.by_state.new_zeros(
-                inputs.batch, result.state.shape[0], len(self.names))
+                inputs.batch, result.state.shape[0], len(self.names)
+            )
             by_parameters[..., self._rows] = result.by_parameters
         for row, name in enumerate(self.names):
             if name.endswith('.delay'):
                 cut = self._cut_tangent(row, state, durations, parameters, controls, previous)
                 by_parameters[..., row] = torch.einsum('bis,sb->bi', result.by_durations, cut)
-        return replace(
-            self._by_interval(result, ends, inputs.steps), by_parameters=by_parameters)
+        return replace(self._by_interval(result, ends, inputs.steps), by_parameters=by_parameters)
 
     def sensitivities(self, state, durations, parameters=None, controls=None):
         """
@@ -167,9 +195,13 @@ class Simulator:
             inputs, ends = self._prepare(state, durations, parameters, controls, None)
             result = self._backend.sensitivities(inputs)
         instants = torch.cat([ends.new_zeros(1), ends + 1])
-        return replace(result, states=result.states[instants], outputs=result.outputs[instants],
-                       d_states=result.d_states[:, instants],
-                       d_outputs=result.d_outputs[:, instants])
+        return replace(
+            result,
+            states=result.states[instants],
+            outputs=result.outputs[instants],
+            d_states=result.d_states[:, instants],
+            d_outputs=result.d_outputs[:, instants],
+        )
 
     def _by_interval(self, result, ends, steps):
         """Add up the derivatives by the steps that make up one interval."""
@@ -180,8 +212,9 @@ class Simulator:
         shape = list(result.by_durations.shape)
         durations = result.by_durations.new_zeros(*shape[:2], len(ends))
         durations.index_add_(2, interval, result.by_durations)
-        controls = result.by_controls.new_zeros(*shape[:2], len(ends),
-                                                result.by_controls.shape[-1])
+        controls = result.by_controls.new_zeros(
+            *shape[:2], len(ends), result.by_controls.shape[-1]
+        )
         controls.index_add_(2, interval, result.by_controls)
         return replace(result, by_durations=durations / counts, by_controls=controls)
 
@@ -192,8 +225,12 @@ class Simulator:
     def _delay_rows(self, parameters):
         """Return the delays of all commands, [nu, B or 1]."""
         batch = parameters.shape[-1]
-        rows = [parameters[self.names.index(name)] if name in self.names
-                else parameters.new_full((batch,), self._values[name]) for name in self._delays]
+        rows = [
+            parameters[self.names.index(name)]
+            if name in self.names
+            else parameters.new_full((batch,), self._values[name])
+            for name in self._delays
+        ]
         return torch.stack(rows)
 
     def _cut_tangent(self, row, state, durations, parameters, controls, previous):
@@ -224,7 +261,8 @@ class Simulator:
             wrenches = controls[:, count:]
             previous = None if previous is None else _batched(previous, 3)
             durations, controls, ends = delay_commands(
-                durations, controls[:, :count], self._delay_rows(parameters), previous)
+                durations, controls[:, :count], self._delay_rows(parameters), previous
+            )
             interval = torch.searchsorted(ends, torch.arange(len(durations)))
             wide = wrenches[interval].expand(-1, -1, controls.shape[-1])
             controls = torch.cat([controls, wide], 1)
@@ -245,7 +283,8 @@ class Simulator:
             if tuple(tensor.shape[:-1]) != shape or tensor.shape[-1] not in (1, batch):
                 raise ConfigError(
                     f'{what} has shape {list(tensor.shape)}, but should be '
-                    f'{[*shape, batch]} (or 1 in the last place, for every sample alike)')
+                    f'{[*shape, batch]} (or 1 in the last place, for every sample alike)'
+                )
 
 
 def _batched(values, dimensions):

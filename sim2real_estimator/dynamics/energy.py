@@ -39,8 +39,9 @@ def momentum(robot, q, v):
     """Return (linear [kg m/s], angular about the world's origin [kg m^2/s]) as two Vec3."""
     states = kinematics(robot, q, v)
     linear, angular = Vec3.zero(), Vec3.zero()
-    bodies = zip(robot.bodies, states, body_positions(robot, states),
-                 body_velocities(robot, states))
+    bodies = zip(
+        robot.bodies, states, body_positions(robot, states), body_velocities(robot, states)
+    )
     for body, state, position, velocity in bodies:
         inertia = body.inertia.rotated(state.rotation)
         own = inertia.force(velocity, Vec3.zero())

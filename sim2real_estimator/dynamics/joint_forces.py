@@ -20,8 +20,9 @@ def joint_efforts(body, q, v, command):
     efforts = [0.0] * len(speeds)
     if command is not None:
         efforts = [actuator.effort(c, s, body.actuator) for c, s in zip(command, speeds)]
-    resisting = [add(mul(physics['damping'], s), f)
-                 for s, f in zip(speeds, _friction(body, speeds))]
+    resisting = [
+        add(mul(physics['damping'], s), f) for s, f in zip(speeds, _friction(body, speeds))
+    ]
     if not is_zero(physics['stiffness']):
         spring = body.kind.displacement(positions, physics.get('rest', 0.0))
         resisting = [add(r, mul(physics['stiffness'], d)) for r, d in zip(resisting, spring)]
@@ -38,7 +39,7 @@ def friction_shape(body, speeds):
     """
     shape, at = [], 0
     for group in body.kind.groups:
-        part = speeds[at:at + len(group.axes)]
+        part = speeds[at : at + len(group.axes)]
         at += len(group.axes)
         width = body.physics['friction_velocity']
         if len(part) == 1:
@@ -71,7 +72,7 @@ def all_efforts(robot, q, v, commands):
         size = body.kind.velocity_size
         command = None
         if body.moving.joint.actuator.takes_command:
-            command = commands[at:at + size]
+            command = commands[at : at + size]
             at += size
         efforts += joint_efforts(body, q, v, command)
     return efforts

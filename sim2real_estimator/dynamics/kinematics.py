@@ -63,8 +63,11 @@ def kinematics(robot, q, v):
             joint_rotation, offset = parent.rotation * joint_rotation, parent.rotation * offset
             omega_parent = parent.omega
         rotation = joint_rotation * turn
-        result.append(_with_velocities(
-            body, joint_velocities(body, v), rotation, joint_rotation, offset, omega_parent))
+        result.append(
+            _with_velocities(
+                body, joint_velocities(body, v), rotation, joint_rotation, offset, omega_parent
+            )
+        )
     return result
 
 
@@ -74,7 +77,7 @@ def _with_velocities(body, speeds, rotation, joint_rotation, offset, omega_paren
     for group in body.kind.groups:
         frame = rotation if group.is_rotation else joint_rotation
         columns += group.columns(frame)
-        columns_speed += group.to_columns(frame, speeds[at:at + len(group.axes)])
+        columns_speed += group.to_columns(frame, speeds[at : at + len(group.axes)])
         at += len(group.axes)
     relative = Motion.zero()
     for column, speed in zip(columns, columns_speed):
@@ -83,9 +86,17 @@ def _with_velocities(body, speeds, rotation, joint_rotation, offset, omega_paren
     # one omega x omega and two omega x v (Coriolis).
     bias = Motion(
         omega_parent.cross(relative.angular),
-        omega_parent.cross(omega_parent.cross(offset)) + omega_parent.cross(relative.linear) * 2.0)
-    return BodyKinematics(rotation, joint_rotation, offset, omega_parent + relative.angular, bias,
-                          tuple(columns), tuple(columns_speed))
+        omega_parent.cross(omega_parent.cross(offset)) + omega_parent.cross(relative.linear) * 2.0,
+    )
+    return BodyKinematics(
+        rotation,
+        joint_rotation,
+        offset,
+        omega_parent + relative.angular,
+        bias,
+        tuple(columns),
+        tuple(columns_speed),
+    )
 
 
 def to_columns(body, state, values):
@@ -93,7 +104,7 @@ def to_columns(body, state, values):
     result, at = [], 0
     for group in body.kind.groups:
         size = len(group.axes)
-        result += group.to_columns(state.frame_of(group), values[at:at + size])
+        result += group.to_columns(state.frame_of(group), values[at : at + size])
         at += size
     return result
 
@@ -103,7 +114,7 @@ def from_columns(body, state, values):
     result, at = [], 0
     for group in body.kind.groups:
         size = len(group.axes)
-        result += group.from_columns(state.frame_of(group), values[at:at + size])
+        result += group.from_columns(state.frame_of(group), values[at : at + size])
         at += size
     return result
 
@@ -149,6 +160,9 @@ def link_poses(robot, q, v):
             continue
         rotation = states[place.body].rotation
         lever = rotation * place.origin
-        poses[name] = LinkPose(rotation * place.rotation, positions[place.body] + lever,
-                               velocities[place.body].moved(lever))
+        poses[name] = LinkPose(
+            rotation * place.rotation,
+            positions[place.body] + lever,
+            velocities[place.body].moved(lever),
+        )
     return poses

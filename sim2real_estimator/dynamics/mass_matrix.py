@@ -54,8 +54,11 @@ def axis_motions(body, state):
         frame = state.frame_of(group)
         for axis in group.axes:
             direction = frame * axis
-            motions.append(Motion(direction, Vec3.zero()) if group.is_rotation
-                           else Motion(Vec3.zero(), direction))
+            motions.append(
+                Motion(direction, Vec3.zero())
+                if group.is_rotation
+                else Motion(Vec3.zero(), direction)
+            )
     return motions
 
 

@@ -21,19 +21,27 @@ def headings(links, axis=(0.0, 0.0, -1.0)):
 
 def positions(points):
     """Observe points given as (link, (x, y, z) [m] in the link frame): world positions [m]."""
+
     def observe(robot, q, v):
         poses = link_poses(robot, q, [0.0] * len(v))
-        return [x for link, point in points
-                for x in poses[link].position + poses[link].rotation * Vec3(*map(float, point))]
+        return [
+            x
+            for link, point in points
+            for x in poses[link].position + poses[link].rotation * Vec3(*map(float, point))
+        ]
 
     return observe
 
 
 def poses(links):
     """Observe each link's frame: position [m], then the rotation matrix by rows."""
+
     def observe(robot, q, v):
         found = link_poses(robot, q, [0.0] * len(v))
-        return [x for link in links
-                for x in (*found[link].position, *(e for r in found[link].rotation.rows for e in r))]
+        return [
+            x
+            for link in links
+            for x in (*found[link].position, *(e for r in found[link].rotation.rows for e in r))
+        ]
 
     return observe

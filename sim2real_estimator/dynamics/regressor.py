@@ -7,8 +7,18 @@ from .joint_forces import friction_shape
 from .kinematics import kinematics
 from .rnea import body_accelerations, project_forces
 
-STANDARD_NAMES = ('mass', 'mass*com.x', 'mass*com.y', 'mass*com.z',
-                  'xx', 'yy', 'zz', 'xy', 'xz', 'yz')
+STANDARD_NAMES = (
+    'mass',
+    'mass*com.x',
+    'mass*com.y',
+    'mass*com.z',
+    'xx',
+    'yy',
+    'zz',
+    'xy',
+    'xz',
+    'yz',
+)
 JOINT_NAMES = ('damping', 'friction', 'armature')
 
 
@@ -20,15 +30,20 @@ def regressor_names(robot):
     (not the centre of mass); three per independent joint.
     """
     bodies = [f'{b.moving.joint.child}.{n}' for b in robot.bodies for n in STANDARD_NAMES]
-    return bodies + [f'{b.moving.joint.name}.{n}' for b in robot.bodies
-                     if b.moving.is_independent for n in JOINT_NAMES]
+    return bodies + [
+        f'{b.moving.joint.name}.{n}'
+        for b in robot.bodies
+        if b.moving.is_independent
+        for n in JOINT_NAMES
+    ]
 
 
 def regressor_parameters(robot):
     """Return the values the regressor multiplies, in the order of its columns."""
     bodies = [x for b in robot.bodies for x in b.inertia]
-    return bodies + [b.physics[n] for b in robot.bodies if b.moving.is_independent
-                     for n in JOINT_NAMES]
+    return bodies + [
+        b.physics[n] for b in robot.bodies if b.moving.is_independent for n in JOINT_NAMES
+    ]
 
 
 def regressor(robot, q, v, acceleration):
@@ -51,8 +66,11 @@ def regressor(robot, q, v, acceleration):
     for body in robot.bodies:
         if body.moving.is_independent:
             speeds = list(v[body.moving.velocities])
-            for values in (speeds, friction_shape(body, speeds),
-                           list(acceleration[body.moving.velocities])):
+            for values in (
+                speeds,
+                friction_shape(body, speeds),
+                list(acceleration[body.moving.velocities]),
+            ):
                 column = [0.0] * len(v)
                 column[body.moving.velocities] = values
                 columns.append(column)

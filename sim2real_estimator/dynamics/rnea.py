@@ -16,8 +16,10 @@ def inverse_dynamics(robot, q, v, acceleration, wrenches=None):
     """
     states = kinematics(robot, q, v)
     accelerations = body_accelerations(robot, states, acceleration)
-    forces = [body.inertia.rotated(s.rotation).force(a, s.omega)
-              for body, s, a in zip(robot.bodies, states, accelerations)]
+    forces = [
+        body.inertia.rotated(s.rotation).force(a, s.omega)
+        for body, s, a in zip(robot.bodies, states, accelerations)
+    ]
     for index, wrench in (wrenches or {}).items():
         forces[index] = forces[index] - wrench
     efforts = project_forces(robot, states, forces)

@@ -37,11 +37,15 @@ class System:
         self.parameters.checked(self.estimated)
         for name in self.estimated:
             if name.endswith('.delay'):
-                raise ConfigError(f"'{name}' acts on the commands before they reach the "
-                                  'simulator; give it to `delayed_commands` instead')
+                raise ConfigError(
+                    f"'{name}' acts on the commands before they reach the "
+                    'simulator; give it to `delayed_commands` instead'
+                )
         if self.integrator not in INTEGRATORS:
-            raise ConfigError(f"there is no integrator '{self.integrator}'; "
-                              f'choose one of {", ".join(INTEGRATORS)}')
+            raise ConfigError(
+                f"there is no integrator '{self.integrator}'; "
+                f'choose one of {", ".join(INTEGRATORS)}'
+            )
         for name in self.wrench_links:
             self.model.link(name)
 
@@ -90,8 +94,10 @@ class System:
     def step(self, robot, q, v, controls, duration, acceleration=None):
         """Return (q, v) after one step of `duration` [s] with constant controls."""
         if acceleration is None:
+
             def acceleration(q_at, v_at):
                 return self.acceleration(robot, q_at, v_at, controls)[0]
+
         return INTEGRATORS[self.integrator].step(robot, q, v, duration, acceleration)
 
     def _split(self, robot, q, v, controls):
@@ -103,7 +109,7 @@ class System:
             place = robot.links[name]
             if place.body < 0:
                 continue
-            values = controls[count + 6 * number:count + 6 * number + 6]
+            values = controls[count + 6 * number : count + 6 * number + 6]
             lever = states[place.body].rotation * place.origin
             wrench = Force(Vec3(*values[:3]), Vec3(*values[3:])).carried(lever)
             wrenches[place.body] = wrenches.get(place.body, Force.zero()) + wrench

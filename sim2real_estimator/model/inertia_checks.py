@@ -44,8 +44,10 @@ def _fault(inertial):
     if smallest < -tolerance:
         return f'its inertia is indefinite: the principal moments are {listed} kg m^2'
     if largest > smallest + middle + tolerance:
-        return ('its inertia breaks the triangle inequality: of the principal moments '
-                f'{listed} kg m^2 the largest exceeds the sum of the others')
+        return (
+            'its inertia breaks the triangle inequality: of the principal moments '
+            f'{listed} kg m^2 the largest exceeds the sum of the others'
+        )
     return None
 
 
@@ -68,8 +70,9 @@ def check_resistance(model):
     for moving in reversed(moving_joints):
         inertia = free[moving.index]
         if moving.is_independent:
-            inertia = _with_joint_free(model, moving, inertia, locked[moving.index],
-                                       columns[moving.index], borrowed)
+            inertia = _with_joint_free(
+                model, moving, inertia, locked[moving.index], columns[moving.index], borrowed
+            )
         if moving.parent >= 0:
             offset = _offset(placements, moving_joints[moving.parent].joint, moving.joint)
             free[moving.parent] += inertia.carried(offset)
@@ -96,12 +99,15 @@ def _unresisted(model, joint, mass):
     if mass == 0:
         cause = f"link '{joint.child}' and all that hangs on it have no mass"
     else:
-        cause = (f"link '{joint.child}' and what hangs on it have no inertia in a direction "
-                 'this joint leaves free')
+        cause = (
+            f"link '{joint.child}' and what hangs on it have no inertia in a direction "
+            'this joint leaves free'
+        )
     return ModelError(
         f"{model.source}: joint '{joint.name}': nothing resists its motion, as {cause}; give "
         f"link '{joint.child}' an <inertial> with mass and inertia, give the joint an armature, "
-        f"or weld it by joint_types={{'{joint.name}': 'fixed'}}")
+        f"or weld it by joint_types={{'{joint.name}': 'fixed'}}"
+    )
 
 
 def _follower_resistances(moving_joints, locked, columns):
@@ -109,7 +115,7 @@ def _follower_resistances(moving_joints, locked, columns):
     sums = {}
     for moving in moving_joints:
         if not moving.is_independent:
-            (motion, _), = columns[moving.index]
+            ((motion, _),) = columns[moving.index]
             own = motion.dot(locked[moving.index] * motion)
             start = moving.velocities.start
             sums[start] = sums.get(start, 0.0) + own * moving.multiplier * moving.multiplier
@@ -126,9 +132,13 @@ def _body_inertias(model, placements):
         rotation, position = placements[link.name]
         origin = placements[model.moving_joints[body].joint.child][1]
         inertial = link.inertial
-        bodies[body] += BodyInertia.from_centre(
-            inertial.mass, Vec3(*inertial.centre), Symmetric3(*inertial.inertia)
-        ).rotated(rotation).moved(position - origin)
+        bodies[body] += (
+            BodyInertia.from_centre(
+                inertial.mass, Vec3(*inertial.centre), Symmetric3(*inertial.inertia)
+            )
+            .rotated(rotation)
+            .moved(position - origin)
+        )
     return bodies
 
 
@@ -151,9 +161,13 @@ def _generic_placements(model):
         child_rotation = rotation * turn
         placements[joint.child] = (child_rotation, position + rotation * shift)
         if not joint.is_fixed:
-            columns.append([
-                (motion, group.is_rotation) for group in kind.groups for motion in
-                group.columns(child_rotation if group.is_rotation else rotation)])
+            columns.append(
+                [
+                    (motion, group.is_rotation)
+                    for group in kind.groups
+                    for motion in group.columns(child_rotation if group.is_rotation else rotation)
+                ]
+            )
     return placements, columns
 
 

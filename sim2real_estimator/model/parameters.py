@@ -1,8 +1,8 @@
 """Every physical quantity of a robot by name, with its nominal value, unit and kind."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+import math
 
 from ..errors import ConfigError
 from ..spatial.inertia import SYMMETRIC_ENTRIES
@@ -60,8 +60,10 @@ class Parameters(Mapping):
         near = [n for n in self._table if n.startswith(owner.split('.')[0] + '.')]
         near = near or [n for n in self._table if n.endswith('.' + quantity)] or list(self._table)
         more = '' if len(near) <= 12 else f' and {len(near) - 12} more'
-        raise ConfigError(f"{self.model.source}: there is no parameter '{name}'; "
-                          f"nearest: {', '.join(near[:12])}{more}")
+        raise ConfigError(
+            f"{self.model.source}: there is no parameter '{name}'; "
+            f'nearest: {", ".join(near[:12])}{more}'
+        )
 
     def __contains__(self, name):
         """Tell whether there is a parameter of that name."""
@@ -90,12 +92,20 @@ class Parameters(Mapping):
 
     def inertial_names(self, link):
         """Return the ten names of a link: mass, com.x ... com.z, inertia.xx ... inertia.yz."""
-        return (f'{link}.mass', *(f'{link}.com.{a}' for a in AXES),
-                *(f'{link}.inertia.{a}' for a in INERTIA_NAMES))
+        return (
+            f'{link}.mass',
+            *(f'{link}.com.{a}' for a in AXES),
+            *(f'{link}.inertia.{a}' for a in INERTIA_NAMES),
+        )
 
     def _of_world(self):
-        yield Parameter('world.gravity', STANDARD_GRAVITY, 'm/s^2', True,
-                        'strength of gravity, along -z of the world')
+        yield Parameter(
+            'world.gravity',
+            STANDARD_GRAVITY,
+            'm/s^2',
+            True,
+            'strength of gravity, along -z of the world',
+        )
 
     def _of_links(self):
         for link in self.model.links:
@@ -107,17 +117,32 @@ class Parameters(Mapping):
             for name, value in zip(names[1:4], inertial.centre):
                 yield Parameter(name, value, 'm', False, 'centre of mass in the link frame')
             for name, value in zip(names[4:], inertial.inertia):
-                yield Parameter(name, value, 'kg m^2', name[-1] == name[-2],
-                                'inertia about the centre of mass, axes of the link frame')
+                yield Parameter(
+                    name,
+                    value,
+                    'kg m^2',
+                    name[-1] == name[-2],
+                    'inertia about the centre of mass, axes of the link frame',
+                )
             if link.name in self.length_rules:
-                yield Parameter(f'{link.name}.length', self.length_rules[link.name].nominal, 'm',
-                                True, 'length; stretches the link along its axis')
+                yield Parameter(
+                    f'{link.name}.length',
+                    self.length_rules[link.name].nominal,
+                    'm',
+                    True,
+                    'length; stretches the link along its axis',
+                )
 
     def _of_joints(self):
         for joint in self.model.joints:
             for axis, value in zip(AXES, joint.origin):
-                yield Parameter(f'{joint.name}.origin.{axis}', value, 'm', False,
-                                'origin of the joint in the parent link')
+                yield Parameter(
+                    f'{joint.name}.origin.{axis}',
+                    value,
+                    'm',
+                    False,
+                    'origin of the joint in the parent link',
+                )
             if not joint.is_fixed and joint.mimic is None:
                 yield from self._of_physics(joint)
                 yield from self._of_actuator(joint)
@@ -126,20 +151,40 @@ class Parameters(Mapping):
         unit = _units(joint)
         physics = joint.physics
         rows = [
-            ('damping', physics.damping, f'{unit.effort} s/{unit.position}', True,
-             'viscous damping'),
+            (
+                'damping',
+                physics.damping,
+                f'{unit.effort} s/{unit.position}',
+                True,
+                'viscous damping',
+            ),
             ('friction', physics.friction, unit.effort, True, 'Coulomb friction'),
-            ('friction_velocity', FRICTION_VELOCITY, f'{unit.position}/s', True,
-             'speed over which the sign of the friction changes'),
+            (
+                'friction_velocity',
+                FRICTION_VELOCITY,
+                f'{unit.position}/s',
+                True,
+                'speed over which the sign of the friction changes',
+            ),
             ('armature', physics.armature, unit.inertia, True, 'inertia of the rotor, reflected'),
-            ('stiffness', physics.stiffness, f'{unit.effort}/{unit.position}', True,
-             'stiffness of the spring'),
+            (
+                'stiffness',
+                physics.stiffness,
+                f'{unit.effort}/{unit.position}',
+                True,
+                'stiffness of the spring',
+            ),
         ]
         if joint.kind.position_size == 1:
             rows += [
                 ('rest', physics.rest, unit.position, False, 'position at which the spring rests'),
-                ('offset', physics.offset, unit.position, False,
-                 'what is added to the coordinate to get the physical position'),
+                (
+                    'offset',
+                    physics.offset,
+                    unit.position,
+                    False,
+                    'what is added to the coordinate to get the physical position',
+                ),
             ]
         for quantity, *rest in rows:
             yield Parameter(f'{joint.name}.{quantity}', *rest)
@@ -149,10 +194,20 @@ class Parameters(Mapping):
             return
         chosen = dict(joint.actuator_values)
         for spec in joint.actuator.parameters:
-            yield Parameter(f'{joint.name}.{spec.name}', chosen.get(spec.name, spec.default),
-                            spec.unit, spec.positive, spec.description)
-        yield Parameter(f'{joint.name}.delay', chosen.get('delay', 0.0), 's', False,
-                        'how long a command takes to act')
+            yield Parameter(
+                f'{joint.name}.{spec.name}',
+                chosen.get(spec.name, spec.default),
+                spec.unit,
+                spec.positive,
+                spec.description,
+            )
+        yield Parameter(
+            f'{joint.name}.delay',
+            chosen.get('delay', 0.0),
+            's',
+            False,
+            'how long a command takes to act',
+        )
 
 
 @dataclass(frozen=True)

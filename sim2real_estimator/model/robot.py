@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..spatial.inertia import SYMMETRIC_ENTRIES, BodyInertia, Symmetric3, complement_of_trace
+from ..spatial.inertia import BodyInertia, complement_of_trace, Symmetric3, SYMMETRIC_ENTRIES
 from ..spatial.rotation import Rotation
 from ..spatial.scalar import add, mul, sub
 from ..spatial.vector import Vec3
@@ -68,8 +68,11 @@ def realize(parameters: Parameters, values):
     def value(name):
         return values[name] if name in values else parameters[name].nominal
 
-    stretches = {link: _Stretch(rule, values[f'{link}.length'])
-                 for link, rule in parameters.length_rules.items() if f'{link}.length' in values}
+    stretches = {
+        link: _Stretch(rule, values[f'{link}.length'])
+        for link, rule in parameters.length_rules.items()
+        if f'{link}.length' in values
+    }
     origins = {}
     for joint in model.joints:
         origin = Vec3(*(value(f'{joint.name}.origin.{a}') for a in AXES))
@@ -88,9 +91,15 @@ def realize(parameters: Parameters, values):
     for moving, inertia in zip(model.moving_joints, inertias):
         joint = moving.joint
         mount = links[joint.parent]
-        bodies.append(Body(
-            moving, mount.origin + mount.rotation * origins[joint.name],
-            mount.rotation * joint.rotation, inertia, *_joint_values(parameters, moving, value)))
+        bodies.append(
+            Body(
+                moving,
+                mount.origin + mount.rotation * origins[joint.name],
+                mount.rotation * joint.rotation,
+                inertia,
+                *_joint_values(parameters, moving, value),
+            )
+        )
     return Robot(tuple(bodies), links, value('world.gravity'))
 
 
@@ -117,8 +126,11 @@ def _joint_values(parameters, moving, value):
     joint = moving.joint
     names = ('damping', 'friction', 'friction_velocity', 'armature', 'stiffness', 'rest', 'offset')
     physics = {n: value(f'{joint.name}.{n}') for n in names if f'{joint.name}.{n}' in parameters}
-    actuator = {s.name: value(f'{joint.name}.{s.name}') for s in joint.actuator.parameters
-                if moving.is_independent}
+    actuator = {
+        s.name: value(f'{joint.name}.{s.name}')
+        for s in joint.actuator.parameters
+        if moving.is_independent
+    }
     return physics, actuator
 
 
@@ -145,8 +157,9 @@ class _Stretch:
         e, k = self.axis, self.excess
         along = moments * e
         # S M S = M + k (e a' + a e') + k^2 (e.a) e e' with a = M e.
-        cross = [mul(k, add(mul(e[i], along[j]), mul(along[i], e[j])))
-                 for i, j in SYMMETRIC_ENTRIES]
+        cross = [
+            mul(k, add(mul(e[i], along[j]), mul(along[i], e[j]))) for i, j in SYMMETRIC_ENTRIES
+        ]
         square = Symmetric3.outer(e, e * mul(mul(k, k), e.dot(along)))
         moments = moments + Symmetric3(*cross) + square
         return Symmetric3.scaled_identity(moments.trace()) - moments

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from ..errors import ModelError
 from ..spatial.rotation import Rotation
-from .actuators import ACTUATORS, AbstractActuator
+from .actuators import AbstractActuator, ACTUATORS
 from .joints import AbstractJoint
 
 WORLD = 'world'
@@ -191,15 +191,25 @@ class Model:
         for joint in moving:
             if joint.mimic is None:
                 kind = joint.kind
-                slices[joint.name] = (slice(nq, nq + kind.position_size),
-                                      slice(nv, nv + kind.velocity_size))
+                slices[joint.name] = (
+                    slice(nq, nq + kind.position_size),
+                    slice(nv, nv + kind.velocity_size),
+                )
                 nq, nv = nq + kind.position_size, nv + kind.velocity_size
         result = []
         for index, joint in enumerate(moving):
             source, multiplier, shift = self._resolve_mimic(joint)
-            result.append(MovingJoint(
-                index, joint, self.attachments[joint.parent].body, *slices[source],
-                multiplier, shift, joint.mimic is None))
+            result.append(
+                MovingJoint(
+                    index,
+                    joint,
+                    self.attachments[joint.parent].body,
+                    *slices[source],
+                    multiplier,
+                    shift,
+                    joint.mimic is None,
+                )
+            )
         return tuple(result)
 
     def _resolve_mimic(self, joint):
@@ -243,9 +253,12 @@ class Model:
     @cached_property
     def command_joints(self):
         """For every command the name of its joint."""
-        return tuple(m.joint.name for m in self.moving_joints
-                     if m.is_independent and m.joint.actuator.takes_command
-                     for _ in range(m.joint.kind.velocity_size))
+        return tuple(
+            m.joint.name
+            for m in self.moving_joints
+            if m.is_independent and m.joint.actuator.takes_command
+            for _ in range(m.joint.kind.velocity_size)
+        )
 
     def link(self, name):
         """Return the link of that name."""
@@ -264,8 +277,7 @@ class Model:
 
     def neutral_positions(self):
         """Return q with every joint at its neutral position, a list of floats."""
-        return [x for m in self.moving_joints if m.is_independent
-                for x in m.joint.kind.neutral()]
+        return [x for m in self.moving_joints if m.is_independent for x in m.joint.kind.neutral()]
 
     def with_joint(self, name, **changes):
         """Return a copy with fields of one joint changed."""
@@ -283,12 +295,14 @@ class Model:
         for name, choice in kinds.items():
             kind, values = choice if isinstance(choice, tuple) else (choice, {})
             if kind not in ACTUATORS:
-                raise ModelError(f"{self.source}: joint '{name}': there is no actuator type "
-                                 f"'{kind}'; choose one of {', '.join(ACTUATORS)}")
+                raise ModelError(
+                    f"{self.source}: joint '{name}': there is no actuator type "
+                    f"'{kind}'; choose one of {', '.join(ACTUATORS)}"
+                )
             actuator = ACTUATORS[kind]
             if any(parameter.name == 'reduction' for parameter in actuator.parameters):
                 values = {'reduction': self.joint(name).reduction, **values}
-            model = model.with_joint(name, actuator=actuator,
-                                     actuator_values=tuple(sorted(values.items())))
+            model = model.with_joint(
+                name, actuator=actuator, actuator_values=tuple(sorted(values.items()))
+            )
         return model
-

@@ -34,18 +34,27 @@ def load_urdf(source, *, base='fixed', joint_types=None, actuators=None, inertia
     Besides the standard, <dynamics> may have an armature [kg m^2 or kg]. Meshes and all other
     elements are not read.
     """
-    for name, value, choices in (('base', base, _BASES),
-                                 ('inertia_check', inertia_check, _INERTIA_CHECKS)):
+    for name, value, choices in (
+        ('base', base, _BASES),
+        ('inertia_check', inertia_check, _INERTIA_CHECKS),
+    ):
         if value not in choices:
-            raise ConfigError(f"load_urdf: {name}={value!r} is not known; use one of "
-                              f"{', '.join(map(repr, choices))}")
+            raise ConfigError(
+                f'load_urdf: {name}={value!r} is not known; use one of '
+                f'{", ".join(map(repr, choices))}'
+            )
     robot, file = read_robot(source)
     links = tuple(read_link(element) for element in robot.named_children('link'))
     joints = _read_joints(robot, joint_types or {}, file)
     if base == 'floating':
         links, joints = _with_floating_base(links, joints, file)
-    model = Model(robot.text('name', 'robot'), links, joints, file,
-                  accepts_infeasible_inertia=inertia_check == 'warn')
+    model = Model(
+        robot.text('name', 'robot'),
+        links,
+        joints,
+        file,
+        accepts_infeasible_inertia=inertia_check == 'warn',
+    )
     if inertia_check == 'warn':
         for problem in infeasible_inertias(model):
             _logger.warning('%s; taken as it is', problem)
@@ -57,15 +66,23 @@ def _read_joints(robot, joint_types, file):
     names = [element.text('name') for element in elements]
     for name, type_name in joint_types.items():
         if name not in names:
-            raise ModelError(f"{file}: joint_types names joint '{name}', which does not exist; "
-                             f'the robot has: {suggestions(name, names)}')
+            raise ModelError(
+                f"{file}: joint_types names joint '{name}', which does not exist; "
+                f'the robot has: {suggestions(name, names)}'
+            )
         if type_name not in JOINTS:
-            raise ModelError(f"{file}: joint '{name}': joint_types gives the unknown type "
-                             f"'{type_name}'; choose one of {', '.join(JOINTS)}")
+            raise ModelError(
+                f"{file}: joint '{name}': joint_types gives the unknown type "
+                f"'{type_name}'; choose one of {', '.join(JOINTS)}"
+            )
     reductions = read_reductions(robot)
     for name in reductions.keys() - set(names):
-        _logger.warning("%s: a transmission names joint '%s', which does not exist; the robot "
-                        'has: %s', file, name, suggestions(name, names))
+        _logger.warning(
+            "%s: a transmission names joint '%s', which does not exist; the robot has: %s",
+            file,
+            name,
+            suggestions(name, names),
+        )
     joints = [read_joint(element, joint_types.get(element.text('name'))) for element in elements]
     return tuple(replace(joint, reduction=reductions.get(joint.name, 1.0)) for joint in joints)
 
@@ -79,14 +96,23 @@ def _with_floating_base(links, joints, file):
         override = ', '.join(f"'{name}': 'free'" for name in tied)
         raise ModelError(
             f"{file}: link '{WORLD}': the robot has its own world link, so base='floating' "
-            f"cannot add one; use base='fixed' with joint_types={{{override}}}")
+            f"cannot add one; use base='fixed' with joint_types={{{override}}}"
+        )
     for what, name, items, way_out in (
-            ('link', WORLD, links, ''),
-            ('joint', FLOATING_BASE, joints, ", or if this joint is the floating base, use "
-             f"base='fixed' with joint_types={{'{FLOATING_BASE}': 'free'}}")):
+        ('link', WORLD, links, ''),
+        (
+            'joint',
+            FLOATING_BASE,
+            joints,
+            ', or if this joint is the floating base, use '
+            f"base='fixed' with joint_types={{'{FLOATING_BASE}': 'free'}}",
+        ),
+    ):
         if any(item.name == name for item in items):
-            raise ModelError(f"{file}: {what} '{name}': base='floating' needs this name for "
-                             f'itself; rename the {what} in the file{way_out}')
+            raise ModelError(
+                f"{file}: {what} '{name}': base='floating' needs this name for "
+                f'itself; rename the {what} in the file{way_out}'
+            )
     # Without exactly one root there is nothing to free, and the model's own check says why.
     if len(roots) != 1:
         return links, joints

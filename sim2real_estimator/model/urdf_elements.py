@@ -49,7 +49,8 @@ def _read_origin(element):
         x, y, z, w = quaternion
         rotation = Rotation.from_quaternion(Quaternion(w, x, y, z).normalized())
     return origin.vector('xyz', _ZERO), Rotation(
-        Vec3(*_without_dust(row)) for row in rotation.rows)
+        Vec3(*_without_dust(row)) for row in rotation.rows
+    )
 
 
 def read_joint(element, override=None):
@@ -62,17 +63,27 @@ def read_joint(element, override=None):
     mimic = _read_mimic(element) if kind.velocity_size else None
     is_driven = kind.velocity_size == 1 and mimic is None
     return Joint(
-        name, kind, element.required_child('parent').text('link'),
-        element.required_child('child').text('link'), origin, rotation, _read_physics(element),
-        _read_limits(element), mimic, ACTUATORS['effort' if is_driven else 'passive'])
+        name,
+        kind,
+        element.required_child('parent').text('link'),
+        element.required_child('child').text('link'),
+        origin,
+        rotation,
+        _read_physics(element),
+        _read_limits(element),
+        mimic,
+        ACTUATORS['effort' if is_driven else 'passive'],
+    )
 
 
 def _read_type(element):
     written = element.text('type')
     type_name = _RENAMED_TYPES.get(written, written)
     if type_name not in JOINTS:
-        raise element.error(f"there is no joint type '{written}'",
-                            f"choose one of {', '.join((*JOINTS, *_RENAMED_TYPES))}")
+        raise element.error(
+            f"there is no joint type '{written}'",
+            f'choose one of {", ".join((*JOINTS, *_RENAMED_TYPES))}',
+        )
     return type_name
 
 
@@ -92,25 +103,25 @@ def _read_physics(element):
     dynamics = element.child('dynamics')
     if dynamics is None:
         return JointPhysics()
-    return JointPhysics(damping=dynamics.number('damping', 0.0),
-                        friction=dynamics.number('friction', 0.0),
-                        armature=dynamics.number('armature', 0.0))
+    return JointPhysics(
+        damping=dynamics.number('damping', 0.0),
+        friction=dynamics.number('friction', 0.0),
+        armature=dynamics.number('armature', 0.0),
+    )
 
 
 def _read_limits(element):
     limit = element.child('limit')
     if limit is None:
         return Limits()
-    return Limits(*(limit.number(name, None)
-                    for name in ('lower', 'upper', 'velocity', 'effort')))
+    return Limits(*(limit.number(name, None) for name in ('lower', 'upper', 'velocity', 'effort')))
 
 
 def _read_mimic(element):
     mimic = element.child('mimic')
     if mimic is None:
         return None
-    return Mimic(mimic.text('joint'), mimic.number('multiplier', 1.0),
-                 mimic.number('offset', 0.0))
+    return Mimic(mimic.text('joint'), mimic.number('multiplier', 1.0), mimic.number('offset', 0.0))
 
 
 def read_reductions(robot):
@@ -121,8 +132,10 @@ def read_reductions(robot):
     it), under <joint>, or under itself (PR2); ros2_control writes <mechanical_reduction>.
     """
     reductions, owners = {}, {}
-    for element in [*robot.named_children('transmission'),
-                    *robot.named_children('ros2_control/transmission')]:
+    for element in [
+        *robot.named_children('transmission'),
+        *robot.named_children('ros2_control/transmission'),
+    ]:
         joints = element.named_children('joint')
         actuators = element.named_children('actuator')
         places = [*actuators, *joints, element]
@@ -131,15 +144,21 @@ def read_reductions(robot):
             continue
         if len(joints) > 1 or len(actuators) > 1:
             if any(abs(value) != 1 for value in found):
-                _logger.warning('%s', element.error(
-                    'it couples several joints or motors, so its reductions are not used',
-                    "give each joint's actuator its own reduction"))
+                _logger.warning(
+                    '%s',
+                    element.error(
+                        'it couples several joints or motors, so its reductions are not used',
+                        "give each joint's actuator its own reduction",
+                    ),
+                )
             continue
         name = joints[0].text('name')
         if reductions.get(name, found[0]) != found[0]:
             raise element.error(
                 f"it gives joint '{name}' the reduction {found[0]:g}, but {owners[name]} gives "
-                f'{reductions[name]:g}', 'keep one of them')
+                f'{reductions[name]:g}',
+                'keep one of them',
+            )
         reductions[name], owners[name] = found[0], f"transmission '{element.text('name')}'"
     return reductions
 

@@ -6,8 +6,11 @@ from xml.etree import ElementTree
 
 from ..errors import ModelError
 
-_XACRO_NAMESPACES = ('http://www.ros.org/wiki/xacro', 'http://wiki.ros.org/xacro',
-                     'http://ros.org/wiki/xacro')
+_XACRO_NAMESPACES = (
+    'http://www.ros.org/wiki/xacro',
+    'http://wiki.ros.org/xacro',
+    'http://ros.org/wiki/xacro',
+)
 _REQUIRED = object()
 
 
@@ -65,8 +68,9 @@ class UrdfElement:
         value = self._element.get(attribute)
         if value is None:
             if default is _REQUIRED:
-                raise self.error(f'its <{self.tag}> has no {attribute}',
-                                 f'add {attribute}="..." to it')
+                raise self.error(
+                    f'its <{self.tag}> has no {attribute}', f'add {attribute}="..." to it'
+                )
             return default
         if '${' in value:
             raise self.error(f'{self._shown(attribute)} is a xacro expression', _RUN_XACRO)
@@ -98,8 +102,10 @@ class UrdfElement:
         return tuple(numbers)
 
 
-_RUN_XACRO = ('this is a xacro file, not yet a URDF: run "xacro file.urdf.xacro > file.urdf" '
-              'and load the result')
+_RUN_XACRO = (
+    'this is a xacro file, not yet a URDF: run "xacro file.urdf.xacro > file.urdf" '
+    'and load the result'
+)
 
 
 def read_robot(source):
@@ -114,7 +120,8 @@ def read_robot(source):
     _drop_namespace(root)
     if root.tag != 'robot':
         remedy = {'sdf': 'convert the SDF to URDF', 'mujoco': 'convert the MJCF to URDF'}.get(
-            root.tag, 'give a file with <robot name="..."> at the top')
+            root.tag, 'give a file with <robot name="..."> at the top'
+        )
         raise ModelError(f'{name}: the top element is <{root.tag}> and not <robot>; {remedy}')
     return UrdfElement(root, name, 'robot'), name
 
@@ -129,11 +136,14 @@ def _read(source):
         with open(source, 'rb') as file:
             data = file.read()
     except OSError as error:
-        raise ModelError(f'{os.fspath(source)}: cannot be read: {error.strerror}; give the path '
-                         'of a URDF file') from error
+        raise ModelError(
+            f'{os.fspath(source)}: cannot be read: {error.strerror}; give the path of a URDF file'
+        ) from error
     if not data.strip():
-        raise ModelError(f'{os.fspath(source)}: the file is empty; write the URDF again, for '
-                         'example by running xacro')
+        raise ModelError(
+            f'{os.fspath(source)}: the file is empty; write the URDF again, for '
+            'example by running xacro'
+        )
     return data, os.fspath(source)
 
 
@@ -146,19 +156,22 @@ class _TreeBuilder(ElementTree.TreeBuilder):
 
     def doctype(self, name, public_id, system_id):
         """Refuse the declaration."""
-        raise ModelError(f'{self._source}: it has a <!DOCTYPE {name}> declaration, which could '
-                         'define entities that expand without end; remove the declaration')
+        raise ModelError(
+            f'{self._source}: it has a <!DOCTYPE {name}> declaration, which could '
+            'define entities that expand without end; remove the declaration'
+        )
 
 
 def _parse(data, name):
     try:
-        return ElementTree.fromstring(
-            data, ElementTree.XMLParser(target=_TreeBuilder(name)))
+        return ElementTree.fromstring(data, ElementTree.XMLParser(target=_TreeBuilder(name)))
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         remedy = 'correct the XML there'
         if 'unbound prefix' in str(error):
-            remedy = ('if this is a xacro file, run "xacro file.urdf.xacro > file.urdf" first; '
-                      'otherwise declare the prefix by an xmlns on <robot>')
+            remedy = (
+                'if this is a xacro file, run "xacro file.urdf.xacro > file.urdf" first; '
+                'otherwise declare the prefix by an xmlns on <robot>'
+            )
         raise ModelError(f'{name}: not readable as XML: {error}; {remedy}') from error
 
 

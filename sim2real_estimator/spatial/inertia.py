@@ -140,9 +140,7 @@ class BodyInertia:
     @staticmethod
     def from_centre(mass, centre, rotational):
         """Return the inertia of a body from its centre of mass [m] and the inertia about it."""
-        return BodyInertia(
-            mass, centre * mass, rotational + Symmetric3.point_mass(mass, centre)
-        )
+        return BodyInertia(mass, centre * mass, rotational + Symmetric3.point_mass(mass, centre))
 
     @staticmethod
     def zero():
@@ -169,17 +167,21 @@ class ArticulatedInertia:
         for (i, j), value in zip(SYMMETRIC_ENTRIES, body.rotational):
             rows[i][j] = rows[j][i] = value
         hx, hy, hz = body.first_moment
-        for i, j, value in ((0, 1, neg(hz)), (0, 2, hy), (1, 0, hz), (1, 2, neg(hx)),
-                            (2, 0, neg(hy)), (2, 1, hx)):
+        for i, j, value in (
+            (0, 1, neg(hz)),
+            (0, 2, hy),
+            (1, 0, hz),
+            (1, 2, neg(hx)),
+            (2, 0, neg(hy)),
+            (2, 1, hx),
+        ):
             rows[i][3 + j] = rows[3 + j][i] = value
         for i in range(3, 6):
             rows[i][i] = body.mass
         return ArticulatedInertia(rows)
 
     def __add__(self, other):
-        return ArticulatedInertia(
-            _symmetric(lambda i, j: add(self.rows[i][j], other.rows[i][j]))
-        )
+        return ArticulatedInertia(_symmetric(lambda i, j: add(self.rows[i][j], other.rows[i][j])))
 
     def __mul__(self, motion):
         """Return the force that the acceleration `motion` needs."""
@@ -207,15 +209,19 @@ class ArticulatedInertia:
     def carried(self, offset):
         """Return the inertia about a point from which its present reference is `offset` away."""
         rows = self.rows
-        shift = ((0.0, neg(offset.z), offset.y), (offset.z, 0.0, neg(offset.x)),
-                 (neg(offset.y), offset.x, 0.0))
+        shift = (
+            (0.0, neg(offset.z), offset.y),
+            (offset.z, 0.0, neg(offset.x)),
+            (neg(offset.y), offset.x, 0.0),
+        )
 
         def shifted(i, column):
             return sum_of(mul(shift[i][k], column[k]) for k in range(3))
 
         # B' = B + [r]C ; A' = A + [r]B'^T + ([r]B^T)^T.
-        b = [[add(rows[i][3 + j], shifted(i, rows[3 + j][3:])) for j in range(3)]
-             for i in range(3)]
+        b = [
+            [add(rows[i][3 + j], shifted(i, rows[3 + j][3:])) for j in range(3)] for i in range(3)
+        ]
         old_b = [[rows[i][3 + j] for j in range(3)] for i in range(3)]
 
         def entry(i, j):
@@ -235,4 +241,3 @@ def _symmetric(entry):
         for j in range(i, 6):
             rows[i][j] = rows[j][i] = entry(i, j)
     return rows
-

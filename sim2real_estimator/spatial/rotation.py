@@ -69,11 +69,13 @@ class Rotation:
         xx, yy, zz = mul(x, x2), mul(y, y2), mul(z, z2)
         xy, xz, yz = mul(x, y2), mul(x, z2), mul(y, z2)
         wx, wy, wz = mul(w, x2), mul(w, y2), mul(w, z2)
-        return Rotation((
-            Vec3(sub(1.0, add(yy, zz)), sub(xy, wz), add(xz, wy)),
-            Vec3(add(xy, wz), sub(1.0, add(xx, zz)), sub(yz, wx)),
-            Vec3(sub(xz, wy), add(yz, wx), sub(1.0, add(xx, yy))),
-        ))
+        return Rotation(
+            (
+                Vec3(sub(1.0, add(yy, zz)), sub(xy, wz), add(xz, wy)),
+                Vec3(add(xy, wz), sub(1.0, add(xx, zz)), sub(yz, wx)),
+                Vec3(sub(xz, wy), add(yz, wx), sub(1.0, add(xx, yy))),
+            )
+        )
 
     @staticmethod
     def from_roll_pitch_yaw(roll, pitch, yaw):

@@ -8,8 +8,25 @@ traced program ever multiplies by it.
 
 import math
 
-__all__ = ['add', 'atan2', 'cos', 'div', 'exp', 'is_constant', 'is_zero', 'log', 'mul', 'neg', 'sign',
-           'sin', 'sqrt', 'square', 'sub', 'sum_of', 'tanh']
+__all__ = [
+    'add',
+    'atan2',
+    'cos',
+    'div',
+    'exp',
+    'is_constant',
+    'is_zero',
+    'log',
+    'mul',
+    'neg',
+    'sign',
+    'sin',
+    'sqrt',
+    'square',
+    'sub',
+    'sum_of',
+    'tanh',
+]
 
 
 def is_constant(x):

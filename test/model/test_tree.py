@@ -20,8 +20,10 @@ def _chain(*kinds, inertials=None, axes=None):
     inertials = inertials or [_BALL] * len(kinds)
     axes = axes or [_Y] * len(kinds)
     names = ['base', *(f'l{k + 1}' for k in range(len(kinds)))]
-    joints = [Joint(f'j{k + 1}', JOINTS[kind](axes[k]), names[k], names[k + 1], (0.0, 0.0, 0.5))
-              for k, kind in enumerate(kinds)]
+    joints = [
+        Joint(f'j{k + 1}', JOINTS[kind](axes[k]), names[k], names[k + 1], (0.0, 0.0, 0.5))
+        for k, kind in enumerate(kinds)
+    ]
     links = [Link('base'), *map(Link, names[1:], inertials)]
     return Model('chain', tuple(links), tuple(joints), 'chain')
 
@@ -68,14 +70,16 @@ def test_chains_of_mimics_are_followed_to_the_end():
 
 def test_commands_of_joints_with_several_freedoms_are_numbered():
     model = _chain('spherical', 'revolute', 'revolute').with_actuators(
-        {'j1': 'effort', 'j3': ('dc_motor', {'resistance': 2.0})})
+        {'j1': 'effort', 'j3': ('dc_motor', {'resistance': 2.0})}
+    )
     assert model.commands == ('j1.0', 'j1.1', 'j1.2', 'j3')
 
 
 def test_reduction_of_the_joint_is_the_default_of_its_motor():
     model = _chain('revolute').with_joint('j1', reduction=30.0)
     assert model.with_actuators({'j1': 'dc_motor'}).joint('j1').actuator_values == (
-        ('reduction', 30.0),)
+        ('reduction', 30.0),
+    )
     assert model.with_actuators({'j1': 'effort'}).joint('j1').actuator_values == ()
 
 
@@ -89,34 +93,49 @@ def test_unknown_names_are_listed_with_those_that_exist():
         model.with_actuators({'j1': 'steam'})
 
 
-@pytest.mark.parametrize('changes, fragments', [
-    ({'kind': 'revolute'}, ["kind 'revolute' is no joint type", "JOINTS['revolute']"]),
-    ({'actuator': 'effort'}, ["actuator 'effort' is no actuator", "ACTUATORS['effort']"]),
-    ({'kind': JOINTS['revolute']((1.0, 1.0, 0.0))}, ['the length 1.41421 and not 1']),
-    ({'kind': JOINTS['planar']((0.0, 0.0, 0.0))}, ['the length 0 and not 1']),
-    ({'kind': JOINTS['revolute']((math.nan, 0.0, 1.0))}, ['the length nan and not 1']),
-    ({'origin': (0.0, math.nan, 0.0)}, ['origin (0.0, nan, 0.0) is not 3 finite numbers']),
-    ({'origin': (0.0, 0.0)}, ['origin (0.0, 0.0) is not 3 finite numbers']),
-    ({'rotation': Rotation(Vec3(2.0, 0.0, 0.0) for _ in range(3))}, ['no rotation matrix']),
-    ({'rotation': Rotation(-row for row in Rotation.identity().rows)}, ['right-handed']),
-    ({'physics': JointPhysics(armature=-1.0)}, ['armature -1 is negative']),
-    ({'physics': JointPhysics(rest=math.inf)}, ['rest inf is not a finite number']),
-    ({'limits': Limits(effort='strong')}, ['effort limit strong is not a finite number']),
-    ({'mimic': Mimic('j2', math.nan)}, ['mimic multiplier nan is not a finite number']),
-    ({'kind': JOINTS['spherical'](_Y), 'mimic': Mimic('j2')},
-     ['it mimics, but as a spherical joint', 'remove the mimic']),
-    ({'mimic': Mimic('j3')}, ["joint 'j3', which is spherical"]),
-    ({'mimic': Mimic('j2'), 'actuator': ACTUATORS['effort']},
-     ["follows joint 'j2'", "make its actuator 'passive'"]),
-    ({'kind': JOINTS['fixed'](_Y), 'actuator': ACTUATORS['effort']},
-     ["it is fixed, yet has the actuator 'effort'", 'make it movable']),
-    ({'actuator': ACTUATORS['effort'], 'actuator_values': (('gian', 2.0),)},
-     ["no parameter 'gian'", 'it has: delay, gain']),
-    ({'actuator': ACTUATORS['effort'], 'actuator_values': (('gain', -2.0),)},
-     ['gain -2 is not positive', "('effort', {'gain': 2})"]),
-    ({'actuator': ACTUATORS['effort'], 'actuator_values': (('gain', None),)},
-     ['gain None is not a finite number']),
-])
+@pytest.mark.parametrize(
+    'changes, fragments',
+    [
+        ({'kind': 'revolute'}, ["kind 'revolute' is no joint type", "JOINTS['revolute']"]),
+        ({'actuator': 'effort'}, ["actuator 'effort' is no actuator", "ACTUATORS['effort']"]),
+        ({'kind': JOINTS['revolute']((1.0, 1.0, 0.0))}, ['the length 1.41421 and not 1']),
+        ({'kind': JOINTS['planar']((0.0, 0.0, 0.0))}, ['the length 0 and not 1']),
+        ({'kind': JOINTS['revolute']((math.nan, 0.0, 1.0))}, ['the length nan and not 1']),
+        ({'origin': (0.0, math.nan, 0.0)}, ['origin (0.0, nan, 0.0) is not 3 finite numbers']),
+        ({'origin': (0.0, 0.0)}, ['origin (0.0, 0.0) is not 3 finite numbers']),
+        ({'rotation': Rotation(Vec3(2.0, 0.0, 0.0) for _ in range(3))}, ['no rotation matrix']),
+        ({'rotation': Rotation(-row for row in Rotation.identity().rows)}, ['right-handed']),
+        ({'physics': JointPhysics(armature=-1.0)}, ['armature -1 is negative']),
+        ({'physics': JointPhysics(rest=math.inf)}, ['rest inf is not a finite number']),
+        ({'limits': Limits(effort='strong')}, ['effort limit strong is not a finite number']),
+        ({'mimic': Mimic('j2', math.nan)}, ['mimic multiplier nan is not a finite number']),
+        (
+            {'kind': JOINTS['spherical'](_Y), 'mimic': Mimic('j2')},
+            ['it mimics, but as a spherical joint', 'remove the mimic'],
+        ),
+        ({'mimic': Mimic('j3')}, ["joint 'j3', which is spherical"]),
+        (
+            {'mimic': Mimic('j2'), 'actuator': ACTUATORS['effort']},
+            ["follows joint 'j2'", "make its actuator 'passive'"],
+        ),
+        (
+            {'kind': JOINTS['fixed'](_Y), 'actuator': ACTUATORS['effort']},
+            ["it is fixed, yet has the actuator 'effort'", 'make it movable'],
+        ),
+        (
+            {'actuator': ACTUATORS['effort'], 'actuator_values': (('gian', 2.0),)},
+            ["no parameter 'gian'", 'it has: delay, gain'],
+        ),
+        (
+            {'actuator': ACTUATORS['effort'], 'actuator_values': (('gain', -2.0),)},
+            ['gain -2 is not positive', "('effort', {'gain': 2})"],
+        ),
+        (
+            {'actuator': ACTUATORS['effort'], 'actuator_values': (('gain', None),)},
+            ['gain None is not a finite number'],
+        ),
+    ],
+)
 def test_joints_made_by_hand_are_checked(changes, fragments):
     message = _error(_chain('revolute', 'revolute', 'spherical'), **changes)
     assert message.startswith("chain: joint 'j1': ")
@@ -124,11 +143,14 @@ def test_joints_made_by_hand_are_checked(changes, fragments):
         assert fragment in message
 
 
-@pytest.mark.parametrize('inertial, fragment', [
-    (Inertial(math.nan, (0.0,) * 3, (1.0,) * 6), 'mass (nan,) is not a finite number'),
-    (Inertial(1.0, (0.0,) * 2, (1.0,) * 6), 'centre (0.0, 0.0) is not 3 finite numbers'),
-    (Inertial(1.0, (0.0,) * 3, (1.0, 1.0, 1.0)), 'is not 6 finite numbers'),
-])
+@pytest.mark.parametrize(
+    'inertial, fragment',
+    [
+        (Inertial(math.nan, (0.0,) * 3, (1.0,) * 6), 'mass (nan,) is not a finite number'),
+        (Inertial(1.0, (0.0,) * 2, (1.0,) * 6), 'centre (0.0, 0.0) is not 3 finite numbers'),
+        (Inertial(1.0, (0.0,) * 3, (1.0, 1.0, 1.0)), 'is not 6 finite numbers'),
+    ],
+)
 def test_links_made_by_hand_are_checked(inertial, fragment):
     with pytest.raises(ModelError) as caught:
         _chain('revolute', inertials=[inertial])
@@ -141,35 +163,48 @@ def test_names_must_be_words():
         Model('nameless', (Link(''),), ())
 
 
-@pytest.mark.parametrize('inertia', [(1.0, 1.0, 2.00001, 0.0, 0.0, 0.0),
-                                     (0.0, 1.0, 1.0, 0.0, 0.0, 0.0)], ids=['plate', 'rod'])
+@pytest.mark.parametrize(
+    'inertia',
+    [(1.0, 1.0, 2.00001, 0.0, 0.0, 0.0), (0.0, 1.0, 1.0, 0.0, 0.0, 0.0)],
+    ids=['plate', 'rod'],
+)
 def test_rounded_plates_and_thin_rods_are_possible(inertia):
     _chain('revolute', inertials=[Inertial(1.0, (0.0,) * 3, inertia)])
 
 
-@pytest.mark.parametrize('kinds, inertials, axes', [
-    (('revolute',), [_POINT], [_Y]),
-    (('revolute', 'revolute'), [None, _BALL], [(1.0, 0.0, 0.0), _Y]),
-    (('revolute', 'fixed', 'prismatic'), [None, None, _BALL], [_Y] * 3),
-    (('revolute', 'revolute'), [None, _POINT], [(0.0, 0.0, 1.0), _Y]),
-], ids=['point pendulum', 'universal joint', 'slider', 'spherical pendulum'])
+@pytest.mark.parametrize(
+    'kinds, inertials, axes',
+    [
+        (('revolute',), [_POINT], [_Y]),
+        (('revolute', 'revolute'), [None, _BALL], [(1.0, 0.0, 0.0), _Y]),
+        (('revolute', 'fixed', 'prismatic'), [None, None, _BALL], [_Y] * 3),
+        (('revolute', 'revolute'), [None, _POINT], [(0.0, 0.0, 1.0), _Y]),
+    ],
+    ids=['point pendulum', 'universal joint', 'slider', 'spherical pendulum'],
+)
 def test_masses_further_down_may_resist(kinds, inertials, axes):
     _chain(*kinds, inertials=inertials, axes=axes)
 
 
-@pytest.mark.parametrize('kinds, inertials, axes', [
-    (('revolute',), [None], [_Y]),
-    (('revolute',), [_POINT], [(0.0, 0.0, 1.0)]),
-    (('free',), [_POINT], [_Y]),
-    (('revolute', 'spherical'), [None, _BALL], [(0.0, 0.0, 1.0), _Y]),
-    (('prismatic', 'planar'), [None, _BALL], [(1.0, 0.0, 0.0), _Y]),
-], ids=['no mass', 'point on axis', 'free point', 'hinge at a ball', 'slide in a plane'])
+@pytest.mark.parametrize(
+    'kinds, inertials, axes',
+    [
+        (('revolute',), [None], [_Y]),
+        (('revolute',), [_POINT], [(0.0, 0.0, 1.0)]),
+        (('free',), [_POINT], [_Y]),
+        (('revolute', 'spherical'), [None, _BALL], [(0.0, 0.0, 1.0), _Y]),
+        (('prismatic', 'planar'), [None, _BALL], [(1.0, 0.0, 0.0), _Y]),
+    ],
+    ids=['no mass', 'point on axis', 'free point', 'hinge at a ball', 'slide in a plane'],
+)
 def test_a_joint_that_nothing_resists_needs_armature(kinds, inertials, axes):
     with pytest.raises(ModelError, match='nothing resists its motion.*the joint an armature'):
         _chain(*kinds, inertials=inertials, axes=axes)
     model = _chain(*kinds, axes=axes).with_joint('j1', physics=JointPhysics(armature=0.1))
-    links = tuple(Link(link.name, inertial)
-                  for link, inertial in zip(model.links, [None, *inertials], strict=True))
+    links = tuple(
+        Link(link.name, inertial)
+        for link, inertial in zip(model.links, [None, *inertials], strict=True)
+    )
     assert replace(model, links=links).velocity_size == model.velocity_size
 
 

@@ -37,8 +37,9 @@ def test_reads_physics_and_limits(double_pendulum_urdf):
     assert (elbow.physics.damping, elbow.physics.friction) == (0.1, 0.02)
     assert shoulder.physics.friction == 0.0
     assert shoulder.limits == Limits(-1.5, 1.5, 3.0, 20.0)
-    assert load_urdf(double_pendulum_urdf.replace(
-        'upper="2"', '')).joint('elbow').limits == Limits(-2.0, None, 3.0, 20.0)
+    assert load_urdf(double_pendulum_urdf.replace('upper="2"', '')).joint(
+        'elbow'
+    ).limits == Limits(-2.0, None, 3.0, 20.0)
     assert elbow.origin == (0.0, 0.0, -0.8)
 
 
@@ -63,13 +64,15 @@ def test_right_angles_become_exact(pendulum_urdf):
 def test_origin_may_be_a_quaternion(pendulum_urdf):
     half = '<origin quat_xyzw="0 0 2 2"/><axis'
     rotation = load_urdf(pendulum_urdf.replace('<axis', half)).joint('pivot').rotation
-    np.testing.assert_allclose([list(row) for row in rotation.rows],
-                               [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-15)
+    np.testing.assert_allclose(
+        [list(row) for row in rotation.rows], [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-15
+    )
 
 
 def test_inertia_is_turned_into_the_link_frame(pendulum_urdf):
-    text = pendulum_urdf.replace('<origin xyz="0 0 -0.5"/>',
-                                 '<origin xyz="0 0 -0.5" rpy="0 1.57079632679489662 0"/>')
+    text = pendulum_urdf.replace(
+        '<origin xyz="0 0 -0.5"/>', '<origin xyz="0 0 -0.5" rpy="0 1.57079632679489662 0"/>'
+    )
     inertia = load_urdf(text).link('rod').inertial.inertia
     assert inertia == pytest.approx((0.002, 0.084, 0.084, 0.0, 0.0, 0.0), abs=1e-16)
 
@@ -98,9 +101,14 @@ def test_fixed_joints_are_merged_and_their_links_found(branching_arm_urdf, base,
 
 
 def test_floating_base_hangs_in_the_world(pendulum_urdf):
-    model = load_urdf(pendulum_urdf.replace(
-        '<link name="base"/>', '<link name="base"><inertial><mass value="2"/>'
-        '<inertia ixx="1" iyy="1" izz="1"/></inertial></link>'), base='floating')
+    model = load_urdf(
+        pendulum_urdf.replace(
+            '<link name="base"/>',
+            '<link name="base"><inertial><mass value="2"/>'
+            '<inertia ixx="1" iyy="1" izz="1"/></inertial></link>',
+        ),
+        base='floating',
+    )
     assert model.base == 'world'
     assert model.joint('floating_base').kind.type_name == 'free'
     assert model.commands == ('pivot',)
@@ -108,17 +116,25 @@ def test_floating_base_hangs_in_the_world(pendulum_urdf):
 
 def test_inertia_of_a_fixed_base_does_not_matter(pendulum_urdf):
     text = pendulum_urdf.replace(
-        '<link name="base"/>', '<link name="base"><inertial><mass value="1"/>'
-        '<inertia ixx="1" iyy="1" izz="5"/></inertial></link>')
+        '<link name="base"/>',
+        '<link name="base"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="5"/></inertial></link>',
+    )
     load_urdf(text)
     with pytest.raises(ModelError, match="link 'base'.*triangle inequality"):
         load_urdf(text, base='floating')
 
 
-@pytest.mark.parametrize('written, chosen, expected, size', [
-    ('planar', None, 'planar', 3), ('floating', None, 'free', 6),
-    ('continuous', 'spherical', 'spherical', 3), ('fixed', 'revolute', 'revolute', 1),
-    ('unheard_of', 'planar', 'planar', 3)])
+@pytest.mark.parametrize(
+    'written, chosen, expected, size',
+    [
+        ('planar', None, 'planar', 3),
+        ('floating', None, 'free', 6),
+        ('continuous', 'spherical', 'spherical', 3),
+        ('fixed', 'revolute', 'revolute', 1),
+        ('unheard_of', 'planar', 'planar', 3),
+    ],
+)
 def test_joint_types_urdf_has_and_lacks(pendulum_urdf, written, chosen, expected, size):
     text = pendulum_urdf.replace('continuous', written)
     model = load_urdf(text, joint_types={'pivot': chosen} if chosen else None)
@@ -131,13 +147,17 @@ _SIMPLE = '<transmission name="t"><joint name="pivot">{}</joint><actuator name="
 _REDUCTION = '<mechanicalReduction>50</mechanicalReduction>'
 
 
-@pytest.mark.parametrize('transmission', [
-    _SIMPLE.format('', _REDUCTION) + '</transmission>',
-    _SIMPLE.format(_REDUCTION, '') + '</transmission>',
-    _SIMPLE.format('', '') + _REDUCTION + '</transmission>',
-    '<ros2_control name="c" type="system"><transmission name="t"><joint name="pivot" role="j">'
-    '<mechanical_reduction>50</mechanical_reduction></joint></transmission></ros2_control>',
-], ids=['actuator', 'joint', 'pr2', 'ros2_control'])
+@pytest.mark.parametrize(
+    'transmission',
+    [
+        _SIMPLE.format('', _REDUCTION) + '</transmission>',
+        _SIMPLE.format(_REDUCTION, '') + '</transmission>',
+        _SIMPLE.format('', '') + _REDUCTION + '</transmission>',
+        '<ros2_control name="c" type="system"><transmission name="t"><joint name="pivot" role="j">'
+        '<mechanical_reduction>50</mechanical_reduction></joint></transmission></ros2_control>',
+    ],
+    ids=['actuator', 'joint', 'pr2', 'ros2_control'],
+)
 def test_reduction_reaches_the_motor(pendulum_urdf, transmission):
     text = pendulum_urdf.replace('</robot>', transmission + '</robot>')
     model = load_urdf(text, actuators={'pivot': ('dc_motor', {'resistance': 2.0})})
@@ -149,11 +169,15 @@ def test_reduction_reaches_the_motor(pendulum_urdf, transmission):
 
 
 def test_coupled_transmission_is_reported_and_not_used(double_pendulum_urdf, caplog):
-    text = double_pendulum_urdf.replace('</robot>', (
-        '<transmission name="differential"><joint name="shoulder"/><joint name="elbow"/>'
-        f'<actuator name="m1">{_REDUCTION}</actuator><actuator name="m2"/></transmission>'
-        f'<transmission name="lost"><joint name="elbo">{_REDUCTION}</joint></transmission>'
-        '</robot>'))
+    text = double_pendulum_urdf.replace(
+        '</robot>',
+        (
+            '<transmission name="differential"><joint name="shoulder"/><joint name="elbow"/>'
+            f'<actuator name="m1">{_REDUCTION}</actuator><actuator name="m2"/></transmission>'
+            f'<transmission name="lost"><joint name="elbo">{_REDUCTION}</joint></transmission>'
+            '</robot>'
+        ),
+    )
     with caplog.at_level(logging.WARNING):
         model = load_urdf(text)
     assert {joint.reduction for joint in model.joints} == {1.0}
@@ -195,20 +219,24 @@ def _assert_same_bodies(model, reference):
     for body in robot.bodies:
         index = reference.getJointId(body.moving.joint.name)
         placement, inertia = reference.jointPlacements[index], reference.inertias[index]
-        np.testing.assert_allclose([list(row) for row in body.rotation.rows],
-                                   placement.rotation, atol=1e-9)
+        np.testing.assert_allclose(
+            [list(row) for row in body.rotation.rows], placement.rotation, atol=1e-9
+        )
         np.testing.assert_allclose(list(body.origin), placement.translation, atol=1e-9)
         xx, yy, zz, xy, xz, yz = body.inertia.rotational
         expected = inertia.matrix()
         assert body.inertia.mass == pytest.approx(inertia.mass, abs=1e-12)
-        np.testing.assert_allclose(list(body.inertia.first_moment),
-                                   inertia.mass * inertia.lever, atol=1e-8)
-        np.testing.assert_allclose([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]],
-                                   expected[3:, 3:], atol=1e-8)
+        np.testing.assert_allclose(
+            list(body.inertia.first_moment), inertia.mass * inertia.lever, atol=1e-8
+        )
+        np.testing.assert_allclose(
+            [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], expected[3:, 3:], atol=1e-8
+        )
 
 
-@pytest.mark.parametrize('fixture', ['pendulum_urdf', 'double_pendulum_urdf',
-                                     'branching_arm_urdf', 'gripper_urdf'])
+@pytest.mark.parametrize(
+    'fixture', ['pendulum_urdf', 'double_pendulum_urdf', 'branching_arm_urdf', 'gripper_urdf']
+)
 def test_bodies_agree_with_pinocchio(fixture, request):
     pinocchio = pytest.importorskip('pinocchio')
     text = request.getfixturevalue(fixture)

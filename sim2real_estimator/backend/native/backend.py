@@ -1,7 +1,7 @@
 """The native backend: compiled rollouts behind torch."""
 
-import importlib
 from dataclasses import dataclass
+import importlib
 
 import numpy as np
 import torch
@@ -34,8 +34,10 @@ class NativeBackend(AbstractBackend):
             try:
                 importlib.import_module(package)
             except ImportError as error:
-                return (f"the package '{package}' cannot be imported ({error}); "
-                        f"install it with: pip install {package}")
+                return (
+                    f"the package '{package}' cannot be imported ({error}); "
+                    f'install it with: pip install {package}'
+                )
         return None
 
     def __init__(self, system, values):
@@ -77,11 +79,11 @@ class NativeBackend(AbstractBackend):
         states = np.empty((steps + 1, s.state, call.batch))
         matrix = np.empty((inputs.batch, columns, padded))
         program.call('jacobian', **call.table, states=states, jacobian=matrix)
-        matrix = torch.from_numpy(matrix).transpose(1, 2)[:, :s.state]
+        matrix = torch.from_numpy(matrix).transpose(1, 2)[:, : s.state]
         ends = np.cumsum([s.state, s.parameters, steps, steps * s.controls])
         parts = [matrix[..., a:b] for a, b in zip([0, *ends[:-1]], ends)]
         parts[3] = parts[3].reshape(inputs.batch, s.state, steps, s.controls)
-        return StepDerivatives(torch.from_numpy(states[-1, :, :inputs.batch]), *parts)
+        return StepDerivatives(torch.from_numpy(states[-1, :, : inputs.batch]), *parts)
 
     def sensitivities(self, inputs):
         """Return the `Sensitivities`, forward mode with the columns as SIMD lanes."""
@@ -99,16 +101,28 @@ class NativeBackend(AbstractBackend):
         columns = list(columns)
         padded = -(-len(columns) // program.width) * program.width
         numbers = np.full(padded, -1, dtype=np.int64)
-        numbers[:len(columns)] = columns
+        numbers[: len(columns)] = columns
         states = np.empty((instants, s.state, call.batch))
         outputs = np.empty((instants, s.outputs, call.batch))
         d_states = np.empty((samples, instants, s.state, padded))
         d_outputs = np.empty((samples, instants, s.outputs, padded))
-        program.call('tangent', **call.table, states=states, outputs=outputs, n_columns=padded,
-                     columns=numbers, dstates=d_states, doutputs=d_outputs)
+        program.call(
+            'tangent',
+            **call.table,
+            states=states,
+            outputs=outputs,
+            n_columns=padded,
+            columns=numbers,
+            dstates=d_states,
+            doutputs=d_outputs,
+        )
         used = len(columns)
-        return (torch.from_numpy(states)[..., :samples], torch.from_numpy(outputs)[..., :samples],
-                torch.from_numpy(d_states)[..., :used], torch.from_numpy(d_outputs)[..., :used])
+        return (
+            torch.from_numpy(states)[..., :samples],
+            torch.from_numpy(outputs)[..., :samples],
+            torch.from_numpy(d_states)[..., :used],
+            torch.from_numpy(d_outputs)[..., :used],
+        )
 
 
 class _Call:
@@ -117,8 +131,12 @@ class _Call:
     def __init__(self, backend, inputs):
         width = backend.any_program().width
         self.samples, self.batch = inputs.batch, max(inputs.batch, width)
-        self.table = {'batch': self.batch, 'samples': self.samples, 'steps': inputs.steps,
-                      'fix': backend.fixed_values}
+        self.table = {
+            'batch': self.batch,
+            'samples': self.samples,
+            'steps': inputs.steps,
+            'fix': backend.fixed_values,
+        }
         for name, tensor in zip(('x0', 'par', 'u', 'h'), inputs.tensors()):
             self.add(name, tensor)
 
@@ -128,7 +146,8 @@ class _Call:
         lane = 0 if array.shape[-1] == 1 and self.samples > 1 else 1
         if lane and self.samples < self.batch:
             array = np.concatenate(
-                [array, np.repeat(array[..., -1:], self.batch - self.samples, -1)], -1)
+                [array, np.repeat(array[..., -1:], self.batch - self.samples, -1)], -1
+            )
         self.table[name] = array
         self.table[f'{name}_row'], self.table[f'{name}_lane'] = array.shape[-1], lane
 
@@ -143,11 +162,17 @@ class _Call:
     def gradients(self, program, needed):
         """Return empty arrays for the adjoints of (x0, par, u, h); None where not needed."""
         s, steps = program.sizes, self.table['steps']
-        shapes = {'lx0': (s.state,), 'lpar': (s.parameters,), 'lu': (steps, s.controls),
-                  'lh': (steps,)}
+        shapes = {
+            'lx0': (s.state,),
+            'lpar': (s.parameters,),
+            'lu': (steps, s.controls),
+            'lh': (steps,),
+        }
         always = {'lx0', 'lpar'}
-        return {name: np.empty((*shape, self.batch)) if is_needed or name in always else None
-                for (name, shape), is_needed in zip(shapes.items(), needed)}
+        return {
+            name: np.empty((*shape, self.batch)) if is_needed or name in always else None
+            for (name, shape), is_needed in zip(shapes.items(), needed)
+        }
 
     def collect(self, arrays, inputs):
         """Return the gradients in the shapes of the inputs, shared inputs summed over samples."""
@@ -156,7 +181,7 @@ class _Call:
             if array is None:
                 result.append(None)
                 continue
-            gradient = torch.from_numpy(array)[..., :self.samples]
+            gradient = torch.from_numpy(array)[..., : self.samples]
             if tensor.shape[-1] == 1 and self.samples > 1:
                 gradient = gradient.sum(-1, keepdim=True)
             result.append(gradient)
@@ -180,21 +205,27 @@ class _Rollout(torch.autograd.Function):
         states = np.empty((inputs.steps + 1, program.sizes.state, call.batch))
         outputs = np.empty((inputs.steps + 1, program.sizes.outputs, call.batch))
         program.call('rollout', **call.table, states=states, outputs=outputs)
-        return tuple(torch.from_numpy(a)[..., :inputs.batch] for a in (states, outputs))
+        return tuple(torch.from_numpy(a)[..., : inputs.batch] for a in (states, outputs))
 
     @staticmethod
     def backward(ctx, d_states, d_outputs):
         inputs = RolloutInputs(*ctx.saved_tensors[:4])
         if ctx.columns is not None:
             by_states, by_outputs = ctx.saved_tensors[4:]
-            flat = (torch.einsum('btic,tib->cb', by_states, d_states)
-                    + torch.einsum('btic,tib->cb', by_outputs, d_outputs))
+            flat = torch.einsum('btic,tib->cb', by_states, d_states) + torch.einsum(
+                'btic,tib->cb', by_outputs, d_outputs
+            )
             return None, None, *_scatter(flat, ctx.columns, inputs)
         backend = ctx.backend
         program, call = backend.any_program(), _Call(backend, inputs)
         arrays = call.gradients(program, ctx.needs_input_grad[2:])
-        program.call('reverse', **call.table, lstates=call.seed(d_states),
-                     loutputs=call.seed(d_outputs), **arrays)
+        program.call(
+            'reverse',
+            **call.table,
+            lstates=call.seed(d_states),
+            loutputs=call.seed(d_outputs),
+            **arrays,
+        )
         return None, None, *call.collect(arrays, inputs.tensors())
 
 
@@ -215,14 +246,14 @@ class _Loss(torch.autograd.Function):
         ctx.shared = [t.shape[-1] == 1 and call.samples > 1 for t in tensors]
         ctx.arrays = arrays if any(ctx.shared) else None
         ctx.samples, ctx.kept = call.samples, gradients
-        return torch.from_numpy(value)[:call.samples]
+        return torch.from_numpy(value)[: call.samples]
 
     @staticmethod
     def backward(ctx, d_value):
         results = []
         for index, gradient in enumerate(ctx.kept):
             if gradient is not None and ctx.shared[index]:
-                each = torch.from_numpy(list(ctx.arrays.values())[index])[..., :ctx.samples]
+                each = torch.from_numpy(list(ctx.arrays.values())[index])[..., : ctx.samples]
                 gradient = (each * d_value).sum(-1, keepdim=True)
             elif gradient is not None:
                 gradient = gradient * d_value
@@ -233,8 +264,12 @@ class _Loss(torch.autograd.Function):
 def _needed_columns(backend, inputs, needed):
     """Return the numbers of the columns of those inputs that need a gradient."""
     s = backend.any_program().sizes
-    counts = (('state', s.state), ('parameters', s.parameters), ('durations', inputs.steps),
-              ('controls', inputs.steps * s.controls))
+    counts = (
+        ('state', s.state),
+        ('parameters', s.parameters),
+        ('durations', inputs.steps),
+        ('controls', inputs.steps * s.controls),
+    )
     wanted = dict(zip(('state', 'parameters', 'controls', 'durations'), needed))
     columns, start = [], 0
     for name, count in counts:
@@ -251,7 +286,10 @@ def _scatter(flat, columns, inputs):
     full = flat.new_zeros(total, flat.shape[-1])
     full[columns] = flat
     state, parameters, durations, controls = full.split(
-        [nx, count, steps, total - nx - count - steps])
+        [nx, count, steps, total - nx - count - steps]
+    )
     controls = controls.reshape(*inputs.controls.shape[:2], flat.shape[-1])
-    return [g.sum(-1, keepdim=True) if t.shape[-1] == 1 and g.shape[-1] > 1 else g
-            for g, t in zip((state, parameters, controls, durations), inputs.tensors())]
+    return [
+        g.sum(-1, keepdim=True) if t.shape[-1] == 1 and g.shape[-1] > 1 else g
+        for g, t in zip((state, parameters, controls, durations), inputs.tensors())
+    ]

@@ -12,18 +12,31 @@ lanes are meant, fewer only where a small batch was padded.
 
 from llvmlite import ir
 
-from .loops import INT, POINTER, Code, make_helpers
+from .loops import Code, INT, make_helpers, POINTER
 from .steps import StepWriter
 
 # name: address; name_row, name_lane: distance in doubles from row to row and from lane to lane.
-_INPUTS = tuple(f'{name}{part}' for name in ('x0', 'par', 'u', 'h')
-                for part in ('', '_row', '_lane'))
+_INPUTS = tuple(
+    f'{name}{part}' for name in ('x0', 'par', 'u', 'h') for part in ('', '_row', '_lane')
+)
 _COMMON = ('batch', 'samples', 'steps', 'scratch', 'fix', *_INPUTS)
 TABLES = {
     'rollout': (*_COMMON, 'states', 'outputs'),
     'reverse': (*_COMMON, 'lstates', 'loutputs', 'lx0', 'lpar', 'lu', 'lh'),
-    'cost': (*_COMMON, 'target', 'target_row', 'target_lane', 'weight', 'weight_row',
-             'weight_lane', 'value', 'lx0', 'lpar', 'lu', 'lh'),
+    'cost': (
+        *_COMMON,
+        'target',
+        'target_row',
+        'target_lane',
+        'weight',
+        'weight_row',
+        'weight_lane',
+        'value',
+        'lx0',
+        'lpar',
+        'lu',
+        'lh',
+    ),
     'jacobian': (*_COMMON, 'states', 'jacobian'),
     'tangent': (*_COMMON, 'states', 'outputs', 'n_columns', 'columns', 'dstates', 'doutputs'),
 }
@@ -74,7 +87,7 @@ class DriverWriter:
         for place, entry in enumerate(TABLES[name]):
             address = c.builder.gep(c.arguments['table'], [c.number(place)], source_etype=INT)
             value = c.builder.load(address, typ=INT)
-            is_address = (f'{entry}_row' in TABLES[name] or entry in _ADDRESSES)
+            is_address = f'{entry}_row' in TABLES[name] or entry in _ADDRESSES
             table[entry] = c.builder.inttoptr(value, POINTER) if is_address else value
         return c, table, _Scratch(c, table['scratch'])
 
@@ -86,8 +99,15 @@ class DriverWriter:
     def splat_fixed(self, c, table, scratch):
         """Return vectors of the fixed values, the same in every lane."""
         vectors = scratch.take(self.sizes.fixed)
-        c.call(self.helpers['fetch'], vectors, table['fix'], c.number(self.sizes.fixed),
-               c.number(1), c.number(0), c.number(0))
+        c.call(
+            self.helpers['fetch'],
+            vectors,
+            table['fix'],
+            c.number(self.sizes.fixed),
+            c.number(1),
+            c.number(0),
+            c.number(0),
+        )
         return vectors
 
     def fetch(self, c, table, name, target, rows, lane, step=None):
@@ -95,8 +115,15 @@ class DriverWriter:
         source = table[name]
         if step is not None:
             source = c.doubles(source, c.mul(step, c.mul(rows, table[f'{name}_row'])))
-        c.call(self.helpers['fetch'], target, source, c.number(rows), table[f'{name}_row'],
-               table[f'{name}_lane'], lane)
+        c.call(
+            self.helpers['fetch'],
+            target,
+            source,
+            c.number(rows),
+            table[f'{name}_row'],
+            table[f'{name}_lane'],
+            lane,
+        )
 
     def put(self, c, table, source, target, rows, lane, step=None):
         """Write vectors as `rows` rows of a caller's array `[steps, rows, batch]`."""
@@ -131,5 +158,20 @@ class DriverWriter:
             self.run_step(c, table, record, next_x, phi, lane, step)
 
 
-_ADDRESSES = {'scratch', 'fix', 'states', 'outputs', 'lstates', 'loutputs', 'lx0', 'lpar', 'lu',
-              'lh', 'value', 'jacobian', 'columns', 'dstates', 'doutputs'}
+_ADDRESSES = {
+    'scratch',
+    'fix',
+    'states',
+    'outputs',
+    'lstates',
+    'loutputs',
+    'lx0',
+    'lpar',
+    'lu',
+    'lh',
+    'value',
+    'jacobian',
+    'columns',
+    'dstates',
+    'doutputs',
+}

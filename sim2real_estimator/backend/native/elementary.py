@@ -14,10 +14,22 @@ _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
 
 # Minimax polynomials of sin(r)/r - 1 and cos(r) - 1 + r^2/2 on |r| <= pi/4, highest power first.
-_SIN = (1.6059043836821613e-10, -2.5052108385441720e-08, 2.7557319223985893e-06,
-        -1.9841269841269841e-04, 8.3333333333333332e-03, -1.6666666666666666e-01)
-_COS = (-1.1470745597729725e-11, 2.0876756987868100e-09, -2.7557319223985888e-07,
-        2.4801587301587302e-05, -1.3888888888888889e-03, 4.1666666666666664e-02)
+_SIN = (
+    1.6059043836821613e-10,
+    -2.5052108385441720e-08,
+    2.7557319223985893e-06,
+    -1.9841269841269841e-04,
+    8.3333333333333332e-03,
+    -1.6666666666666666e-01,
+)
+_COS = (
+    -1.1470745597729725e-11,
+    2.0876756987868100e-09,
+    -2.7557319223985888e-07,
+    2.4801587301587302e-05,
+    -1.3888888888888889e-03,
+    4.1666666666666664e-02,
+)
 # Taylor coefficients of (exp(r) - 1) / r on |r| <= ln(2)/2: 1/14! r^13 is below 1e-17.
 _EXPM1 = tuple(1.0 / math.factorial(k) for k in range(14, 0, -1))
 
@@ -33,12 +45,15 @@ def sine_and_cosine(e, x):
     cosine = e.add(e.mul(_polynomial(e, z, _COS), e.mul(z, z)), quadratic)
     # k mod 4 chooses the quadrant.
     quadrant = e.sub(k, e.mul(e.constant(4.0), e.call('floor', e.mul(k, e.constant(0.25)))))
-    is_one, is_two, is_three = (e.compare('oeq', quadrant, e.constant(float(n)))
-                                for n in (1, 2, 3))
+    is_one, is_two, is_three = (
+        e.compare('oeq', quadrant, e.constant(float(n))) for n in (1, 2, 3)
+    )
     swapped = e.either(is_one, is_three)
     s, c = e.select(swapped, cosine, sine), e.select(swapped, sine, cosine)
-    return (e.select(e.either(is_two, is_three), e.neg(s), s),
-            e.select(e.either(is_one, is_two), e.neg(c), c))
+    return (
+        e.select(e.either(is_two, is_three), e.neg(s), s),
+        e.select(e.either(is_one, is_two), e.neg(c), c),
+    )
 
 
 def exponential(e, x):

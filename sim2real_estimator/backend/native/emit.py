@@ -63,8 +63,10 @@ class VectorEmitter:
 
     def strict_fma(self, a, b, c):
         """Return a * b + c with one rounding."""
-        return self.line(f'call {self.type} @llvm.fma.{self.suffix}'
-                         f'({self.type} {a}, {self.type} {b}, {self.type} {c})')
+        return self.line(
+            f'call {self.type} @llvm.fma.{self.suffix}'
+            f'({self.type} {a}, {self.type} {b}, {self.type} {c})'
+        )
 
     def call(self, name, a):
         """Return an LLVM intrinsic of one argument."""
@@ -72,8 +74,10 @@ class VectorEmitter:
 
     def copysign(self, size, sign):
         """Return the magnitude of `size` with the sign of `sign`."""
-        return self.line(f'call {self.type} @llvm.copysign.{self.suffix}'
-                         f'({self.type} {size}, {self.type} {sign})')
+        return self.line(
+            f'call {self.type} @llvm.copysign.{self.suffix}'
+            f'({self.type} {size}, {self.type} {sign})'
+        )
 
     def compare(self, predicate, a, b):
         """Return a mask of the lanes in which an ordered comparison holds."""
@@ -89,8 +93,10 @@ class VectorEmitter:
 
     def power_of_two(self, k):
         """Return 2^k for integral k in [-1022, 1023]; NaN gives an arbitrary finite number."""
-        whole = self.line(f'call {self.integers} @llvm.fptosi.sat.v{self.width}i64.'
-                          f'{self.suffix}({self.type} {k})')
+        whole = self.line(
+            f'call {self.integers} @llvm.fptosi.sat.v{self.width}i64.'
+            f'{self.suffix}({self.type} {k})'
+        )
         biased = self.line(f'add {self.integers} {whole}, splat (i64 1023)')
         bits = self.line(f'shl {self.integers} {biased}, splat (i64 52)')
         return self.line(f'bitcast {self.integers} {bits} to {self.type}')
@@ -147,7 +153,8 @@ _OPERATIONS = {
     casadi.OP_LE: lambda e, a, b: e.truth('ole', a, b),
     casadi.OP_NOT: lambda e, a: e.truth('oeq', a, e.constant(0.0)),
     casadi.OP_IF_ELSE_ZERO: lambda e, a, b: e.select(
-        e.compare('one', a, e.constant(0.0)), b, e.constant(0.0)),
+        e.compare('one', a, e.constant(0.0)), b, e.constant(0.0)
+    ),
 }
 
 
@@ -178,8 +185,7 @@ def emit_kernel(kernel, width):
     arguments = ', '.join(f'ptr {name}' for name in inputs + outputs)
     body = '\n'.join(e.lines)
     attribute = f'"prefer-vector-width"="{64 * width}"'
-    return (f'define void @{kernel.name}({arguments}) {attribute} {{\n{body}\n'
-            '  ret void\n}\n')
+    return f'define void @{kernel.name}({arguments}) {attribute} {{\n{body}\n  ret void\n}}\n'
 
 
 class _Constant(float):
@@ -192,8 +198,10 @@ def _name(e, register):
 
 def _apply(e, operation, values, kernel_name):
     if operation not in _OPERATIONS:
-        raise EstimatorError(f"kernel '{kernel_name}': CasADi operation {operation} has no vector "
-                             'form; add it to _OPERATIONS in backend/native/emit.py')
+        raise EstimatorError(
+            f"kernel '{kernel_name}': CasADi operation {operation} has no vector "
+            'form; add it to _OPERATIONS in backend/native/emit.py'
+        )
     return _OPERATIONS[operation](e, *values)
 
 
@@ -210,9 +218,14 @@ def declarations(width):
     """Return the declarations of the intrinsics the kernels use."""
     vector, suffix = f'<{width} x double>', f'v{width}f64'
     one = [f'declare {vector} @llvm.{name}.{suffix}({vector})' for name in _INTRINSICS]
-    return '\n'.join([
-        *one,
-        f'declare {vector} @llvm.fma.{suffix}({vector}, {vector}, {vector})',
-        f'declare {vector} @llvm.copysign.{suffix}({vector}, {vector})',
-        f'declare <{width} x i64> @llvm.fptosi.sat.v{width}i64.{suffix}({vector})',
-    ]) + '\n'
+    return (
+        '\n'.join(
+            [
+                *one,
+                f'declare {vector} @llvm.fma.{suffix}({vector}, {vector}, {vector})',
+                f'declare {vector} @llvm.copysign.{suffix}({vector}, {vector})',
+                f'declare <{width} x i64> @llvm.fptosi.sat.v{width}i64.{suffix}({vector})',
+            ]
+        )
+        + '\n'
+    )

@@ -21,11 +21,16 @@ def write_jacobian(w):
     s, k, size = w.sizes, w.kernels, w.steps.record.size
     fix = w.splat_fixed(c, table, scratch)
     take = scratch.take
-    par, phi, par_one, phi_one = (take(s.parameters), take(s.phi), take(s.parameters),
-                                  take(s.phi))
-    at = {'lx': take(s.state), 'lphi': take(s.varied), 'lpar': take(s.parameters),
-          'lu': take(s.controls), 'lh': take(1),
-          'work': take((s.stages + 1) * s.velocities + s.state), 'y': take(s.outputs)}
+    par, phi, par_one, phi_one = (take(s.parameters), take(s.phi), take(s.parameters), take(s.phi))
+    at = {
+        'lx': take(s.state),
+        'lphi': take(s.varied),
+        'lpar': take(s.parameters),
+        'lu': take(s.controls),
+        'lh': take(1),
+        'work': take((s.stages + 1) * s.velocities + s.state),
+        'y': take(s.outputs),
+    }
     records = c.vectors(table['scratch'], scratch.used)
     one = c.vectors(records, c.mul(c.add(table['steps'], 1), size))
     groups = -(-s.state // w.width)
@@ -39,19 +44,36 @@ def write_jacobian(w):
             target = c.doubles(matrix, c.mul(group, w.width))
 
             def put(vectors, count, first, target=target):
-                c.call(w.helpers['put'], vectors, c.doubles(target, c.mul(first, rows)),
-                       c.number(count), c.number(rows), c.number(0))
+                c.call(
+                    w.helpers['put'],
+                    vectors,
+                    c.doubles(target, c.mul(first, rows)),
+                    c.number(count),
+                    c.number(rows),
+                    c.number(0),
+                )
 
             _seed_rows(w, c, at['lx'], group)
             c.call(w.helpers['zero'], at['lphi'], c.number(s.varied))
             with c.loop(table['steps']) as done:
                 step = c.sub(c.sub(table['steps'], done), 1)
                 c.call(w.helpers['zero'], at['lu'], c.number(s.controls))
-                c.call(w.backward, c.vectors(one, c.mul(step, size)), phi_one, at['lx'],
-                       at['lphi'], at['lu'], at['lh'], at['work'])
+                c.call(
+                    w.backward,
+                    c.vectors(one, c.mul(step, size)),
+                    phi_one,
+                    at['lx'],
+                    at['lphi'],
+                    at['lu'],
+                    at['lh'],
+                    at['work'],
+                )
                 put(at['lh'], 1, c.add(s.state + s.parameters, step))
-                put(at['lu'], s.controls, c.add(c.add(s.state + s.parameters, table['steps']),
-                                                c.mul(step, s.controls)))
+                put(
+                    at['lu'],
+                    s.controls,
+                    c.add(c.add(s.state + s.parameters, table['steps']), c.mul(step, s.controls)),
+                )
             w.steps.call(c, k.prepare[1], par_one, fix, at['lphi'], at['lpar'])
             put(at['lx'], s.state, c.number(0))
             put(at['lpar'], s.parameters, c.number(s.state))
@@ -68,11 +90,17 @@ def write_tangent(w):
     s, k, size = w.sizes, w.kernels, w.steps.record.size
     fix = w.splat_fixed(c, table, scratch)
     take = scratch.take
-    par, phi, par_one, phi_one = (take(s.parameters), take(s.phi), take(s.parameters),
-                                  take(s.phi))
-    at = {'dx': take(s.state), 'dphi': take(s.varied), 'dpar': take(s.parameters),
-          'du': take(s.controls), 'dh': take(1), 'dy': take(s.outputs),
-          'work': take((s.stages + 1) * s.velocities + s.state), 'y': take(s.outputs)}
+    par, phi, par_one, phi_one = (take(s.parameters), take(s.phi), take(s.parameters), take(s.phi))
+    at = {
+        'dx': take(s.state),
+        'dphi': take(s.varied),
+        'dpar': take(s.parameters),
+        'du': take(s.controls),
+        'dh': take(1),
+        'dy': take(s.outputs),
+        'work': take((s.stages + 1) * s.velocities + s.state),
+        'y': take(s.outputs),
+    }
     records = c.vectors(table['scratch'], scratch.used)
     one = c.vectors(records, c.mul(c.add(table['steps'], 1), size))
     width = table['n_columns']
@@ -80,8 +108,9 @@ def write_tangent(w):
     with _samples(w, c, table, fix, par, phi, at['y'], records) as (sample, lane):
         _spread(w, c, table, (par, par_one), (phi, phi_one), (records, one), lane)
         with c.loop(width, step=w.width) as first:
-            numbers = c.builder.load(c.doubles(table['columns'], first), align=8,
-                                     typ=ir.VectorType(INT, w.width))
+            numbers = c.builder.load(
+                c.doubles(table['columns'], first), align=8, typ=ir.VectorType(INT, w.width)
+            )
 
             def seed(vectors, count, start, numbers=numbers):
                 _seed_columns(w, c, vectors, count, start, numbers)
@@ -104,11 +133,21 @@ def write_tangent(w):
             put_instant(c.number(0))
             with c.loop(table['steps']) as step:
                 seed(at['dh'], 1, c.add(s.state + s.parameters, step))
-                seed(at['du'], s.controls,
-                     c.add(c.add(s.state + s.parameters, table['steps']),
-                           c.mul(step, s.controls)))
-                c.call(w.push, c.vectors(one, c.mul(step, size)), phi_one, at['dx'], at['dphi'],
-                       at['du'], at['dh'], at['work'])
+                seed(
+                    at['du'],
+                    s.controls,
+                    c.add(c.add(s.state + s.parameters, table['steps']), c.mul(step, s.controls)),
+                )
+                c.call(
+                    w.push,
+                    c.vectors(one, c.mul(step, size)),
+                    phi_one,
+                    at['dx'],
+                    at['dphi'],
+                    at['du'],
+                    at['dh'],
+                    at['work'],
+                )
                 put_instant(c.add(step, 1))
     w.end(c, 'tangent', scratch, 2 * size)
 
@@ -142,8 +181,11 @@ def _spread(w, c, table, par, phi, records, lane):
     """Spread one lane of parameters, phi and records over all lanes."""
     s = w.sizes
     rows = c.mul(c.add(table['steps'], 1), w.steps.record.size)
-    for (source, target), count in ((par, c.number(s.parameters)), (phi, c.number(s.phi)),
-                                    (records, rows)):
+    for (source, target), count in (
+        (par, c.number(s.parameters)),
+        (phi, c.number(s.phi)),
+        (records, rows),
+    ):
         c.call(w.helpers['splat_lane'], target, source, count, lane)
 
 

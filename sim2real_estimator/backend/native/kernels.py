@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import casadi
 
 from .trace import (
+    column,
     Kernel,
     Leaves,
-    column,
     make_kernel,
     pull_back,
     push_forward,
@@ -31,8 +31,12 @@ class Stage:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Lengths of the vectors the kernels work on; `varied` is the part of phi that estimated
-    parameters move, `factors` what the mass-matrix solve keeps."""
+    """
+    Lengths of the vectors the kernels work on.
+
+    varied: the part of phi that estimated parameters move; factors: what the mass-matrix solve
+    keeps.
+    """
 
     positions: int
     velocities: int
@@ -69,8 +73,16 @@ class SystemKernels:
     def all(self):
         """All kernels that exist."""
         stages = [k for s in self.stages for k in (s.inputs, s.back, s.push)]
-        found = [*self.prepare, self.accelerate, self.solve, *self.residual, *stages,
-                 *self.finish, *self.observe, self.loss]
+        found = [
+            *self.prepare,
+            self.accelerate,
+            self.solve,
+            *self.residual,
+            *stages,
+            *self.finish,
+            *self.observe,
+            self.loss,
+        ]
         return [kernel for kernel in found if kernel is not None]
 
 
@@ -88,11 +100,21 @@ def trace_system(system, structure, loss=None):
     observe, output_size = tracer.observation()
     loss_kernel = _loss_kernel(output_size, *loss) if loss else None
     model = system.model
-    sizes = Sizes(model.position_size, model.velocity_size, system.control_size,
-                  len(system.estimated), len(structure.fixed), tracer.phi.numel(),
-                  tracer.varied.numel(), solve.inputs[0][1], len(stages), output_size)
-    return SystemKernels(sizes, prepare, accelerate, solve, residual, stages, finish, observe,
-                         loss_kernel)
+    sizes = Sizes(
+        model.position_size,
+        model.velocity_size,
+        system.control_size,
+        len(system.estimated),
+        len(structure.fixed),
+        tracer.phi.numel(),
+        tracer.varied.numel(),
+        solve.inputs[0][1],
+        len(stages),
+        output_size,
+    )
+    return SystemKernels(
+        sizes, prepare, accelerate, solve, residual, stages, finish, observe, loss_kernel
+    )
 
 
 class _Tracer:
@@ -112,7 +134,7 @@ class _Tracer:
         self.varied_rows = _varied_rows(self.phi_expression, self.par, self.fix)
         self.varied = self.phi[self.varied_rows]
         self.x, x = symbols('x', model.state_size)
-        self.q, self.v = x[:model.position_size], x[model.position_size:]
+        self.q, self.v = x[: model.position_size], x[model.position_size :]
         self.u, self.u_list = symbols('u', system.control_size)
 
     def prepare(self):
@@ -122,10 +144,16 @@ class _Tracer:
         base = {'par': self.par, 'fix': self.fix}
         return (
             make_kernel('prepare', base, {'phi': self.phi_expression}),
-            make_kernel('prepare_back', {**base, 'lphi': adjoint},
-                        {'lpar': pull_back(varied, self.par, adjoint)}),
-            make_kernel('prepare_push', {**base, 'dpar': tangent},
-                        {'dphi': push_forward(varied, self.par, tangent)}),
+            make_kernel(
+                'prepare_back',
+                {**base, 'lphi': adjoint},
+                {'lpar': pull_back(varied, self.par, adjoint)},
+            ),
+            make_kernel(
+                'prepare_push',
+                {**base, 'dpar': tangent},
+                {'dphi': push_forward(varied, self.par, tangent)},
+            ),
         )
 
     def acceleration(self):
@@ -138,22 +166,32 @@ class _Tracer:
         right, right_list = symbols('r', size)
         solution = column(solver.solve(right_list))
         factors.keep(solution)
-        accelerate = make_kernel('accelerate', base, {'a': column(result),
-                                                      'w': column(factors.expressions)})
-        solve = make_kernel('solve', {'w': column(factors.symbols), 'r': right},
-                            {'s': solution})
+        accelerate = make_kernel(
+            'accelerate', base, {'a': column(result), 'w': column(factors.expressions)}
+        )
+        solve = make_kernel('solve', {'w': column(factors.symbols), 'r': right}, {'s': solution})
 
         a, a_list = symbols('a', size)
         left = column(self.system.residual(self.robot, self.q, self.v, a_list, self.u_list))
         base = {'z': self.x, 'a': a, 'u': self.u, 'phi': self.phi}
         mu = casadi.SX.sym('mu', size)
-        back = make_kernel('residual_back', {**base, 'mu': mu}, {
-            'lz': pull_back(left, self.x, -mu), 'lu': pull_back(left, self.u, -mu),
-            'lphi': pull_back(left, self.varied, -mu)}, added=('lu', 'lphi'))
-        seeds = {f'd{n}': casadi.SX.sym(f'd{n}', e.numel())
-                 for n, e in (('z', self.x), ('u', self.u), ('phi', self.varied))}
-        moved = push_forward(left, casadi.vertcat(self.x, self.u, self.varied),
-                             casadi.vertcat(*seeds.values()))
+        back = make_kernel(
+            'residual_back',
+            {**base, 'mu': mu},
+            {
+                'lz': pull_back(left, self.x, -mu),
+                'lu': pull_back(left, self.u, -mu),
+                'lphi': pull_back(left, self.varied, -mu),
+            },
+            added=('lu', 'lphi'),
+        )
+        seeds = {
+            f'd{n}': casadi.SX.sym(f'd{n}', e.numel())
+            for n, e in (('z', self.x), ('u', self.u), ('phi', self.varied))
+        }
+        moved = push_forward(
+            left, casadi.vertcat(self.x, self.u, self.varied), casadi.vertcat(*seeds.values())
+        )
         push = make_kernel('residual_push', {**base, **seeds}, {'r': -moved})
         return accelerate, solve, (back, push)
 
@@ -184,12 +222,16 @@ class _Tracer:
         adjoint = casadi.SX.sym('l', result.numel())
         tangents = {f'd{n}': casadi.SX.sym(f'd{n}', e.numel()) for n, e in base.items()}
         backs = {f'l{n}': pull_back(result, e, adjoint) for n, e in base.items()}
-        moved = push_forward(result, casadi.vertcat(*base.values()),
-                             casadi.vertcat(*tangents.values()))
-        return (make_kernel(name, base, {output: result}),
-                make_kernel(f'{name}_back', {**base, 'l': adjoint}, backs,
-                            added=tuple(backs) if added else ()),
-                make_kernel(f'{name}_push', {**base, **tangents}, {'d': moved}))
+        moved = push_forward(
+            result, casadi.vertcat(*base.values()), casadi.vertcat(*tangents.values())
+        )
+        return (
+            make_kernel(name, base, {output: result}),
+            make_kernel(
+                f'{name}_back', {**base, 'l': adjoint}, backs, added=tuple(backs) if added else ()
+            ),
+            make_kernel(f'{name}_push', {**base, **tangents}, {'d': moved}),
+        )
 
     def observation(self):
         """Return the kernels of the observation (value, back, forward) and its length."""
@@ -200,13 +242,19 @@ class _Tracer:
         adjoint = casadi.SX.sym('l', seen.numel())
         dx, dphi = casadi.SX.sym('dx', self.x.numel()), casadi.SX.sym('dp', self.varied.numel())
         moved = push_forward(seen, casadi.vertcat(self.x, self.varied), casadi.vertcat(dx, dphi))
-        return (make_kernel('observe', base, {'y': seen}),
-                make_kernel('observe_back', {**base, 'l': adjoint},
-                            {'lx': pull_back(seen, self.x, adjoint),
-                             'lphi': pull_back(seen, self.varied, adjoint)},
-                            added=('lx', 'lphi')),
-                make_kernel('observe_push', {**base, 'dx': dx, 'dphi': dphi},
-                            {'dy': moved})), seen.numel()
+        return (
+            make_kernel('observe', base, {'y': seen}),
+            make_kernel(
+                'observe_back',
+                {**base, 'l': adjoint},
+                {
+                    'lx': pull_back(seen, self.x, adjoint),
+                    'lphi': pull_back(seen, self.varied, adjoint),
+                },
+                added=('lx', 'lphi'),
+            ),
+            make_kernel('observe_push', {**base, 'dx': dx, 'dphi': dphi}, {'dy': moved}),
+        ), seen.numel()
 
 
 def _varied_rows(expression, par, fix):
@@ -214,8 +262,11 @@ def _varied_rows(expression, par, fix):
     if expression.numel() == 0 or par.numel() == 0:
         return []
     function = casadi.Function('phi', [par, fix], [expression])
-    rows = function.sparsity_jac(0, 0).row() if hasattr(function, 'sparsity_jac') else \
-        function.jac_sparsity(0, 0).row()
+    rows = (
+        function.sparsity_jac(0, 0).row()
+        if hasattr(function, 'sparsity_jac')
+        else function.jac_sparsity(0, 0).row()
+    )
     return sorted(set(rows))
 
 
@@ -230,5 +281,9 @@ def _loss_kernel(size, kind, delta):
         value, slope = casadi.dot(clipped, error - 0.5 * clipped), clipped
     else:
         value, slope = casadi.dot(error, error), 2.0 * error
-    return make_kernel('loss', {'y': y, 't': target, 'weight': weight},
-                       {'value': weight * value, 'l': weight * slope}, added=('value',))
+    return make_kernel(
+        'loss',
+        {'y': y, 't': target, 'weight': weight},
+        {'value': weight * value, 'l': weight * slope},
+        added=('value',),
+    )

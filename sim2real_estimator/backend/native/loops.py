@@ -115,14 +115,20 @@ class Code:
 
 def make_helpers(module, width):
     """Return name -> small functions that move vectors between scratch and the caller's arrays."""
-    return {make.__name__.lstrip('_'): make(module, width)
-            for make in (_fetch, _put, _zero, _accumulate, _splat_lane)}
+    return {
+        make.__name__.lstrip('_'): make(module, width)
+        for make in (_fetch, _put, _zero, _accumulate, _splat_lane)
+    }
 
 
 def _fetch(module, width):
     """Read rows of a caller's array into vectors: lanes b... or one value for all of them."""
-    c = Code(module, 'fetch', ['target', 'source', 'n_rows', 'n_row_stride', 'n_lane_stride',
-                               'n_lane'], width)
+    c = Code(
+        module,
+        'fetch',
+        ['target', 'source', 'n_rows', 'n_row_stride', 'n_lane_stride', 'n_lane'],
+        width,
+    )
     a = c.arguments
     per_lane = c.builder.icmp_signed('!=', a['n_lane_stride'], c.number(0))
     with c.builder.if_else(per_lane) as (then, otherwise):

@@ -7,7 +7,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from ...errors import EstimatorError
-from .drivers import TABLES, DriverWriter
+from .drivers import DriverWriter, TABLES
 from .emit import declarations, emit_kernel
 from .kernels import trace_system
 
@@ -51,11 +51,13 @@ class Program:
         drivers = writer.write()
         self._scratch_sizes = writer.scratch
         text = declarations(self.width) + ''.join(
-            emit_kernel(kernel, self.width) for kernel in kernels.all)
+            emit_kernel(kernel, self.width) for kernel in kernels.all
+        )
         self._engine = _compile(text, drivers)
         self._functions = {
             name: ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._engine.get_function_address(name))
-            for name in writer.scratch}
+            for name in writer.scratch
+        }
         self._local = threading.local()
 
     def call(self, name, **entries):
@@ -78,7 +80,7 @@ class Program:
             padding = _ALIGNMENT // 8
             raw = np.zeros(doubles + padding)
             start = (-raw.ctypes.data // 8) % padding
-            found = self._local.scratch = raw[start:start + doubles]
+            found = self._local.scratch = raw[start : start + doubles]
         return found
 
 
@@ -91,14 +93,17 @@ def _entry(value):
 def _compile(kernels, drivers):
     """Return an execution engine with the kernels and the drivers, optimised together."""
     target = llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2)
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2
+    )
     try:
         module = llvm.parse_assembly(kernels)
         module.link_in(llvm.parse_assembly(drivers))
         module.verify()
     except RuntimeError as error:
-        raise EstimatorError(f'the generated program is not valid LLVM IR: {error}; '
-                             'please report this with the model') from error
+        raise EstimatorError(
+            f'the generated program is not valid LLVM IR: {error}; '
+            'please report this with the model'
+        ) from error
     options = llvm.create_pipeline_tuning_options(speed_level=2)
     builder = llvm.create_pass_builder(target, options)
     builder.getModulePassManager().run(module, builder)

@@ -7,7 +7,11 @@ def write_rollout(w):
     s, k = w.sizes, w.kernels
     fix = w.splat_fixed(c, table, scratch)
     par, phi = scratch.take(s.parameters), scratch.take(s.phi)
-    record, x, y = scratch.take(w.steps.record.size), scratch.take(s.state), scratch.take(s.outputs)
+    record, x, y = (
+        scratch.take(w.steps.record.size),
+        scratch.take(s.state),
+        scratch.take(s.outputs),
+    )
 
     def put_state(lane, step):
         w.put(c, table, record, table['states'], s.state, lane, step)
@@ -38,11 +42,21 @@ def write_reverse(w, with_loss):
     s, k, size = w.sizes, w.kernels, w.steps.record.size
     fix = w.splat_fixed(c, table, scratch)
     take = scratch.take
-    at = {'par': take(s.parameters), 'phi': take(s.phi), 'lx': take(s.state),
-          'lphi': take(s.varied), 'lu': take(s.controls), 'lh': take(1),
-          'lpar': take(s.parameters), 'work': take((s.stages + 1) * s.velocities + s.state),
-          'y': take(s.outputs), 'ly': take(s.outputs), 'target': take(s.outputs),
-          'weight': take(1), 'value': take(1)}
+    at = {
+        'par': take(s.parameters),
+        'phi': take(s.phi),
+        'lx': take(s.state),
+        'lphi': take(s.varied),
+        'lu': take(s.controls),
+        'lh': take(1),
+        'lpar': take(s.parameters),
+        'work': take((s.stages + 1) * s.velocities + s.state),
+        'y': take(s.outputs),
+        'ly': take(s.outputs),
+        'target': take(s.outputs),
+        'weight': take(1),
+        'value': take(1),
+    }
     records = c.vectors(table['scratch'], scratch.used)
     seed = _loss_seed if with_loss else _given_seed
 
@@ -57,8 +71,9 @@ def write_reverse(w, with_loss):
             record = c.vectors(records, c.mul(step, size))
             seed(w, c, table, at, c.vectors(record, size), lane, c.add(step, 1))
             c.call(w.helpers['zero'], at['lu'], c.number(s.controls))
-            c.call(w.backward, record, at['phi'], at['lx'], at['lphi'], at['lu'], at['lh'],
-                   at['work'])
+            c.call(
+                w.backward, record, at['phi'], at['lx'], at['lphi'], at['lu'], at['lh'], at['work']
+            )
             _put_if_asked(w, c, table, at['lu'], 'lu', s.controls, lane, step)
             _put_if_asked(w, c, table, at['lh'], 'lh', 1, lane, step)
         if not with_loss:
@@ -76,14 +91,28 @@ def _given_seed(w, c, table, at, x, lane, step):
     s = w.sizes
     with c.when(c.is_set(table['lstates'])):
         source = c.doubles(table['lstates'], c.mul(step, c.mul(s.state, table['batch'])))
-        c.call(w.helpers['fetch'], at['work'], source, c.number(s.state), table['batch'],
-               c.number(1), lane)
+        c.call(
+            w.helpers['fetch'],
+            at['work'],
+            source,
+            c.number(s.state),
+            table['batch'],
+            c.number(1),
+            lane,
+        )
         c.call(w.helpers['accumulate'], at['lx'], at['work'], c.number(s.state))
     if w.kernels.observe:
         with c.when(c.is_set(table['loutputs'])):
             source = c.doubles(table['loutputs'], c.mul(step, c.mul(s.outputs, table['batch'])))
-            c.call(w.helpers['fetch'], at['ly'], source, c.number(s.outputs), table['batch'],
-                   c.number(1), lane)
+            c.call(
+                w.helpers['fetch'],
+                at['ly'],
+                source,
+                c.number(s.outputs),
+                table['batch'],
+                c.number(1),
+                lane,
+            )
             w.steps.call(c, w.kernels.observe[1], x, at['phi'], at['ly'], at['lx'], at['lphi'])
 
 

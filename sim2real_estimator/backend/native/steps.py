@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from .loops import POINTER, Code
+from .loops import Code, POINTER
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,9 @@ class StepWriter:
         for number, stage in enumerate(k.stages):
             if stage.inputs:
                 self.call(c, stage.inputs, at['x'], at['h'], at['acc'][0], at['z'][number])
-            self.call(c, k.accelerate, at['z'][number], at['u'], phi,
-                      at['acc'][number], at['w'][number])
+            self.call(
+                c, k.accelerate, at['z'][number], at['u'], phi, at['acc'][number], at['w'][number]
+            )
         self.call(c, k.finish[0], at['x'], at['h'], at['acc'][0], c.arguments['next_x'])
         return c.finish()
 
@@ -96,8 +97,18 @@ class StepWriter:
         for number in reversed(range(s.stages)):
             stage = k.stages[number]
             self.call(c, k.solve, at['w'][number], lacc[number], mu)
-            self.call(c, k.residual[0], at['z'][number], at['acc'][number], at['u'], a['phi'], mu,
-                      lz, a['lu'], a['lphi'])
+            self.call(
+                c,
+                k.residual[0],
+                at['z'][number],
+                at['acc'][number],
+                at['u'],
+                a['phi'],
+                mu,
+                lz,
+                a['lu'],
+                a['lphi'],
+            )
             if stage.back:
                 self.call(c, stage.back, *glue, lz, a['lx'], a['lh'], lacc[0])
             else:
@@ -123,8 +134,18 @@ class StepWriter:
             if stage.push:
                 dz = work_z
                 self.call(c, stage.push, *glue, dz)
-            self.call(c, k.residual[1], at['z'][number], at['acc'][number], at['u'], a['phi'],
-                      dz, a['du'], a['dphi'], right)
+            self.call(
+                c,
+                k.residual[1],
+                at['z'][number],
+                at['acc'][number],
+                at['u'],
+                a['phi'],
+                dz,
+                a['du'],
+                a['dphi'],
+                right,
+            )
             self.call(c, k.solve, at['w'][number], right, dacc[number])
         self.call(c, k.finish[2], *glue, a['dx'])
         return c.finish()

@@ -42,8 +42,13 @@ def make_kernel(name, inputs, outputs, added=()):
     """Return a `Kernel` from dicts of name -> CasADi expressions; the inputs are symbols."""
     expressions = casadi.cse([casadi.densify(e) for e in outputs.values()])
     function = casadi.Function(name, list(inputs.values()), expressions)
-    return Kernel(name, function, tuple((k, x.numel()) for k, x in inputs.items()),
-                  tuple((k, x.numel()) for k, x in outputs.items()), tuple(added))
+    return Kernel(
+        name,
+        function,
+        tuple((k, x.numel()) for k, x in inputs.items()),
+        tuple((k, x.numel()) for k, x in outputs.items()),
+        tuple(added),
+    )
 
 
 class Leaves:
@@ -73,8 +78,9 @@ class Leaves:
     def keep(self, needed):
         """Forget the leaves whose symbol does not occur in the expression `needed`."""
         used = {symbol.element_hash() for symbol in casadi.symvar(needed)}
-        pairs = [(e, s) for e, s in zip(self.expressions, self.symbols)
-                 if s.element_hash() in used]
+        pairs = [
+            (e, s) for e, s in zip(self.expressions, self.symbols) if s.element_hash() in used
+        ]
         self.expressions = [e for e, _ in pairs]
         self.symbols = [s for _, s in pairs]
 
@@ -93,8 +99,11 @@ def map_leaves(structure, function):
             setattr(copy, slot, map_leaves(getattr(structure, slot), function))
         return copy
     if is_dataclass(structure) and not isinstance(structure, type):
-        values = {f.name: map_leaves(getattr(structure, f.name), function)
-                  for f in fields(structure) if f.init}
+        values = {
+            f.name: map_leaves(getattr(structure, f.name), function)
+            for f in fields(structure)
+            if f.init
+        }
         return type(structure)(**values)
     return structure
 

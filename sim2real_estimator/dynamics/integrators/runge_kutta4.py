@@ -20,6 +20,7 @@ class RungeKutta4(AbstractIntegrator):
 
     def step(self, robot, q, v, duration, acceleration):
         """Return (q, v) after `duration` [s]."""
+
         def slope(q_at, v_at):
             rate = map_joints(robot, lambda kind, x, w: kind.rate(x, w), q_at, v_at)
             return rate, acceleration(q_at, v_at)
@@ -28,8 +29,9 @@ class RungeKutta4(AbstractIntegrator):
         for node in _NODES:
             h = duration * node
             rate, a = slopes[-1]
-            slopes.append(slope([x + r * h for x, r in zip(q, rate)],
-                                [x + r * h for x, r in zip(v, a)]))
+            slopes.append(
+                slope([x + r * h for x, r in zip(q, rate)], [x + r * h for x, r in zip(v, a)])
+            )
         q = [x + duration * _blend([s[0][i] for s in slopes]) for i, x in enumerate(q)]
         v = [x + duration * _blend([s[1][i] for s in slopes]) for i, x in enumerate(v)]
         return map_joints(robot, lambda kind, x: kind.normalized(x), q), v

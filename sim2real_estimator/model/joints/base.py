@@ -139,4 +139,3 @@ class AbstractAxisJoint(AbstractVectorJoint):
     def with_offset(self, q, offset):
         """Return the physical coordinate q + offset."""
         return [add(q[0], offset)]
-
