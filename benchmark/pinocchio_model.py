@@ -199,7 +199,9 @@ class PinocchioModel:
         pin.updateFramePlacements(self.pin, self.data)
         result = {}
         for link in self.model.links:
-            frame = self.pin.getFrameId(link.name, pin.FrameType.BODY)
+            is_known = self.pin.existFrame(link.name, pin.FrameType.BODY)
+            # Of our links only the added 'world' is not in Pinocchio's reading; its frame 0 is.
+            frame = self.pin.getFrameId(link.name, pin.FrameType.BODY) if is_known else 0
             place = self.data.oMf[frame]
             velocity = pin.getFrameVelocity(
                 self.pin, self.data, frame, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from sim2real_estimator.model.actuators import ACTUATORS
 from sim2real_estimator.model.joints import JOINTS
 from sim2real_estimator.model.tree import Inertial, Joint, JointPhysics, Link, Mimic, Model
@@ -88,10 +90,10 @@ def draw_axis(rng):
 
 
 def _draw_link(rng, name, masses):
-    """Return a link whose inertia is that of three random pairs of points."""
+    """Return a link whose inertia is that of three random points and a small ball."""
     mass = float(10 ** rng.uniform(*(math.log10(m) for m in masses)))
     points = rng.normal(size=(3, 3)) * 0.15
-    moments = mass / 3 * points.T @ points
+    moments = mass * (points.T @ points / 3 + 1e-4 * np.eye(3))
     inertia = [
         moments[1, 1] + moments[2, 2],
         moments[0, 0] + moments[2, 2],

@@ -1,0 +1,42 @@
+"""Measure the accuracy against known truth; `make evaluate ARGS=...` runs this."""
+
+import argparse
+import importlib
+from pathlib import Path
+import sys
+import time
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+# Each is a module of this folder with `run(arguments) -> bool`. A new one is a file and a line.
+SECTIONS = ('oracles', 'drift')
+
+
+def parse(arguments=None):
+    """Return the arguments of the command line."""
+    parser = argparse.ArgumentParser(prog='make evaluate', description=__doc__)
+    parser.add_argument(
+        '--only', choices=SECTIONS, action='append', help='run this section only; may be repeated'
+    )
+    parser.add_argument('--seed', type=int, default=0, help='of all random draws')
+    parser.add_argument('--trees', type=int, default=60, help='how many random trees to compare')
+    return parser.parse_args(arguments)
+
+
+def main():
+    """Run the sections, print a summary, and return the exit code."""
+    arguments = parse()
+    verdicts = {}
+    for name in arguments.only or SECTIONS:
+        print(f'\n== {name} ==\n', flush=True)
+        start = time.perf_counter()
+        verdict = importlib.import_module(name).run(arguments)
+        verdicts[name] = verdict, time.perf_counter() - start
+    print('\n== summary ==\n')
+    for name, (is_good, seconds) in verdicts.items():
+        print(f'{name:<12} {"ok" if is_good else "FAILED":<8} {seconds:6.1f} s')
+    return 0 if all(is_good for is_good, _ in verdicts.values()) else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
