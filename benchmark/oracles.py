@@ -119,7 +119,7 @@ def run(arguments):
 
 
 def compare_trees(rng, count):
-    """Return the rows of random trees: on fixed and floating bases, with light parts and followers."""
+    """Return the rows of random trees: bases fixed and floating, light parts, followers."""
     rows = {}
     for index in range(count):
         is_floating, has_followers = index % 3 == 2, index % 5 == 4
