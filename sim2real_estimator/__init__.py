@@ -1,1 +1,31 @@
 """Online estimation of a robot's physical parameters, with an uncertainty one can believe."""
+
+import importlib
+
+# The public names and where they live. They are imported when first used, so that commands
+# which need no torch start at once.
+_PUBLIC = {
+    'ConfigError': 'errors',
+    'Coordinates': 'model.coordinates',
+    'DataError': 'errors',
+    'EstimatorError': 'errors',
+    'Model': 'model.tree',
+    'ModelError': 'errors',
+    'Parameters': 'model.parameters',
+    'Simulator': 'backend.simulator',
+    'load_urdf': 'model.urdf',
+}
+
+__all__ = sorted(_PUBLIC)
+
+
+def __getattr__(name):
+    """Import a public name on first use."""
+    if name not in _PUBLIC:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(importlib.import_module(f'.{_PUBLIC[name]}', __name__), name)
+
+
+def __dir__():
+    """List the public names."""
+    return __all__

@@ -1,0 +1,1 @@
+"""The experiments of the papers behind this package, run again with it."""
