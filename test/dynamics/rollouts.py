@@ -38,8 +38,8 @@ def spherical_chain(count):
     robot = realize(Parameters(build_model(spec)), {})
     q, v = [], []
     for k, body in enumerate(robot.bodies):
-        q += body.kind.advance(body.kind.neutral(), [1.0 - 0.4 * k, 0.3 + 0.2 * k, 0.1], 1.0)
-        v += [0.5 - k, 1.0 + 0.5 * k, 2.0]
+        q += body.kind.advance(body.kind.neutral(), [0.6 - 0.3 * k, 0.2 + 0.1 * k, 0.1], 1.0)
+        v += [0.5 - 0.5 * k, 1.0, 2.0]
     return robot, q, v
 
 
