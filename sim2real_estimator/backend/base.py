@@ -83,6 +83,10 @@ class AbstractBackend(ABC):
     def __init__(self, system, values):
         """Take a `System` and the values of all its parameters, name to float."""
 
+    def with_values(self, values):
+        """Return the same backend for other values of the parameters."""
+        return type(self)(self.system, values)
+
     @abstractmethod
     def rollout(self, inputs, mode):
         """

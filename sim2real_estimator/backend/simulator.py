@@ -68,8 +68,8 @@ class Simulator:
             tuple(wrench_links),
             observe,
         )
-        self._backend_class = choose_backend(backend)
         self._values = dict(zip(self.parameters, self.parameters.nominal()))
+        self._backend = choose_backend(backend)(self._system, self._values)
         self.set_values(values or {})
 
     @property
@@ -89,10 +89,14 @@ class Simulator:
 
     def set_values(self, values):
         """Change parameters that are not estimated; `values` maps name to float."""
-        for name, value in values.items():
-            self.parameters[name]
-            self._values[name] = float(value)
-        self._backend = self._backend_class(self._system, self._values)
+        for name in self.parameters.checked(values):
+            if name in self.names:
+                raise ConfigError(
+                    f"'{name}' is estimated, so every call takes its value from `parameters`; "
+                    'give it there, or leave it out of `estimate`'
+                )
+        self._values.update((name, float(value)) for name, value in values.items())
+        self._backend = self._backend.with_values(self._values)
 
     def nominal(self, batch=1):
         """Return the model's values of the estimated parameters, [P, batch]."""

@@ -2,11 +2,16 @@
 
 from dataclasses import dataclass
 import importlib
+import threading
 
 import numpy as np
 import torch
 
 from ..base import AbstractBackend, RolloutInputs, Sensitivities, StepDerivatives
+from .call import Call
+
+# CasADi's symbols count their references without a lock.
+_building = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -44,17 +49,31 @@ class NativeBackend(AbstractBackend):
         """Take a `System` and the values of all its parameters, name to float."""
         self.system = system
         fixed = system.fixed_names(values)
-        zeros = tuple(n for n, v in values.items() if v == 0 and n not in system.estimated)
+        # Delays act before a step: they are no part of its structure.
+        zeros = tuple(
+            name
+            for name, value in values.items()
+            if value == 0 and name not in system.estimated and not name.endswith('.delay')
+        )
         self.structure = Structure(fixed, zeros)
         self.fixed_values = np.array([values[n] for n in fixed], dtype=np.float64)
-        self._programs = {}
+        self._by_structure = {self.structure: {}}
+        self._programs = self._by_structure[self.structure]
+
+    def with_values(self, values):
+        """Return the same for other values; programs of a structure met before are kept."""
+        other = NativeBackend(self.system, values)
+        other._by_structure = self._by_structure
+        other._programs = self._by_structure.setdefault(other.structure, {})
+        return other
 
     def program(self, loss=None):
         """Return the compiled `Program`, with the loss (kind, delta) built in if one is given."""
         from .program import Program  # imports CasADi and llvmlite, which may be missing
 
-        if not self._programs.get(loss):
-            self._programs[loss] = Program(self.system, self.structure, loss)
+        with _building:
+            if loss not in self._programs:
+                self._programs[loss] = Program(self.system, self.structure, loss)
         return self._programs[loss]
 
     def any_program(self):
@@ -72,7 +91,7 @@ class NativeBackend(AbstractBackend):
 
     def jacobian(self, inputs):
         """Return the `StepDerivatives`, reverse mode with the rows as SIMD lanes."""
-        program, call = self.any_program(), _Call(self, inputs)
+        program, call = self.any_program(), Call(self, inputs)
         s, steps = program.sizes, inputs.steps
         columns = s.state + s.parameters + steps * (1 + s.controls)
         padded = -(-s.state // program.width) * program.width
@@ -96,7 +115,7 @@ class NativeBackend(AbstractBackend):
 
         Columns: initial state, parameters, durations, controls (by step).
         """
-        program, call = self.any_program(), _Call(self, inputs)
+        program, call = self.any_program(), Call(self, inputs)
         s, instants, samples = program.sizes, inputs.steps + 1, inputs.batch
         columns = list(columns)
         padded = -(-len(columns) // program.width) * program.width
@@ -125,69 +144,6 @@ class NativeBackend(AbstractBackend):
         )
 
 
-class _Call:
-    """The table entries of a rollout's inputs; a batch below one SIMD block is padded."""
-
-    def __init__(self, backend, inputs):
-        width = backend.any_program().width
-        self.samples, self.batch = inputs.batch, max(inputs.batch, width)
-        self.table = {
-            'batch': self.batch,
-            'samples': self.samples,
-            'steps': inputs.steps,
-            'fix': backend.fixed_values,
-        }
-        for name, tensor in zip(('x0', 'par', 'u', 'h'), inputs.tensors()):
-            self.add(name, tensor)
-
-    def add(self, name, tensor):
-        """Add an array [..., samples or 1] under its three names."""
-        array = tensor.detach().contiguous().numpy()
-        lane = 0 if array.shape[-1] == 1 and self.samples > 1 else 1
-        if lane and self.samples < self.batch:
-            array = np.concatenate(
-                [array, np.repeat(array[..., -1:], self.batch - self.samples, -1)], -1
-            )
-        self.table[name] = array
-        self.table[f'{name}_row'], self.table[f'{name}_lane'] = array.shape[-1], lane
-
-    def seed(self, tensor):
-        """Return an adjoint [..., samples] as an array [..., batch]; padding has none."""
-        array = tensor.detach().contiguous().numpy()
-        if self.samples == self.batch:
-            return array
-        pad = np.zeros((*array.shape[:-1], self.batch - self.samples))
-        return np.concatenate([array, pad], -1)
-
-    def gradients(self, program, needed):
-        """Return empty arrays for the adjoints of (x0, par, u, h); None where not needed."""
-        s, steps = program.sizes, self.table['steps']
-        shapes = {
-            'lx0': (s.state,),
-            'lpar': (s.parameters,),
-            'lu': (steps, s.controls),
-            'lh': (steps,),
-        }
-        always = {'lx0', 'lpar'}
-        return {
-            name: np.empty((*shape, self.batch)) if is_needed or name in always else None
-            for (name, shape), is_needed in zip(shapes.items(), needed)
-        }
-
-    def collect(self, arrays, inputs):
-        """Return the gradients in the shapes of the inputs, shared inputs summed over samples."""
-        result = []
-        for array, tensor in zip(arrays.values(), inputs):
-            if array is None:
-                result.append(None)
-                continue
-            gradient = torch.from_numpy(array)[..., : self.samples]
-            if tensor.shape[-1] == 1 and self.samples > 1:
-                gradient = gradient.sum(-1, keepdim=True)
-            result.append(gradient)
-        return result
-
-
 class _Rollout(torch.autograd.Function):
     """States and outputs of a rollout, with gradients by either mode."""
 
@@ -201,7 +157,7 @@ class _Rollout(torch.autograd.Function):
             ctx.save_for_backward(*tensors, d_states, d_outputs)
             return states.contiguous(), outputs.contiguous()
         ctx.save_for_backward(*tensors)
-        program, call = backend.any_program(), _Call(backend, inputs)
+        program, call = backend.any_program(), Call(backend, inputs)
         states = np.empty((inputs.steps + 1, program.sizes.state, call.batch))
         outputs = np.empty((inputs.steps + 1, program.sizes.outputs, call.batch))
         program.call('rollout', **call.table, states=states, outputs=outputs)
@@ -217,7 +173,7 @@ class _Rollout(torch.autograd.Function):
             )
             return None, None, *_scatter(flat, ctx.columns, inputs)
         backend = ctx.backend
-        program, call = backend.any_program(), _Call(backend, inputs)
+        program, call = backend.any_program(), Call(backend, inputs)
         arrays = call.gradients(program, ctx.needs_input_grad[2:])
         program.call(
             'reverse',
@@ -236,7 +192,7 @@ class _Loss(torch.autograd.Function):
     def forward(ctx, backend, setting, targets, weights, *tensors):
         inputs = RolloutInputs(*tensors)
         program = backend.program(setting)
-        call = _Call(backend, inputs)
+        call = Call(backend, inputs)
         call.add('target', targets)
         call.add('weight', weights)
         arrays = call.gradients(program, ctx.needs_input_grad[4:])
