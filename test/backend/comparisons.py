@@ -1,7 +1,9 @@
-"""Derivatives by central differences, and how far two sets of derivatives are apart."""
+"""Derivatives by central differences, and how far two sets of results are apart."""
 
 import torch
 
+# What two ways of computing the same may differ by.
+CLOSE = {'rtol': 1e-10, 'atol': 1e-12}
 _STEPS = (-2.0, -1.0, 1.0, 2.0)
 # Central differences of steps h and 2 h, combined so that the error is of fourth order.
 _COMBINATION = torch.tensor([1.0, -8.0, 8.0, -1.0], dtype=torch.float64) / 12.0
@@ -102,3 +104,29 @@ def kind_of(name):
         return name
     kind, _, entry = name.partition('.')[2].partition('.')
     return f'{kind} off the diagonal' if len(set(entry)) == 2 else kind
+
+
+def everything(simulator, inputs):
+    """Return what every call of a simulator gives, by name; the batch is last."""
+    arguments = inputs.arguments()
+    trajectory = simulator.rollout(*arguments)
+    targets = torch.full((len(inputs.durations), trajectory.outputs.shape[1], 1), 0.3)
+    jacobian = simulator.jacobian(*arguments)
+    sensitivities = simulator.sensitivities(*arguments)
+    return {
+        'states': trajectory.states,
+        'outputs': trajectory.outputs,
+        'loss': simulator.loss(*arguments[:2], targets, *arguments[2:]),
+        'last': jacobian.state,
+        **{f'by_{n}': getattr(jacobian, f'by_{n}').movedim(0, -1) for n in ('state', 'controls')},
+        'by_parameters': jacobian.by_parameters.movedim(0, -1),
+        'by_durations': jacobian.by_durations.movedim(0, -1),
+        'd_states': sensitivities.d_states.movedim(0, -1),
+        'd_outputs': sensitivities.d_outputs.movedim(0, -1),
+    }
+
+
+def assert_close(found, expected):
+    """Compare what `everything` returned."""
+    for name, value in expected.items():
+        torch.testing.assert_close(found[name], value, **CLOSE, msg=lambda m, n=name: f'{n}: {m}')

@@ -41,10 +41,14 @@ class Program:
     `width` is the number of samples computed at once: batches are at least that large.
     """
 
-    def __init__(self, system, structure, loss=None):
-        """Trace, differentiate and compile; takes a fraction of a second to a few seconds."""
+    def __init__(self, system, structure, loss=None, width=None):
+        """
+        Trace, differentiate and compile; takes a fraction of a second to a few seconds.
+
+        width: lanes of a vector, None for those of this CPU's registers.
+        """
         _initialize()
-        self.width = vector_width()
+        self.width = width or vector_width()
         kernels = trace_system(system, structure, loss)
         self.sizes = kernels.sizes
         writer = DriverWriter(kernels, self.width)
