@@ -61,3 +61,15 @@ def test_quaternions_keep_their_length(name):
 @pytest.mark.parametrize('name', INTEGRATORS)
 def test_the_table_and_its_members_agree_on_names(name):
     assert INTEGRATORS[name].name == name
+
+
+def test_semi_implicit_euler_turns_exactly_at_constant_body_rates():
+    robot, q, v = tumbling_body()
+    v = [*v[:3], 0.7, -1.9, 2.2]
+
+    q, _ = INTEGRATORS['semi_implicit_euler'].step(robot, q, v, 0.5, lambda *_: [0.0] * 6)
+
+    speed = math.hypot(*v[3:])
+    expected = [math.cos(speed / 4), *(math.sin(speed / 4) * w / speed for w in v[3:])]
+    assert q[3:] == pytest.approx(expected, abs=1e-15)
+    assert q[:3] == pytest.approx([0.5 * x for x in v[:3]], abs=1e-15)
