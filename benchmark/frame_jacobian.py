@@ -33,7 +33,7 @@ CONTENTS = {
 # Errors are relative to the largest entry of a column of J; columns below this count as this.
 _SMALLEST = 1e-3
 _TOLERANCE = 1e-6
-_LOOSE = 1e-4
+_LOOSE = 1e-3
 # Calls that are timed together.
 _REPEAT = 20
 
