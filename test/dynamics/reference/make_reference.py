@@ -16,7 +16,13 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / 'benchmark'), str(ROOT / 'test' / 'dynamics')]
 
-from comparison import condition, full_matrix, relative_error, TOLERANCE, WELL_CONDITIONED  # noqa: E402
+from comparison import (  # noqa: E402
+    condition,
+    full_matrix,
+    relative_error,
+    TOLERANCE,
+    WELL_CONDITIONED,
+)
 from pinocchio_model import PinocchioModel  # noqa: E402
 from trees import build_model, draw_kinds, draw_state, draw_tree, let_follow  # noqa: E402
 
