@@ -10,7 +10,7 @@ from ..errors import ConfigError
 from ..model.parameters import Parameters
 from .base import LOSSES, RolloutInputs
 from .choice import choose_backend
-from .plan import delay_commands, plan_steps
+from .plan import delay_commands, delays_of, plan_steps
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,11 @@ class Simulator:
         inputs, ends = self._prepare(state, durations, parameters, controls, previous)
         targets = _batched(targets, 3)
         weights = _batched(torch.ones(len(ends)) if weights is None else weights, 2)
+        _check(
+            inputs.batch,
+            targets=(targets, len(ends), self._system.output_size),
+            weights=(weights, len(ends)),
+        )
         if len(ends) < inputs.steps:
             # Steps that end between instants carry no weight.
             full = weights.new_zeros(inputs.steps, weights.shape[-1])
@@ -170,7 +175,8 @@ class Simulator:
         """
         Return the `StepDerivatives` of the state after the last interval.
 
-        Arguments as in `rollout`. What comes back is not attached to the graph of autograd.
+        Arguments as in `rollout`. What comes back is not attached to the graph of autograd. Where
+        commands act late, the derivatives by durations and controls are those by the cut steps.
         """
         with torch.no_grad():
             prepared = self._prepare(state, durations, parameters, controls, previous)
@@ -226,17 +232,6 @@ class Simulator:
         """Tell whether any command acts late, or may."""
         return any(name in self.names or self._values[name] != 0 for name in self._delays)
 
-    def _delay_rows(self, parameters):
-        """Return the delays of all commands, [nu, B or 1]."""
-        batch = parameters.shape[-1]
-        rows = [
-            parameters[self.names.index(name)]
-            if name in self.names
-            else parameters.new_full((batch,), self._values[name])
-            for name in self._delays
-        ]
-        return torch.stack(rows)
-
     def _cut_tangent(self, row, state, durations, parameters, controls, previous):
         """Return the derivative of the steps' durations by one delay, [steps, B]."""
         parameters = self.nominal() if parameters is None else _batched(parameters, 2)
@@ -258,14 +253,24 @@ class Simulator:
         if controls is None:
             controls = durations.new_zeros(len(durations), size, 1)
         controls = _batched(controls, 3)
-        self._check(state, durations, parameters, controls)
+        steps = len(durations)
+        _check(
+            state.shape[-1],
+            state=(state, self.model.state_size),
+            durations=(durations, steps),
+            parameters=(parameters, len(self.names)),
+            controls=(controls, steps, size),
+        )
         ends = torch.arange(len(durations))
         if self._has_delay():
             count = len(self._delays)
             wrenches = controls[:, count:]
-            previous = None if previous is None else _batched(previous, 3)
+            if previous is not None:
+                previous = _batched(previous, 3)
+                _check(state.shape[-1], previous=(previous, len(previous), count))
+            owners, delays = delays_of(self._delays, self.names, self._values, parameters)
             durations, controls, ends = delay_commands(
-                durations, controls[:, :count], self._delay_rows(parameters), previous
+                durations, controls[:, :count], delays, owners, previous
             )
             interval = torch.searchsorted(ends, torch.arange(len(durations)))
             wide = wrenches[interval].expand(-1, -1, controls.shape[-1])
@@ -274,21 +279,15 @@ class Simulator:
         rows = parameters if len(self._rows) == len(self.names) else parameters[self._rows]
         return RolloutInputs(state, rows, plan.controls, plan.durations), plan.ends[ends]
 
-    def _check(self, state, durations, parameters, controls):
-        """Refuse arrays that do not fit, saying what would."""
-        batch = state.shape[-1]
-        wanted = {
-            'state': (state, (self.model.state_size,)),
-            'durations': (durations, (len(durations),)),
-            'parameters': (parameters, (len(self.names),)),
-            'controls': (controls, (len(durations), self._system.control_size)),
-        }
-        for what, (tensor, shape) in wanted.items():
-            if tuple(tensor.shape[:-1]) != shape or tensor.shape[-1] not in (1, batch):
-                raise ConfigError(
-                    f'{what} has shape {list(tensor.shape)}, but should be '
-                    f'{[*shape, batch]} (or 1 in the last place, for every sample alike)'
-                )
+
+def _check(batch, **wanted):
+    """Refuse tensors that do not fit, saying what would; name to (tensor, sizes but the last)."""
+    for what, (tensor, *shape) in wanted.items():
+        if list(tensor.shape[:-1]) != shape or tensor.shape[-1] not in (1, batch):
+            raise ConfigError(
+                f'{what} has shape {list(tensor.shape)}, but should be '
+                f'{[*shape, batch]} (or 1 in the last place, for every sample alike)'
+            )
 
 
 def _batched(values, dimensions):

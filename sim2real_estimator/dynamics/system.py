@@ -1,6 +1,7 @@
 """A model, its parameters and its integrator as one differentiable system."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..errors import ConfigError
 from ..model.parameters import Parameters
@@ -39,7 +40,7 @@ class System:
             if name.endswith('.delay'):
                 raise ConfigError(
                     f"'{name}' acts on the commands before they reach the "
-                    'simulator; give it to `delayed_commands` instead'
+                    'simulator; give it to `Simulator`, which delays them'
                 )
         if self.integrator not in INTEGRATORS:
             raise ConfigError(
@@ -58,6 +59,14 @@ class System:
     def control_size(self):
         """Number of controls of one step."""
         return len(self.model.commands) + 6 * len(self.wrench_links)
+
+    @cached_property
+    def output_size(self):
+        """Number of scalars the observation returns."""
+        if self.observation is None:
+            return 0
+        robot, model = self.robot({}), self.model
+        return len(self.observation(robot, model.neutral_positions(), [0.0] * model.velocity_size))
 
     def fixed_names(self, values):
         """
