@@ -28,7 +28,8 @@ def plan_steps(durations, controls, max_step):
     """
     counts = torch.ones(len(durations), dtype=torch.long)
     if max_step is not None and durations.numel():
-        longest = durations.detach().amax(-1)
+        # A sample without a number must not decide for the others.
+        longest = durations.detach().nan_to_num(0.0, 0.0, 0.0).amax(-1)
         counts = torch.tensor(
             [max(1, math.ceil(d / max_step * (1 - 1e-9))) for d in longest.tolist()]
         )

@@ -57,6 +57,10 @@ class Simulator:
         """
         self.parameters = Parameters(model)
         self.names = self.parameters.checked(estimate)
+        if max_step is not None and not max_step > 0:
+            raise ConfigError(
+                f'max_step is {max_step}, but should be a positive time [s], or None'
+            )
         self.max_step = max_step
         self._delays = tuple(f'{joint}.delay' for joint in model.command_joints)
         rows = [i for i, name in enumerate(self.names) if not name.endswith('.delay')]

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 import importlib
 import threading
 
-import numpy as np
 import torch
 
 from ..base import AbstractBackend, RolloutInputs, Sensitivities, StepDerivatives
-from .call import Call
+from .call import Call, empty
 
 # CasADi's symbols count their references without a lock.
 _building = threading.Lock()
@@ -56,7 +55,7 @@ class NativeBackend(AbstractBackend):
             if value == 0 and name not in system.estimated and not name.endswith('.delay')
         )
         self.structure = Structure(fixed, zeros)
-        self.fixed_values = np.array([values[n] for n in fixed], dtype=np.float64)
+        self.fixed_values = torch.tensor([values[n] for n in fixed], dtype=torch.float64)
         self._by_structure = {self.structure: {}}
         self._programs = self._by_structure[self.structure]
 
@@ -95,14 +94,13 @@ class NativeBackend(AbstractBackend):
         s, steps = program.sizes, inputs.steps
         columns = s.state + s.parameters + steps * (1 + s.controls)
         padded = -(-s.state // program.width) * program.width
-        states = np.empty((steps + 1, s.state, call.batch))
-        matrix = np.empty((inputs.batch, columns, padded))
+        states = empty(steps + 1, s.state, call.batch)
+        matrix = empty(inputs.batch, columns, padded)
         program.call('jacobian', **call.table, states=states, jacobian=matrix)
-        matrix = torch.from_numpy(matrix).transpose(1, 2)[:, : s.state]
-        ends = np.cumsum([s.state, s.parameters, steps, steps * s.controls])
-        parts = [matrix[..., a:b] for a, b in zip([0, *ends[:-1]], ends)]
+        matrix = matrix.transpose(1, 2)[:, : s.state]
+        parts = list(matrix.split([s.state, s.parameters, steps, steps * s.controls], -1))
         parts[3] = parts[3].reshape(inputs.batch, s.state, steps, s.controls)
-        return StepDerivatives(torch.from_numpy(states[-1, :, : inputs.batch]), *parts)
+        return StepDerivatives(call.without_padding(states[-1]), *parts)
 
     def sensitivities(self, inputs):
         """Return the `Sensitivities`, forward mode with the columns as SIMD lanes."""
@@ -119,12 +117,12 @@ class NativeBackend(AbstractBackend):
         s, instants, samples = program.sizes, inputs.steps + 1, inputs.batch
         columns = list(columns)
         padded = -(-len(columns) // program.width) * program.width
-        numbers = np.full(padded, -1, dtype=np.int64)
-        numbers[: len(columns)] = columns
-        states = np.empty((instants, s.state, call.batch))
-        outputs = np.empty((instants, s.outputs, call.batch))
-        d_states = np.empty((samples, instants, s.state, padded))
-        d_outputs = np.empty((samples, instants, s.outputs, padded))
+        numbers = torch.full((padded,), -1)
+        numbers[: len(columns)] = torch.tensor(columns)
+        states = empty(instants, s.state, call.batch)
+        outputs = empty(instants, s.outputs, call.batch)
+        d_states = empty(samples, instants, s.state, padded)
+        d_outputs = empty(samples, instants, s.outputs, padded)
         program.call(
             'tangent',
             **call.table,
@@ -137,10 +135,10 @@ class NativeBackend(AbstractBackend):
         )
         used = len(columns)
         return (
-            torch.from_numpy(states)[..., :samples],
-            torch.from_numpy(outputs)[..., :samples],
-            torch.from_numpy(d_states)[..., :used],
-            torch.from_numpy(d_outputs)[..., :used],
+            call.without_padding(states),
+            call.without_padding(outputs),
+            d_states[..., :used],
+            d_outputs[..., :used],
         )
 
 
@@ -158,10 +156,10 @@ class _Rollout(torch.autograd.Function):
             return states.contiguous(), outputs.contiguous()
         ctx.save_for_backward(*tensors)
         program, call = backend.any_program(), Call(backend, inputs)
-        states = np.empty((inputs.steps + 1, program.sizes.state, call.batch))
-        outputs = np.empty((inputs.steps + 1, program.sizes.outputs, call.batch))
+        states = empty(inputs.steps + 1, program.sizes.state, call.batch)
+        outputs = empty(inputs.steps + 1, program.sizes.outputs, call.batch)
         program.call('rollout', **call.table, states=states, outputs=outputs)
-        return tuple(torch.from_numpy(a)[..., : inputs.batch] for a in (states, outputs))
+        return call.without_padding(states), call.without_padding(outputs)
 
     @staticmethod
     def backward(ctx, d_states, d_outputs):
@@ -182,7 +180,7 @@ class _Rollout(torch.autograd.Function):
             loutputs=call.seed(d_outputs),
             **arrays,
         )
-        return None, None, *call.collect(arrays, inputs.tensors())
+        return None, None, *call.collect(arrays)
 
 
 class _Loss(torch.autograd.Function):
@@ -191,30 +189,17 @@ class _Loss(torch.autograd.Function):
     @staticmethod
     def forward(ctx, backend, setting, targets, weights, *tensors):
         inputs = RolloutInputs(*tensors)
-        program = backend.program(setting)
-        call = Call(backend, inputs)
+        program, call = backend.program(setting), Call(backend, inputs)
         call.add('target', targets)
         call.add('weight', weights)
-        arrays = call.gradients(program, ctx.needs_input_grad[4:])
-        value = np.empty(call.batch)
-        program.call('cost', **call.table, value=value, **arrays)
-        gradients = call.collect(arrays, tensors) if any(ctx.needs_input_grad) else []
-        ctx.shared = [t.shape[-1] == 1 and call.samples > 1 for t in tensors]
-        ctx.arrays = arrays if any(ctx.shared) else None
-        ctx.samples, ctx.kept = call.samples, gradients
-        return torch.from_numpy(value)[: call.samples]
+        ctx.call, ctx.arrays = call, call.gradients(program, ctx.needs_input_grad[4:])
+        value = empty(call.batch)
+        program.call('cost', **call.table, value=value, **ctx.arrays)
+        return call.without_padding(value)
 
     @staticmethod
     def backward(ctx, d_value):
-        results = []
-        for index, gradient in enumerate(ctx.kept):
-            if gradient is not None and ctx.shared[index]:
-                each = torch.from_numpy(list(ctx.arrays.values())[index])[..., : ctx.samples]
-                gradient = (each * d_value).sum(-1, keepdim=True)
-            elif gradient is not None:
-                gradient = gradient * d_value
-            results.append(gradient)
-        return None, None, None, None, *results
+        return None, None, None, None, *ctx.call.collect(ctx.arrays, d_value)
 
 
 def _needed_columns(backend, inputs, needed):

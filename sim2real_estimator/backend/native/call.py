@@ -1,7 +1,11 @@
 """The arguments of a compiled driver, made from tensors; and its results, turned back."""
 
-import numpy as np
 import torch
+
+
+def empty(*shape):
+    """Return an array for a driver to write to."""
+    return torch.empty(shape, dtype=torch.float64)
 
 
 class Call:
@@ -21,22 +25,22 @@ class Call:
 
     def add(self, name, tensor):
         """Add an array [..., samples or 1] under its three names."""
-        array = tensor.detach().contiguous().numpy()
-        lane = 0 if array.shape[-1] == 1 and self.samples > 1 else 1
+        lane = 0 if tensor.shape[-1] == 1 and self.samples > 1 else 1
         if lane and self.samples < self.batch:
-            array = np.concatenate(
-                [array, np.repeat(array[..., -1:], self.batch - self.samples, -1)], -1
-            )
-        self.table[name] = array
-        self.table[f'{name}_row'], self.table[f'{name}_lane'] = array.shape[-1], lane
+            last = tensor[..., -1:].expand(*tensor.shape[:-1], self.batch - self.samples)
+            tensor = torch.cat([tensor, last], -1)
+        self.table[name] = tensor.contiguous()
+        self.table[f'{name}_row'], self.table[f'{name}_lane'] = tensor.shape[-1], lane
 
     def seed(self, tensor):
         """Return an adjoint [..., samples] as an array [..., batch]; padding has none."""
-        array = tensor.detach().contiguous().numpy()
-        if self.samples == self.batch:
-            return array
-        pad = np.zeros((*array.shape[:-1], self.batch - self.samples))
-        return np.concatenate([array, pad], -1)
+        if self.samples < self.batch:
+            tensor = torch.nn.functional.pad(tensor, (0, self.batch - self.samples))
+        return tensor.contiguous()
+
+    def without_padding(self, array):
+        """Return an array [..., batch] as [..., samples]."""
+        return array if self.samples == self.batch else array[..., : self.samples]
 
     def gradients(self, program, needed):
         """Return empty arrays for the adjoints of (x0, par, u, h); None where not needed."""
@@ -47,21 +51,23 @@ class Call:
             'lu': (steps, s.controls),
             'lh': (steps,),
         }
-        always = {'lx0', 'lpar'}
         return {
-            name: np.empty((*shape, self.batch)) if is_needed or name in always else None
+            name: empty(*shape, self.batch) if is_needed else None
             for (name, shape), is_needed in zip(shapes.items(), needed)
         }
 
-    def collect(self, arrays, inputs):
-        """Return the gradients in the shapes of the inputs, shared inputs summed over samples."""
+    def collect(self, arrays, factor=None):
+        """
+        Return the gradients in the shapes of the inputs, shared inputs summed over samples.
+
+        factor: what to multiply every sample's gradient with, [samples].
+        """
         result = []
-        for array, tensor in zip(arrays.values(), inputs):
-            if array is None:
-                result.append(None)
-                continue
-            gradient = torch.from_numpy(array)[..., : self.samples]
-            if tensor.shape[-1] == 1 and self.samples > 1:
-                gradient = gradient.sum(-1, keepdim=True)
-            result.append(gradient)
+        for name, array in arrays.items():
+            if array is not None:
+                array = self.without_padding(array)
+                array = array if factor is None else array * factor
+                if not self.table[f'{name[1:]}_lane']:
+                    array = array.sum(-1, keepdim=True)
+            result.append(array)
         return result

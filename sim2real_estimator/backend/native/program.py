@@ -4,7 +4,7 @@ import ctypes
 import threading
 
 import llvmlite.binding as llvm
-import numpy as np
+import torch
 
 from ...errors import EstimatorError
 from .drivers import DriverWriter, TABLES
@@ -68,22 +68,22 @@ class Program:
         """
         Run a driver.
 
-        entries: by the names of `TABLES[name]`; NumPy arrays are passed by address, integers
-        as they are, None as a null address. The scratch memory is added here.
+        entries: by the names of `TABLES[name]`; contiguous tensors are passed by address,
+        integers as they are, None as a null address. The scratch memory is added here.
         """
         fixed, per_step = self._scratch_sizes[name]
-        scratch = self._scratch((fixed + (entries['steps'] + 1) * per_step) * self.width)
-        entries['scratch'] = scratch
-        table = np.array([_entry(entries[key]) for key in TABLES[name]], dtype=np.int64)
-        self._functions[name](table.ctypes.data)
+        doubles = (fixed + (entries['steps'] + 1) * per_step) * self.width
+        entries['scratch'] = self._scratch(doubles)
+        values = [_entry(entries[key]) for key in TABLES[name]]
+        self._functions[name]((ctypes.c_int64 * len(values))(*values))
 
     def _scratch(self, doubles):
         """Return aligned memory of this thread, grown when needed."""
         found = getattr(self._local, 'scratch', None)
-        if found is None or found.size < doubles:
+        if found is None or len(found) < doubles:
             padding = _ALIGNMENT // 8
-            raw = np.zeros(doubles + padding)
-            start = (-raw.ctypes.data // 8) % padding
+            raw = torch.zeros(doubles + padding, dtype=torch.float64)
+            start = (-raw.data_ptr() // 8) % padding
             found = self._local.scratch = raw[start : start + doubles]
         return found
 
@@ -91,7 +91,7 @@ class Program:
 def _entry(value):
     if value is None:
         return 0
-    return value.ctypes.data if isinstance(value, np.ndarray) else value
+    return value.data_ptr() if isinstance(value, torch.Tensor) else value
 
 
 def _compile(kernels, drivers):

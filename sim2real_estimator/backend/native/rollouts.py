@@ -45,7 +45,7 @@ def write_reverse(w, with_loss):
     at = {
         'par': take(s.parameters),
         'phi': take(s.phi),
-        'lx': take(s.state),
+        'lx0': take(s.state),
         'lphi': take(s.varied),
         'lu': take(s.controls),
         'lh': take(1),
@@ -64,7 +64,7 @@ def write_reverse(w, with_loss):
         lane = w.first_lane(c, table, block)
         w.begin_block(c, table, fix, at['par'], at['phi'], records, lane)
         w.run_forward(c, table, records, at['phi'], lane)
-        for vectors, rows in (('lx', s.state), ('lphi', s.varied), ('value', 1)):
+        for vectors, rows in (('lx0', s.state), ('lphi', s.varied), ('value', 1)):
             c.call(w.helpers['zero'], at[vectors], c.number(rows))
         with c.loop(table['steps']) as done:
             step = c.sub(c.sub(table['steps'], done), 1)
@@ -72,15 +72,22 @@ def write_reverse(w, with_loss):
             seed(w, c, table, at, c.vectors(record, size), lane, c.add(step, 1))
             c.call(w.helpers['zero'], at['lu'], c.number(s.controls))
             c.call(
-                w.backward, record, at['phi'], at['lx'], at['lphi'], at['lu'], at['lh'], at['work']
+                w.backward,
+                record,
+                at['phi'],
+                at['lx0'],
+                at['lphi'],
+                at['lu'],
+                at['lh'],
+                at['work'],
             )
-            _put_if_asked(w, c, table, at['lu'], 'lu', s.controls, lane, step)
-            _put_if_asked(w, c, table, at['lh'], 'lh', 1, lane, step)
+            _put_if_asked(w, c, table, at, 'lu', s.controls, lane, step)
+            _put_if_asked(w, c, table, at, 'lh', 1, lane, step)
         if not with_loss:
             seed(w, c, table, at, records, lane, c.number(0))
         w.steps.call(c, k.prepare[1], at['par'], fix, at['lphi'], at['lpar'])
-        w.put(c, table, at['lx'], table['lx0'], s.state, lane)
-        w.put(c, table, at['lpar'], table['lpar'], s.parameters, lane)
+        _put_if_asked(w, c, table, at, 'lx0', s.state, lane)
+        _put_if_asked(w, c, table, at, 'lpar', s.parameters, lane)
         if with_loss:
             w.put(c, table, at['value'], table['value'], 1, lane)
     w.end(c, name, scratch, size)
@@ -100,7 +107,7 @@ def _given_seed(w, c, table, at, x, lane, step):
             c.number(1),
             lane,
         )
-        c.call(w.helpers['accumulate'], at['lx'], at['work'], c.number(s.state))
+        c.call(w.helpers['accumulate'], at['lx0'], at['work'], c.number(s.state))
     if w.kernels.observe:
         with c.when(c.is_set(table['loutputs'])):
             source = c.doubles(table['loutputs'], c.mul(step, c.mul(s.outputs, table['batch'])))
@@ -113,7 +120,7 @@ def _given_seed(w, c, table, at, x, lane, step):
                 c.number(1),
                 lane,
             )
-            w.steps.call(c, w.kernels.observe[1], x, at['phi'], at['ly'], at['lx'], at['lphi'])
+            w.steps.call(c, w.kernels.observe[1], x, at['phi'], at['ly'], at['lx0'], at['lphi'])
 
 
 def _loss_seed(w, c, table, at, x, lane, step):
@@ -123,11 +130,11 @@ def _loss_seed(w, c, table, at, x, lane, step):
     w.fetch(c, table, 'weight', at['weight'], 1, lane, row)
     w.steps.call(c, k.observe[0], x, at['phi'], at['y'])
     w.steps.call(c, k.loss, at['y'], at['target'], at['weight'], at['value'], at['ly'])
-    w.steps.call(c, k.observe[1], x, at['phi'], at['ly'], at['lx'], at['lphi'])
+    w.steps.call(c, k.observe[1], x, at['phi'], at['ly'], at['lx0'], at['lphi'])
 
 
-def _put_if_asked(w, c, table, source, name, rows, lane, step):
+def _put_if_asked(w, c, table, at, name, rows, lane, step=None):
     """Write vectors to a caller's array unless its address is null."""
     if rows:
         with c.when(c.is_set(table[name])):
-            w.put(c, table, source, table[name], rows, lane, step)
+            w.put(c, table, at[name], table[name], rows, lane, step)
