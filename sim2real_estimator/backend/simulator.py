@@ -286,6 +286,7 @@ class Simulator:
 
 def _check(batch, **wanted):
     """Refuse tensors that do not fit, saying what would; name to (tensor, sizes but the last)."""
+    batch = max(batch, 1)
     for what, (tensor, *shape) in wanted.items():
         if list(tensor.shape[:-1]) != shape or tensor.shape[-1] not in (1, batch):
             raise ConfigError(
