@@ -1,0 +1,248 @@
+"""
+Every member of every table does what its base class promises, over any scalar.
+
+What is special to a family is tested next to it: the geometry of joints in model/test_joints.py,
+orders of convergence in dynamics/test_integrators.py, efforts in model/test_parameters.py.
+"""
+
+import inspect
+
+import pytest
+import torch
+
+from sim2real_estimator.backend import AbstractBackend, BACKENDS, LOSSES
+from sim2real_estimator.backend.simulator import Simulator
+from sim2real_estimator.dynamics.integrators import AbstractIntegrator, INTEGRATORS
+from sim2real_estimator.dynamics.observations import poses
+from sim2real_estimator.dynamics.system import System
+from sim2real_estimator.model.actuators import AbstractActuator, ACTUATORS
+from sim2real_estimator.model.joints import AbstractJoint, JOINTS
+from sim2real_estimator.model.parameters import Parameters
+from sim2real_estimator.model.urdf import load_urdf
+
+AXIS = (0.6, 0.0, 0.8)
+BATCH = 5
+CLOSE = {'rtol': 1e-12, 'atol': 1e-13}
+# One sample, fewer than any vector has lanes, and numbers that no vector divides.
+SIZES = (1, 3, 5, 9)
+
+
+def draw(*shape, seed=0):
+    """Return normally distributed numbers."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+def table(values, batch=BATCH):
+    """Return scalars, constants among them, as one tensor [n, batch]."""
+    rows = [torch.as_tensor(x, dtype=torch.float64).expand(batch) for x in values]
+    return torch.stack(rows) if rows else torch.zeros(0, batch, dtype=torch.float64)
+
+
+def assert_batch_is_loop(function, *arguments):
+    """
+    Compare a function of lists of scalars on tensors with the same sample by sample on floats.
+
+    arguments: tensors [n, B]; the function returns scalars.
+    """
+    batch = arguments[0].shape[-1]
+    together = table(function(*[list(a) for a in arguments]), batch)
+    for lane in range(batch):
+        alone = table(function(*[a[:, lane].tolist() for a in arguments]), 1)
+        torch.testing.assert_close(together[:, lane : lane + 1], alone, **CLOSE)
+
+
+def coordinates(kind, batch=BATCH, seed=0):
+    """Return random coordinates of a joint type, [nq, batch]."""
+    away = draw(kind.velocity_size, batch, seed=seed)
+    columns = [kind.advance(kind.neutral(), away[:, k].tolist(), 1.0) for k in range(batch)]
+    return torch.tensor(columns, dtype=torch.float64).reshape(batch, kind.position_size).T
+
+
+@pytest.mark.parametrize(
+    ('members', 'base', 'label'),
+    [
+        ({name: make(AXIS) for name, make in JOINTS.items()}, AbstractJoint, 'type_name'),
+        (ACTUATORS, AbstractActuator, 'type_name'),
+        (INTEGRATORS, AbstractIntegrator, 'name'),
+        (BACKENDS, AbstractBackend, 'name'),
+    ],
+    ids=['joints', 'actuators', 'integrators', 'backends'],
+)
+def test_members_are_of_their_family_and_named_as_in_the_table(members, base, label):
+    assert members
+    for name, member in members.items():
+        kind = member if inspect.isclass(member) else type(member)
+        assert issubclass(kind, base)
+        assert not inspect.isabstract(kind)
+        assert getattr(member, label) == name
+        assert kind.__doc__
+
+
+@pytest.fixture(params=JOINTS)
+def kind(request):
+    return JOINTS[request.param](AXIS)
+
+
+@pytest.mark.parametrize(
+    'function',
+    [
+        lambda kind, q, v, other: kind.rate(q, v),
+        lambda kind, q, v, other: kind.advance(q, v, 0.3),
+        lambda kind, q, v, other: kind.difference(q, other),
+        lambda kind, q, v, other: kind.displacement(q, 0.2),
+        lambda kind, q, v, other: [kind.spring_shape(q, 0.2)],
+        lambda kind, q, v, other: kind.normalized([1.1 * x for x in q]),
+        lambda kind, q, v, other: kind.with_offset(q, 0.2),
+        lambda kind, q, v, other: [x for row in kind.placement(q)[0].rows for x in row],
+        lambda kind, q, v, other: list(kind.placement(q)[1]),
+    ],
+    ids=['rate', 'advance', 'difference', 'displacement', 'spring_shape', 'normalized']
+    + ['with_offset', 'rotation', 'shift'],
+)
+def test_a_joint_on_a_batch_is_the_joint_on_each_sample(kind, function):
+    v = draw(kind.velocity_size, BATCH, seed=1)
+    assert_batch_is_loop(
+        lambda *arguments: function(kind, *arguments),
+        coordinates(kind),
+        v,
+        coordinates(kind, seed=2),
+    )
+
+
+@pytest.mark.parametrize('name', ACTUATORS)
+def test_an_actuator_on_a_batch_is_the_actuator_on_each_sample(name):
+    actuator = ACTUATORS[name]
+    names = [parameter.name for parameter in actuator.parameters]
+    values = 1 + 0.1 * draw(len(names), BATCH)
+
+    def effort(command, velocity, rows):
+        return [actuator.effort(command[0], velocity[0], dict(zip(names, rows)))]
+
+    assert_batch_is_loop(effort, draw(1, BATCH, seed=1), draw(1, BATCH, seed=2), values)
+
+
+@pytest.mark.parametrize('name', ACTUATORS)
+def test_an_actuator_is_driven_by_its_command_or_takes_none(name):
+    actuator = ACTUATORS[name]
+    values = {parameter.name: 2.0 for parameter in actuator.parameters}
+    low, high = (actuator.effort(command, 0.5, values) for command in (-1.0, 1.0))
+    assert (high > low) == actuator.takes_command
+    assert bool(actuator.command_unit) == actuator.takes_command
+    for parameter in actuator.parameters:
+        assert parameter.unit and parameter.description
+        assert parameter.default > 0 or not parameter.positive
+
+
+@pytest.fixture
+def arm(double_pendulum_urdf):
+    """Return a model with a ball joint and a hinge with a motor."""
+    return load_urdf(
+        double_pendulum_urdf,
+        joint_types={'shoulder': 'spherical'},
+        actuators={'shoulder': 'effort', 'elbow': ('dc_motor', {'reduction': 5.0})},
+    )
+
+
+def state(model, batch, seed=0):
+    """Return a random state [nx, batch]."""
+    q = [coordinates(moving.joint.kind, batch, seed) for moving in model.moving_joints]
+    return torch.cat([*q, draw(model.velocity_size, batch, seed=seed + 1)])
+
+
+@pytest.mark.parametrize('name', INTEGRATORS)
+def test_an_integrator_on_a_batch_is_the_integrator_on_each_sample(name, arm):
+    system = System(Parameters(arm), (), name)
+    robot, size = system.robot({}), arm.position_size
+
+    def step(x, controls):
+        q, v = system.step(robot, x[:size], x[size:], controls, 0.01)
+        assert (len(q), len(v)) == (size, arm.velocity_size)
+        return [*q, *v]
+
+    assert_batch_is_loop(step, state(arm, BATCH), draw(system.control_size, BATCH, seed=3))
+
+
+@pytest.mark.parametrize('name', INTEGRATORS)
+def test_a_step_of_no_length_is_the_identity(name, arm):
+    system, size = System(Parameters(arm), (), name), arm.position_size
+    x = list(state(arm, BATCH))
+    q, v = system.step(system.robot({}), x[:size], x[size:], [1.0] * system.control_size, 0.0)
+    torch.testing.assert_close(table([*q, *v]), torch.stack(x), rtol=0, atol=1e-15)
+
+
+@pytest.fixture(params=BACKENDS)
+def simulator(request, arm):
+    return Simulator(
+        arm,
+        ('upper.mass', 'elbow.damping'),
+        integrator='semi_implicit_euler',
+        backend=request.param,
+        observe=poses(['lower']),
+        wrench_links=('lower',),
+    )
+
+
+def arguments(simulator, batch, steps=2):
+    """Return (state, durations, parameters, controls)."""
+    parameters = simulator.nominal(batch) * (1 + 0.1 * draw(2, batch))
+    durations = 0.01 * (1 + 0.1 * draw(steps, batch, seed=4))
+    return state(simulator.model, batch), durations, parameters, draw(steps, 10, batch, seed=5)
+
+
+def results(simulator, inputs):
+    """Return name -> (result with the batch last) of every call a backend offers."""
+    trajectory = simulator.rollout(*inputs)
+    jacobian, sensitivities = simulator.jacobian(*inputs), simulator.sensitivities(*inputs)
+    targets = torch.zeros(len(inputs[1]), 12, 1)
+    losses = {
+        kind: simulator.loss(*inputs[:2], targets, *inputs[2:], kind=kind) for kind in LOSSES
+    }
+    return {
+        'states': trajectory.states,
+        'outputs': trajectory.outputs,
+        **losses,
+        'state': jacobian.state,
+        'by_state': jacobian.by_state.movedim(0, -1),
+        'by_parameters': jacobian.by_parameters.movedim(0, -1),
+        'by_durations': jacobian.by_durations.movedim(0, -1),
+        'by_controls': jacobian.by_controls.movedim(0, -1),
+        'd_states': sensitivities.d_states.movedim(0, -1),
+        'd_outputs': sensitivities.d_outputs.movedim(0, -1),
+    }
+
+
+def test_a_backend_returns_the_shapes_it_promises(simulator):
+    for batch in SIZES:
+        found = {
+            k: tuple(v.shape) for k, v in results(simulator, arguments(simulator, batch)).items()
+        }
+        assert found == {
+            'states': (3, 9, batch),
+            'outputs': (3, 12, batch),
+            **{kind: (batch,) for kind in LOSSES},
+            'state': (9, batch),
+            'by_state': (9, 9, batch),
+            'by_parameters': (9, 2, batch),
+            'by_durations': (9, 2, batch),
+            'by_controls': (9, 2, 10, batch),
+            'd_states': (3, 9, 11, batch),
+            'd_outputs': (3, 12, 11, batch),
+        }
+
+
+def test_a_backend_on_a_batch_is_the_backend_on_each_sample(simulator):
+    for batch in SIZES[1:]:
+        inputs = arguments(simulator, batch)
+        together = results(simulator, inputs)
+        for lane in (0, batch - 1):
+            alone = results(simulator, [t[..., lane : lane + 1] for t in inputs])
+            for name, value in alone.items():
+                torch.testing.assert_close(together[name][..., lane : lane + 1], value, **CLOSE)
+
+
+def test_a_backend_says_why_it_cannot_run_or_nothing():
+    for backend in BACKENDS.values():
+        missing = backend.missing()
+        assert missing is None or isinstance(missing, str)
+    assert any(backend.missing() is None for backend in BACKENDS.values())
