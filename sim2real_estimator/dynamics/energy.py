@@ -2,7 +2,13 @@
 
 from ..spatial.scalar import add, mul, sum_of
 from ..spatial.vector import Vec3
-from .kinematics import body_positions, body_velocities, joint_positions, kinematics
+from .kinematics import (
+    body_positions,
+    body_velocities,
+    joint_positions,
+    joint_velocities,
+    kinematics,
+)
 
 
 def kinetic_energy(robot, q, v):
@@ -13,10 +19,8 @@ def kinetic_energy(robot, q, v):
         inertia = body.inertia.rotated(state.rotation)
         momentum = inertia.force(velocity, Vec3.zero())
         total = add(total, mul(0.5, velocity.dot(momentum)))
-        if body.moving.is_independent:
-            speeds = v[body.moving.velocities]
-            rotor = sum_of(mul(s, s) for s in speeds)
-            total = add(total, mul(mul(0.5, body.physics['armature']), rotor))
+        rotor = sum_of(mul(s, s) for s in joint_velocities(body, v))
+        total = add(total, mul(mul(0.5, body.physics['armature']), rotor))
     return total
 
 
@@ -28,10 +32,9 @@ def potential_energy(robot, q):
         height = (state.rotation * body.inertia.first_moment).z
         weight = add(height, mul(body.inertia.mass, position.z))
         total = add(total, mul(robot.gravity, weight))
-        if body.moving.is_independent:
-            rest = body.physics.get('rest', 0.0)
-            shape = body.kind.spring_shape(joint_positions(body, q), rest)
-            total = add(total, mul(body.physics['stiffness'], shape))
+        rest = body.physics.get('rest', 0.0)
+        shape = body.kind.spring_shape(joint_positions(body, q), rest)
+        total = add(total, mul(body.physics['stiffness'], shape))
     return total
 
 

@@ -1,7 +1,7 @@
 """What acts inside a joint: drive, damping, friction, spring."""
 
 from ..spatial.scalar import add, div, is_zero, mul, sqrt, sub, sum_of, tanh
-from .kinematics import joint_positions
+from .kinematics import joint_positions, joint_velocities
 
 # Keeps the root of a vanishing speed differentiable; far below any friction velocity.
 _TINY_SQUARED = 1e-24
@@ -9,13 +9,12 @@ _TINY_SQUARED = 1e-24
 
 def joint_efforts(body, q, v, command):
     """
-    Return the effort [N m or N] on each degree of freedom of an independent joint.
+    Return the effort [N m or N] on each degree of freedom of a joint.
 
     q, v: state of the robot; command: one scalar per degree of freedom, or None for a passive
-    joint. Axes as in v.
+    joint. Axes as in v; a joint that follows another has its own speed, and its own effort.
     """
-    positions = joint_positions(body, q)
-    speeds = list(v[body.moving.velocities])
+    positions, speeds = joint_positions(body, q), joint_velocities(body, v)
     physics, actuator = body.physics, body.moving.joint.actuator
     efforts = [0.0] * len(speeds)
     if command is not None:
@@ -63,16 +62,16 @@ def all_efforts(robot, q, v, commands):
     """
     Return the efforts of all independent joints, one scalar per velocity.
 
-    commands: one scalar per entry of `Model.commands`.
+    commands: one scalar per entry of `Model.commands`. The effort of a joint that follows
+    another acts on the one it follows.
     """
-    efforts, at = [], 0
+    efforts, at = [0.0] * len(v), 0
     for body in robot.bodies:
-        if not body.moving.is_independent:
-            continue
-        size = body.kind.velocity_size
-        command = None
-        if body.moving.joint.actuator.takes_command:
-            command = commands[at : at + size]
-            at += size
-        efforts += joint_efforts(body, q, v, command)
+        moving, command = body.moving, None
+        if moving.is_independent and moving.joint.actuator.takes_command:
+            command = commands[at : at + body.kind.velocity_size]
+            at += body.kind.velocity_size
+        own = joint_efforts(body, q, v, command)
+        for k, effort in zip(range(moving.velocities.start, moving.velocities.stop), own):
+            efforts[k] = add(efforts[k], mul(moving.multiplier, effort))
     return efforts

@@ -20,9 +20,9 @@ def mass_matrix(robot, q):
     rows = [[0.0] * size for _ in range(size)]
     for body in robot.bodies:
         _add_couplings(robot, states, composite, body, rows)
-        if body.moving.is_independent:
-            for k in _indices(body):
-                rows[k][k] = add(rows[k][k], body.physics['armature'])
+        square = body.moving.multiplier * body.moving.multiplier
+        for k in _indices(body):
+            rows[k][k] = add(rows[k][k], mul(square, body.physics['armature']))
     return rows
 
 

@@ -2,9 +2,10 @@
 
 from ..spatial.inertia import BodyInertia, Symmetric3
 from ..spatial.motion import Force
+from ..spatial.scalar import mul
 from ..spatial.vector import Vec3
 from .joint_forces import friction_shape
-from .kinematics import kinematics
+from .kinematics import joint_velocities, kinematics
 from .rnea import body_accelerations, project_forces
 
 STANDARD_NAMES = (
@@ -27,23 +28,16 @@ def regressor_names(robot):
     Return the names of the regressor's columns.
 
     Ten per body, named after the link behind its joint, with inertias about the body's origin
-    (not the centre of mass); three per independent joint.
+    (not the centre of mass); three per joint.
     """
     bodies = [f'{b.moving.joint.child}.{n}' for b in robot.bodies for n in STANDARD_NAMES]
-    return bodies + [
-        f'{b.moving.joint.name}.{n}'
-        for b in robot.bodies
-        if b.moving.is_independent
-        for n in JOINT_NAMES
-    ]
+    return bodies + [f'{b.moving.joint.name}.{n}' for b in robot.bodies for n in JOINT_NAMES]
 
 
 def regressor_parameters(robot):
     """Return the values the regressor multiplies, in the order of its columns."""
     bodies = [x for b in robot.bodies for x in b.inertia]
-    return bodies + [
-        b.physics[n] for b in robot.bodies if b.moving.is_independent for n in JOINT_NAMES
-    ]
+    return bodies + [b.physics[n] for b in robot.bodies for n in JOINT_NAMES]
 
 
 def regressor(robot, q, v, acceleration):
@@ -64,16 +58,11 @@ def regressor(robot, q, v, acceleration):
             forces[index] = body.force(motion, state.omega)
             columns.append(project_forces(robot, states, forces))
     for body in robot.bodies:
-        if body.moving.is_independent:
-            speeds = list(v[body.moving.velocities])
-            for values in (
-                speeds,
-                friction_shape(body, speeds),
-                list(acceleration[body.moving.velocities]),
-            ):
-                column = [0.0] * len(v)
-                column[body.moving.velocities] = values
-                columns.append(column)
+        speeds, rotor = joint_velocities(body, v), joint_velocities(body, acceleration)
+        for values in (speeds, friction_shape(body, speeds), rotor):
+            column = [0.0] * len(v)
+            column[body.moving.velocities] = [mul(body.moving.multiplier, x) for x in values]
+            columns.append(column)
     return columns
 
 

@@ -24,9 +24,10 @@ def inverse_dynamics(robot, q, v, acceleration, wrenches=None):
         forces[index] = forces[index] - wrench
     efforts = project_forces(robot, states, forces)
     for body in robot.bodies:
-        if body.moving.is_independent:
-            for k in _indices(body):
-                efforts[k] = add(efforts[k], mul(body.physics['armature'], acceleration[k]))
+        square = body.moving.multiplier * body.moving.multiplier
+        rotor = mul(square, body.physics['armature'])
+        for k in _indices(body):
+            efforts[k] = add(efforts[k], mul(rotor, acceleration[k]))
     return efforts
 
 

@@ -116,7 +116,7 @@ def _follower_resistances(moving_joints, locked, columns):
     for moving in moving_joints:
         if not moving.is_independent:
             ((motion, _),) = columns[moving.index]
-            own = motion.dot(locked[moving.index] * motion)
+            own = motion.dot(locked[moving.index] * motion) + moving.joint.physics.armature
             start = moving.velocities.start
             sums[start] = sums.get(start, 0.0) + own * moving.multiplier * moving.multiplier
     return sums

@@ -143,7 +143,7 @@ class Parameters(Mapping):
                     False,
                     'origin of the joint in the parent link',
                 )
-            if not joint.is_fixed and joint.mimic is None:
+            if not joint.is_fixed:
                 yield from self._of_physics(joint)
                 yield from self._of_actuator(joint)
 
@@ -176,21 +176,24 @@ class Parameters(Mapping):
             ),
         ]
         if joint.kind.position_size == 1:
-            rows += [
-                ('rest', physics.rest, unit.position, False, 'position at which the spring rests'),
+            rows.append(
+                ('rest', physics.rest, unit.position, False, 'position at which the spring rests')
+            )
+        if joint.kind.position_size == 1 and joint.mimic is None:
+            rows.append(
                 (
                     'offset',
                     physics.offset,
                     unit.position,
                     False,
                     'what is added to the coordinate to get the physical position',
-                ),
-            ]
+                )
+            )
         for quantity, *rest in rows:
             yield Parameter(f'{joint.name}.{quantity}', *rest)
 
     def _of_actuator(self, joint):
-        if not joint.actuator.takes_command:
+        if joint.mimic is not None or not joint.actuator.takes_command:
             return
         chosen = dict(joint.actuator_values)
         for spec in joint.actuator.parameters:

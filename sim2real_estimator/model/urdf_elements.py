@@ -14,7 +14,7 @@ from .tree import Inertial, Joint, JointPhysics, Limits, Link, Mimic
 # URDF's word where it differs from ours.
 _RENAMED_TYPES = {'floating': 'free'}
 # A half turn of eleven digits misses zero by less; an exact zero is cheaper to simulate.
-_DUST = 2e-11
+_DUST = 1e-15
 _ZERO = (0.0, 0.0, 0.0)
 
 _logger = logging.getLogger(__name__)

@@ -56,7 +56,7 @@ def test_axis_is_normalized_and_x_by_default(branching_arm_urdf, pendulum_urdf):
 
 
 def test_right_angles_become_exact(pendulum_urdf):
-    text = pendulum_urdf.replace('<axis', '<origin rpy="1.57079632679 0 0"/><axis')
+    text = pendulum_urdf.replace('<axis', '<origin rpy="1.5707963267948966 0 0"/><axis')
     rows = [tuple(row) for row in load_urdf(text).joint('pivot').rotation.rows]
     assert rows == [(1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0)]
 
