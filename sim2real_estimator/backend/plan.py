@@ -26,15 +26,11 @@ def plan_steps(durations, controls, max_step):
 
     durations [H, B or 1]; controls [H, nu, B or 1], constant during an interval.
     """
-    counts = torch.ones(len(durations), dtype=torch.long)
-    if max_step is not None and durations.numel():
-        # A sample without a number must not decide for the others.
-        longest = durations.detach().nan_to_num(0.0, 0.0, 0.0).amax(-1)
-        counts = torch.tensor(
-            [max(1, math.ceil(d / max_step * (1 - 1e-9))) for d in longest.tolist()]
-        )
-    if bool((counts == 1).all()):
+    if max_step is None or not durations.numel():
         return StepPlan(durations, controls, torch.arange(len(durations)))
+    # A sample without a number must not decide for the others.
+    longest = durations.detach().nan_to_num(0.0, 0.0, 0.0).amax(-1)
+    counts = torch.tensor([max(1, math.ceil(d / max_step * (1 - 1e-9))) for d in longest.tolist()])
     each = durations / counts[:, None].to(durations)
     return StepPlan(
         each.repeat_interleave(counts, 0),

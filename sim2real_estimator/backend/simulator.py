@@ -161,12 +161,9 @@ class Simulator:
             )
         inputs, ends = self._prepare(state, durations, parameters, controls, previous)
         targets = _batched(targets, 3)
-        weights = _batched(torch.ones(len(ends)) if weights is None else weights, 2)
-        _check(
-            inputs.batch,
-            targets=(targets, len(ends), self._system.output_size),
-            weights=(weights, len(ends)),
-        )
+        weights = _batched(inputs.durations.new_ones(len(ends)) if weights is None else weights, 2)
+        size = self._system.output_size
+        _check(inputs.batch, targets=(targets, len(ends), size), weights=(weights, len(ends)))
         if len(ends) < inputs.steps:
             # Steps that end between instants carry no weight.
             full = weights.new_zeros(inputs.steps, weights.shape[-1])
@@ -239,7 +236,7 @@ class Simulator:
     def _cut_tangent(self, row, state, durations, parameters, controls, previous):
         """Return the derivative of the steps' durations by one delay, [steps, B]."""
         parameters = self.nominal() if parameters is None else _batched(parameters, 2)
-        parameters = parameters.detach().expand(-1, state.shape[-1])
+        parameters = parameters.detach().expand(-1, _batched(state, 2).shape[-1])
         unit = torch.zeros_like(parameters)
         unit[row] = 1.0
         with forward_ad.dual_level():
@@ -257,15 +254,14 @@ class Simulator:
         if controls is None:
             controls = durations.new_zeros(len(durations), size, 1)
         controls = _batched(controls, 3)
-        steps = len(durations)
-        _check(
-            state.shape[-1],
-            state=(state, self.model.state_size),
-            durations=(durations, steps),
-            parameters=(parameters, len(self.names)),
-            controls=(controls, steps, size),
-        )
-        ends = torch.arange(len(durations))
+        wanted = {
+            'state': (state, self.model.state_size),
+            'durations': (durations, len(durations)),
+            'parameters': (parameters, len(self.names)),
+            'controls': (controls, len(durations), size),
+        }
+        _check(state.shape[-1], **wanted)
+        ends = None
         if self._has_delay():
             count = len(self._delays)
             wrenches = controls[:, count:]
@@ -281,7 +277,8 @@ class Simulator:
             controls = torch.cat([controls, wide], 1)
         plan = plan_steps(durations, controls, self.max_step)
         rows = parameters if len(self._rows) == len(self.names) else parameters[self._rows]
-        return RolloutInputs(state, rows, plan.controls, plan.durations), plan.ends[ends]
+        ends = plan.ends if ends is None else plan.ends[ends]
+        return RolloutInputs(state, rows, plan.controls, plan.durations), ends
 
 
 def _check(batch, **wanted):
