@@ -13,7 +13,7 @@ import pinocchio_model
 from report import print_notes, print_table, Target
 import torch
 
-from sim2real_estimator.backend.native.call import Call
+from sim2real_estimator.backend.native.call import Call, empty
 from sim2real_estimator.model.parameters import FRICTION_VELOCITY
 
 COUNTS = (1, 4, 16)
@@ -99,10 +99,10 @@ def _our_functions(simulator, state, parameters, controls):
     inputs, _ = simulator._prepare(*given, None)
     backend = simulator._backend
     program, call = backend.any_program(), Call(backend, inputs)
-    states = np.empty((2, len(state), call.batch))
+    states = empty(2, len(state), call.batch)
     height = -(-len(state) // program.width) * program.width
     columns = len(state) + len(parameters) + 1 + controls.shape[1]
-    matrix = np.empty((inputs.batch, columns, height))
+    matrix = empty(inputs.batch, columns, height)
 
     def jacobian():
         found = simulator.jacobian(*given)
@@ -111,11 +111,11 @@ def _our_functions(simulator, state, parameters, controls):
 
     def bare_jacobian():
         program.call('jacobian', **call.table, states=states, jacobian=matrix)
-        return matrix.transpose(0, 2, 1)[:, : len(state)]
+        return matrix.numpy().transpose(0, 2, 1)[:, : len(state)]
 
     def bare_step():
         program.call('rollout', **call.table, states=states, outputs=None)
-        return states[1, :, : inputs.batch].T
+        return states[1, :, : inputs.batch].T.numpy()
 
     return dict(
         zip(
