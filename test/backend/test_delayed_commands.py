@@ -185,6 +185,14 @@ def test_a_loss_of_delayed_commands_counts_instants_only(backend):
     torch.testing.assert_close(loss, expected, **CLOSE)
 
 
+def test_the_jacobian_of_one_sample_without_a_batch(both):
+    inputs = with_delays(draw(both['eager'], 1), 0.012, 0.05)
+    expected = both['eager'].jacobian(*inputs.arguments()).by_parameters
+    for simulator in both.values():
+        bare = simulator.jacobian(*inputs.map(lambda t: t[..., 0]).arguments())
+        torch.testing.assert_close(bare.by_parameters, expected, **CLOSE)
+
+
 def test_a_bad_delay_shows(both):
     inputs = with_delays(draw(both['eager'], 3), 0.012, 0.05)
     inputs.parameters[0, 1] = torch.nan

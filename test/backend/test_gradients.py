@@ -62,7 +62,7 @@ def case(request):
     model = case_model(kind, integrator)
     options = {'integrator': integrator, 'wrench_links': ('hand',), 'observe': see}
     both = simulators(model, all_names(model), **options)
-    inputs = draw(both['eager'], BATCH)
+    inputs = draw(both['eager'], BATCH, steps=2)
     targets, weights = draw_targets(both['eager'].rollout(*inputs.arguments()).outputs[1:])
     loss_kind = LOSSES[list(INTEGRATORS).index(integrator) % len(LOSSES)]
     made = Case(both, inputs, Differences(both['eager'], inputs), targets, weights, loss_kind)

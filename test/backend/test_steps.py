@@ -26,7 +26,7 @@ COUNTS = [1, 3, 1, 1, 2]
 def both(request):
     """Return simulators with `max_step`; the program is the same without."""
     options = {'integrator': request.param, 'observe': see, 'values': VALUES}
-    return simulators(pair('spherical'), ESTIMATED, max_step=MAX_STEP, **options)
+    return simulators(pair('prismatic'), ESTIMATED, max_step=MAX_STEP, **options)
 
 
 def irregular(simulator, batch=3):
