@@ -1,0 +1,1 @@
+"""Inference over any problem that fits `protocol.Problem`: no physics, no ROS."""

@@ -1,0 +1,171 @@
+"""Fits of the first seconds: many starts at once, initial state and parameters together."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_LAMBDA_START = 1e-2
+_LAMBDA_DOWN, _LAMBDA_UP, _LAMBDA_MAX = 0.2, 5.0, 1e8
+# A step longer than this many prior standard deviations is shortened.
+_LONGEST_STEP = 1.0
+
+
+@dataclass(frozen=True)
+class Window:
+    """
+    Frames from a beginning on, and what was known before them.
+
+    point [nx], root [t, t]: a guess of the initial state and its standard deviation.
+    """
+
+    frames: tuple
+    point: np.ndarray
+    root: np.ndarray
+
+
+@dataclass(frozen=True)
+class Fits:
+    """
+    K fits of a window.
+
+    offsets [t, K]: initial states as local coordinates at the window's point; parameters [p, K];
+    costs [K]: negative log posterior less a constant; information [K, n, n]: its curvature.
+    """
+
+    offsets: np.ndarray
+    parameters: np.ndarray
+    costs: np.ndarray
+    information: np.ndarray
+
+    def pick(self, which):
+        """Return some of the fits."""
+        return Fits(
+            self.offsets[:, which],
+            self.parameters[:, which],
+            self.costs[which],
+            self.information[which],
+        )
+
+    def log_evidence(self):
+        """Return Laplace's log evidence of every fit, less a constant common to all."""
+        return -self.costs - 0.5 * np.linalg.slogdet(self.information)[1]
+
+
+def fit(problem, window, offsets, parameters, noise, iterations=30, tolerance=1e-3):
+    """
+    Return `Fits` by Levenberg-Marquardt from K starts (offsets [t, K], parameters [p, K]).
+
+    A start whose trajectory is not finite keeps an infinite cost. Stops when no start gains more
+    than `tolerance` of a unit of cost in two iterations on end.
+    """
+    objective = _Objective(problem, window, noise)
+    count = parameters.shape[1]
+    z = np.concatenate([offsets, parameters])
+    damping = np.full(count, _LAMBDA_START)
+    state = objective.expand(z)
+    idle = np.zeros(count, dtype=int)
+    for _ in range(iterations):
+        step = objective.shortened(_damped_step(state, damping))
+        trial = objective.costs(z + step)
+        better = trial < state.costs
+        gain = np.where(better, state.costs - trial, 0.0)
+        z = np.where(better, z + step, z)
+        damping = np.where(better, damping * _LAMBDA_DOWN, damping * _LAMBDA_UP)
+        idle = np.where(gain > tolerance, 0, idle + better)
+        state = objective.expand(z)
+        if ((idle >= 2) | (damping > _LAMBDA_MAX)).all():
+            break
+    size = problem.tangent_size
+    return Fits(z[:size], z[size:], state.costs, state.curvature)
+
+
+@dataclass(frozen=True)
+class _Expansion:
+    """Second-order expansion of the cost at K points."""
+
+    costs: np.ndarray
+    gradient: np.ndarray
+    normal: np.ndarray
+    curvature: np.ndarray
+
+
+class _Objective:
+    """The negative log posterior of a window as a function of z = (state offset, parameters)."""
+
+    def __init__(self, problem, window, noise):
+        self.problem, self.window, self.noise = problem, window, noise
+        self.size = problem.tangent_size
+        prior = problem.prior
+        self.whitener = np.zeros((self.size + len(prior.mean),) * 2)
+        self.whitener[: self.size, : self.size] = np.linalg.inv(window.root)
+        self.whitener[self.size :, self.size :] = np.linalg.inv(prior.root)
+        self.centre = np.concatenate([np.zeros(self.size), prior.mean])[:, None]
+
+    def points(self, z):
+        """Return the initial states [nx, K]."""
+        first = np.repeat(self.window.point[:, None], z.shape[1], 1)
+        return self.problem.retract(first, z[: self.size])
+
+    def costs(self, z):
+        """Return the cost of every column; infinite where a trajectory is lost."""
+        parameters = z[self.size :]
+        with np.errstate(all='ignore'):
+            states = self.problem.trajectory(self.points(z), parameters, self.window.frames)
+            residual = self.problem.residuals(states, parameters, self.window.frames)
+            data = self.noise.cost(residual).sum(-1)
+        costs = data + 0.5 * ((self.whitener @ (z - self.centre)) ** 2).sum(0)
+        return np.where(np.isfinite(costs), costs, np.inf)
+
+    def expand(self, z):
+        """Return the `_Expansion` at every column."""
+        costs, frames, count = self.costs(z), self.window.frames, z.shape[1]
+        alive = np.isfinite(costs)
+        # A lost column borrows the numbers of a sound one; its cost says that it is lost.
+        safe = z if alive.all() else np.where(alive, z, z[:, [int(np.argmin(costs))]])
+        parameters = safe[self.size :]
+        states = self.problem.trajectory(self.points(safe), parameters, frames)
+        lanes = np.moveaxis(states[:-1], 0, 1).reshape(states.shape[1], -1)
+        wide = np.tile(parameters, len(frames))
+        repeated = [frame for frame in frames for _ in range(count)]
+        pieces = self.problem.linearize(lanes, wide, repeated)
+        gradient, normal, curvature = self._accumulate(pieces, len(frames), count)
+        gradient += (self.whitener.T @ self.whitener @ (safe - self.centre)).T
+        prior = self.whitener.T @ self.whitener
+        return _Expansion(costs, gradient, normal + prior, curvature + prior)
+
+    def _accumulate(self, pieces, steps, count):
+        """Chain the frames' derivatives back to the beginning and add them up."""
+        n = pieces.slope.shape[-1]
+        residual = pieces.residual.reshape(steps, count, -1)
+        slope = pieces.slope.reshape(steps, count, -1, n)
+        transition = pieces.transition.reshape(steps, count, self.size, n)
+        chain = np.tile(np.eye(n), (count, 1, 1))
+        chains = np.empty((steps, count, n, n))
+        for step in range(steps):
+            chains[step] = chain
+            chain = np.concatenate([transition[step] @ chain, chain[:, self.size :]], axis=1)
+        rows = slope @ chains
+        weight, bend = self.noise.weight(residual), self.noise.curvature(residual)
+        flat = np.moveaxis(rows, 0, 1).reshape(count, -1, n)
+        weight = np.moveaxis(weight, 0, 1).reshape(count, -1, 1)
+        bend = np.moveaxis(bend, 0, 1).reshape(count, -1, 1)
+        turned = np.swapaxes(flat, -1, -2)
+        flat_residual = np.moveaxis(residual, 0, 1).reshape(count, -1, 1)
+        return (
+            (turned @ (weight * flat_residual))[..., 0],
+            turned @ (weight * flat),
+            turned @ (bend * flat),
+        )
+
+    def shortened(self, step):
+        """Return a step [n, K] cut to a length of so many prior deviations per parameter."""
+        length = np.abs(self.whitener[self.size :, self.size :] @ step[self.size :]).max(0)
+        return step * np.minimum(1.0, _LONGEST_STEP / np.maximum(length, 1e-300))
+
+
+def _damped_step(state, damping):
+    """Return the Levenberg-Marquardt steps [n, K], the diagonal scaled up."""
+    matrix = state.normal.copy()
+    n = matrix.shape[-1]
+    matrix[:, range(n), range(n)] *= 1 + damping[:, None]
+    return -np.linalg.solve(matrix, state.gradient[..., None])[..., 0].T

@@ -1,0 +1,25 @@
+"""What an estimator must offer."""
+
+from abc import ABC, abstractmethod
+
+
+class AbstractEstimator(ABC):
+    """
+    A pure function of state and frame: what must be carried on is in the state, nothing else.
+
+    States are frozen; the same frames, settings and seed give the same states, bit for bit.
+    """
+
+    name = ''
+
+    @abstractmethod
+    def init(self, problem):
+        """Return the state before any data."""
+
+    @abstractmethod
+    def update(self, problem, state, frame):
+        """Return (state, `UpdateReport`) after one more frame."""
+
+    @abstractmethod
+    def mixture(self, problem, state):
+        """Return the posterior as a `Mixture`, in the problem's coordinates."""

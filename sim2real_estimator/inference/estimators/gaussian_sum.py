@@ -1,0 +1,198 @@
+"""
+The calibrated estimator: a batch from many starts, then a bank of square-root filters.
+
+A recursive filter that begins with a broad prior linearises in the wrong places and never
+recovers from it. So the first seconds are fitted as a whole, again and again while they grow,
+until the posterior is narrow. Each mode found then becomes a component of a Gaussian mixture
+that an extended Kalman filter in square-root form carries on, weighted by evidence.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ...records import UpdateReport
+from ..batch import fit, Fits, Window
+from ..gaussian import log_normalized, measure, predict
+from ..mixture import distances, distinct, Mixture
+from ..robust import NormalNoise
+from .base import AbstractEstimator
+
+
+@dataclass(frozen=True)
+class BatchState:
+    """The frames so far, the last fits of them, and the frame count of the next."""
+
+    frames: tuple = ()
+    fits: Fits | None = None
+    window: Window | None = None
+    due: int = 0
+    mixture: Mixture | None = None
+
+
+@dataclass(frozen=True)
+class FilterState:
+    """The mixture at the end of the last frame, and how many frames the filter has seen."""
+
+    mixture: Mixture
+    frames_seen: int = 0
+
+
+@dataclass(frozen=True)
+class GaussianSum(AbstractEstimator):
+    """
+    See the module.
+
+    starts: of the batch; horizons: frame counts at which the growing batch is fitted, the last
+    step repeated; handover: relative standard deviation of the mass matrix below which the
+    filter takes over; noise: of the residuals; prune, merge: weight and squared distance below
+    which components go; seed: of all draws.
+    """
+
+    starts: int = 8
+    horizons: tuple = (12, 25, 50, 75, 100)
+    handover: float = 0.02
+    noise: object = field(default_factory=NormalNoise)
+    prune: float = 1e-6
+    merge: float = 0.5
+    seed: int = 0
+
+    name = 'gaussian_sum'
+
+    def init(self, problem):
+        """Return the state before any data."""
+        return BatchState(due=self.horizons[0])
+
+    def update(self, problem, state, frame):
+        """Return (state, `UpdateReport`) after one more frame."""
+        if isinstance(state, FilterState):
+            return self._filter(problem, state, frame)
+        state = replace(state, frames=(*state.frames, frame))
+        if len(state.frames) < state.due:
+            return state, UpdateReport('batch')
+        return self._fit(problem, state)
+
+    def mixture(self, problem, state):
+        """Return the posterior; before the first fit, the prior at the neutral state."""
+        if state.mixture is not None:
+            return state.mixture
+        size, prior = problem.tangent_size, problem.prior
+        root = np.zeros((1, size + len(prior.mean), size + len(prior.mean)))
+        root[0, size:, size:] = prior.root
+        return Mixture(np.zeros(1), problem.neutral[:, None], prior.mean[:, None], root)
+
+    def _fit(self, problem, state):
+        """Fit the frames so far; hand over where the posterior is narrow."""
+        count = len(state.frames)
+        generator = np.random.default_rng([self.seed, count])
+        window = state.window or Window((), *problem.first_state(state.frames))
+        window = replace(window, frames=state.frames)
+        fits = self._refit(problem, window, state.fits, generator)
+        mixture = self._laplace(problem, window, fits)
+        state = BatchState(state.frames, fits, window, self._next_horizon(count), mixture)
+        roots = mixture.parameter_roots()
+        spread = problem.spread(mixture.means, roots)
+        if not (spread[mixture.weights > 0.01] <= self.handover).all():
+            return state, UpdateReport('batch', events=('fitted',))
+        return FilterState(mixture), UpdateReport('batch', events=('fitted', 'handed over'))
+
+    def _refit(self, problem, window, before, generator):
+        """Return fits warm-started from those before, half of them replaced by new starts."""
+        prior = problem.prior
+        draws = prior.mean[:, None] + prior.root @ generator.standard_normal(
+            (len(prior.mean), self.starts)
+        )
+        if before is None:
+            draws[:, 0] = prior.mean
+            offsets = np.zeros((problem.tangent_size, self.starts))
+            return fit(problem, window, offsets, draws, self.noise)
+        order = np.argsort(before.costs, kind='stable')
+        kept = before.pick(order[: self._kept(before, order)])
+        new = self.starts - len(kept.costs)
+        offsets = np.concatenate([kept.offsets, np.repeat(kept.offsets[:, :1], new, 1)], 1)
+        starts = np.concatenate([kept.parameters, draws[:, :new]], 1)
+        return fit(problem, window, offsets, starts, self.noise)
+
+    def _kept(self, fits, order):
+        """Return how many fits go on: the distinct ones, at least one, at most half."""
+        found = self._distinct(fits, order)
+        return max(1, min(len(found), self.starts // 2))
+
+    def _distinct(self, fits, order):
+        sound = [k for k in order if np.isfinite(fits.costs[k])]
+        size = len(fits.offsets)
+        return distinct(
+            sound,
+            distances(
+                np.concatenate([fits.offsets, fits.parameters])[size:], _marginals(fits, size)
+            ),
+            self.merge,
+        )
+
+    def _next_horizon(self, count):
+        """Return the frame count of the next fit."""
+        later = [h for h in self.horizons if h > count]
+        return later[0] if later else count + self.horizons[-1] - self.horizons[-2]
+
+    def _laplace(self, problem, window, fits):
+        """Return the mixture at the window's end from the modes of the fits."""
+        order = np.argsort(-fits.log_evidence(), kind='stable')
+        fits = fits.pick(np.array(self._distinct(fits, order)))
+        weights = log_normalized(fits.log_evidence())
+        fits = fits.pick(weights > np.log(self.prune))
+        points = problem.retract(
+            np.repeat(window.point[:, None], len(fits.costs), 1), fits.offsets
+        )
+        factor = np.linalg.cholesky(fits.information)
+        eye = np.broadcast_to(np.eye(factor.shape[-1]), factor.shape)
+        roots = np.swapaxes(np.linalg.solve(factor, eye), -1, -2)
+        mixture = Mixture(log_normalized(fits.log_evidence()), points, fits.parameters, roots)
+        for frame in window.frames:
+            found = problem.linearize(mixture.points, mixture.means, (frame,))
+            roots = predict(mixture.roots, found.transition, problem.noise_floor)
+            mixture = replace(mixture, points=found.ends, roots=roots)
+        return mixture
+
+    def _filter(self, problem, state, frame):
+        """Take one frame into every component."""
+        before = state.mixture
+        found = problem.linearize(before.points, before.means, (frame,))
+        with np.errstate(all='ignore'):
+            scale = np.sqrt(self.noise.weight(found.residual))
+            update = measure(before.roots, scale * found.residual, scale[..., None] * found.slope)
+        size = problem.tangent_size
+        steps = (found.transition @ update.step[..., None])[..., 0]
+        mixture = Mixture(
+            log_normalized(before.log_weights + update.log_evidence),
+            problem.retract(found.ends, steps.T),
+            before.means + update.step[:, size:].T,
+            predict(update.root, found.transition, problem.noise_floor),
+        )
+        if not _is_finite(mixture):
+            return state, UpdateReport('filter', events=('update refused',))
+        heaviest = mixture.heaviest()
+        report = UpdateReport('filter', float(update.nis[heaviest]), found.residual.shape[1])
+        return FilterState(self._tidied(mixture), state.frames_seen + 1), report
+
+    def _tidied(self, mixture):
+        """Return the mixture without components that say nothing of their own."""
+        if mixture.size == 1:
+            return mixture
+        order = np.argsort(-mixture.log_weights, kind='stable')
+        order = [k for k in order if mixture.log_weights[k] > np.log(self.prune)]
+        informations = np.linalg.inv(mixture.parameter_covariances())
+        kept = distinct(order, distances(mixture.means, informations), self.merge)
+        return mixture if len(kept) == mixture.size else mixture.pick(np.array(kept))
+
+
+def _marginals(fits, size):
+    """Return the informations [K, p, p] of the parameters alone."""
+    covariance = np.linalg.inv(fits.information)
+    return np.linalg.inv(covariance[:, size:, size:])
+
+
+def _is_finite(mixture):
+    return all(
+        np.isfinite(a).all()
+        for a in (mixture.points, mixture.means, mixture.roots, mixture.log_weights)
+    )

@@ -1,0 +1,72 @@
+"""Batched square-root arithmetic of normal distributions; the batch comes first."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Update:
+    """
+    A measurement taken in.
+
+    step [B, n] of the mean; root [B, n, n]: the new one; nis [B]: normalised innovation squared,
+    chi-squared with as many degrees as rows; log_evidence [B].
+    """
+
+    step: np.ndarray
+    root: np.ndarray
+    nis: np.ndarray
+    log_evidence: np.ndarray
+
+
+def measure(root, residual, slope):
+    """
+    Take in whitened rows `residual + slope z = noise` of unit variance.
+
+    root [B, n, n] of the covariance of z around zero; residual [B, m]; slope [B, m, n].
+    With A = slope root the posterior covariance is root (1 + A'A)^-1 root': no matrix that
+    could be singular is ever inverted.
+    """
+    a = slope @ root
+    count = a.shape[-1]
+    gram = np.swapaxes(a, -1, -2) @ a
+    gram[..., range(count), range(count)] += 1.0
+    factor = np.linalg.cholesky(gram)
+    pulled = np.swapaxes(a, -1, -2) @ residual[..., None]
+    half = solve_lower(factor, pulled)
+    inverse = solve_lower(factor, np.broadcast_to(np.eye(count), gram.shape))
+    new_root = root @ np.swapaxes(inverse, -1, -2)
+    step = -(new_root @ half)[..., 0]
+    nis = (residual**2).sum(-1) - (half[..., 0] ** 2).sum(-1)
+    rows = residual.shape[-1]
+    log_evidence = -0.5 * (nis + rows * np.log(2 * np.pi)) - np.log(
+        np.einsum('...ii->...i', factor)
+    ).sum(-1)
+    return Update(step, new_root, nis, log_evidence)
+
+
+def solve_lower(factor, right):
+    """Solve with lower triangular matrices."""
+    return np.linalg.solve(factor, right)
+
+
+def predict(root, transition, floor):
+    """
+    Return the root after z = (state, parameters) has moved on.
+
+    transition [B, t, n]: the new state by z; floor [t]: standard deviations that are added to
+    the state's.
+    """
+    size = len(floor)
+    moved = np.concatenate([transition @ root, root[:, size:]], axis=1)
+    noise = np.zeros((len(root), size, root.shape[-1]))
+    noise[:, range(size), range(size)] = floor
+    stacked = np.concatenate([np.swapaxes(moved, -1, -2), noise], axis=1)
+    return np.swapaxes(np.linalg.qr(stacked, mode='r'), -1, -2)
+
+
+def log_normalized(log_weights):
+    """Return log weights shifted so that the weights sum to one."""
+    top = log_weights.max()
+    return log_weights - top - np.log(np.exp(log_weights - top).sum())

@@ -1,0 +1,87 @@
+"""Gaussian mixtures over state and parameters."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .gaussian import log_normalized
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """
+    K components with log weights [K].
+
+    points [nx, K]: states; means [p, K]: parameters; roots [K, n, n]: of the covariance of
+    z = (local state, parameters).
+    """
+
+    log_weights: np.ndarray
+    points: np.ndarray
+    means: np.ndarray
+    roots: np.ndarray
+
+    @property
+    def size(self):
+        """Number of components."""
+        return len(self.log_weights)
+
+    @property
+    def weights(self):
+        """The weights [K], which sum to one."""
+        return np.exp(self.log_weights)
+
+    def pick(self, which):
+        """Return some of the components, weights normalised again."""
+        return Mixture(
+            log_normalized(self.log_weights[which]),
+            self.points[:, which],
+            self.means[:, which],
+            self.roots[which],
+        )
+
+    def heaviest(self):
+        """Return the index of the component of the largest weight."""
+        return int(np.argmax(self.log_weights))
+
+    def parameter_roots(self):
+        """Return the roots of the parameters' covariances [K, p, n]."""
+        return self.roots[:, -len(self.means) :]
+
+    def parameter_covariances(self):
+        """Return the parameters' covariances [K, p, p]."""
+        roots = self.parameter_roots()
+        return roots @ np.swapaxes(roots, -1, -2)
+
+    def moments(self):
+        """Return the mean [p] and the covariance [p, p] of the parameters."""
+        mean = self.means @ self.weights
+        away = self.means - mean[:, None]
+        covariance = np.einsum('k,kij->ij', self.weights, self.parameter_covariances())
+        return mean, covariance + (away * self.weights) @ away.T
+
+    def draw(self, count, generator):
+        """Return draws [p, count] of the parameters."""
+        chosen = generator.choice(self.size, count, p=self.weights / self.weights.sum())
+        noise = generator.standard_normal((count, self.roots.shape[-1], 1))
+        moved = (self.parameter_roots()[chosen] @ noise)[..., 0]
+        return self.means[:, chosen] + moved.T
+
+
+def distances(means, informations):
+    """Return squared Mahalanobis distances [K, K]: from k to j in the metric of k."""
+    away = means.T[None] - means.T[:, None]
+    return np.einsum('kja,kab,kjb->kj', away, informations, away)
+
+
+def distinct(order, squared, limit=0.5):
+    """
+    Return the indices of `order` that are not within `limit` of an earlier one.
+
+    squared [K, K]: distances in the metric of the row, the better one.
+    """
+    kept = []
+    for index in order:
+        if all(squared[better, index] >= limit for better in kept):
+            kept.append(int(index))
+    return kept

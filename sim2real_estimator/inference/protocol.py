@@ -1,0 +1,76 @@
+"""What an estimator sees of a robot: dimensions, a prior, and linearised frames."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """A normal distribution: mean [n] and a root S [n, n] of its covariance S S'."""
+
+    mean: np.ndarray
+    root: np.ndarray
+
+    @property
+    def covariance(self):
+        """The covariance [n, n]."""
+        return self.root @ self.root.T
+
+
+@dataclass(frozen=True)
+class Linearization:
+    """
+    A frame seen from its beginning, for B pairs of a state and parameters.
+
+    z = (state, parameters) are n = t + p local coordinates around the point of linearisation.
+    ends [nx, B]: states at the frame's end; transition [B, t, n]: their derivative;
+    residual [B, m]: predicted less measured, in standard deviations; slope [B, m, n]: its
+    derivative. A row that the frame of one column does not have is zero in both.
+    """
+
+    ends: np.ndarray
+    transition: np.ndarray
+    residual: np.ndarray
+    slope: np.ndarray
+
+
+class Problem(Protocol):
+    """
+    A robot with sensors and unknown parameters.
+
+    States are points of `point_size` numbers [nx, B] with `tangent_size` local coordinates t;
+    parameters are `labels` many real numbers [p, B] without constraints. `noise_floor` [t]: what
+    a frame adds to the standard deviation of the state. `neutral` [nx]: a state to begin from
+    where nothing is known.
+    """
+
+    point_size: int
+    tangent_size: int
+    labels: tuple
+    prior: Gaussian
+    noise_floor: np.ndarray
+    neutral: np.ndarray
+
+    def first_state(self, frames):
+        """Return (point [nx], root [t, t]): a state guessed from the first frames, and its sd."""
+
+    def retract(self, points, deltas):
+        """Return the points [nx, B] moved by local coordinates [t, B]."""
+
+    def trajectory(self, points, parameters, frames):
+        """Return the states [H + 1, nx, B] at the bounds of consecutive frames."""
+
+    def linearize(self, points, parameters, frames):
+        """Return the `Linearization` of one frame for every column, or of one for all."""
+
+    def residuals(self, states, parameters, frames):
+        """Return the whitened residuals [B, M] of consecutive frames on a trajectory."""
+
+    def spread(self, means, roots):
+        """
+        Return for every column how well the dynamics are known: a relative sd [B].
+
+        means [p, B]; roots [B, p, p]: of the parameters' covariance.
+        """

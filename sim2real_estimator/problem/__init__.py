@@ -1,0 +1,1 @@
+"""From model, sensors and unknown parameters to what an estimator sees."""

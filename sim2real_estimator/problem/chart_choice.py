@@ -1,0 +1,66 @@
+"""Which coordinates a problem is estimated in."""
+
+import numpy as np
+
+from .parameter_chart import DirectChart, SliceChart
+from .responses import Responses
+from .state_chart import StateChart
+
+# Singular values below this part of the largest count as zero. Angles of a URDF that are
+# rounded to eleven digits make directions of 5e-6 that no data will ever see.
+_RANK_TOLERANCE = 1e-5
+_SMALL_SHARE = 0.005
+
+
+def choose_chart(parameters, sensors, priors, fixed=None, driven=None):
+    """
+    Return the chart of the unknown parameters.
+
+    priors: name to `Prior`; fixed: name to float of others; driven: for every command whether
+    it acts and is known (None: all). Where data can tell all parameters apart they are estimated
+    as they are, else those combinations of them that it can.
+    """
+    inner = DirectChart(priors, fixed)
+    if driven is None:
+        driven = [True] * len(parameters.model.commands)
+    responses = Responses(parameters, sensors, inner, StateChart(parameters.model), driven)
+    root = inner.prior.root
+    slopes = responses.slopes(inner.prior.mean[:, None])[1][0] @ root
+    _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
+    rank = int((sizes > _RANK_TOLERANCE * sizes[0]).sum())
+    if rank == len(inner.names):
+        return inner
+    seen = directions[:rank].T
+    combinations = _readable(seen, root)
+    basis = root @ seen @ np.linalg.inv(combinations @ root @ seen)
+    labels = [_label(row, inner.labels) for row in combinations]
+    return SliceChart(inner, basis, labels, combinations @ root)
+
+
+def _readable(seen, root):
+    """
+    Return what is identifiable as combinations [rank, p] of the coordinates.
+
+    Each has one leading coordinate that no other combination has; the leaders are chosen by
+    pivoting, so that they are as independent as can be.
+    """
+    left, leaders = seen.T.copy(), []
+    for _ in range(left.shape[0]):
+        leaders.append(int(np.argmax((left**2).sum(0))))
+        column = left[:, leaders[-1]] / np.linalg.norm(left[:, leaders[-1]])
+        left = left - np.outer(column, column @ left)
+    functionals = seen.T @ np.linalg.inv(root)
+    return np.linalg.solve(functionals[:, leaders], functionals)
+
+
+def _label(row, labels):
+    """Return a combination as text: the leader first, small shares left out."""
+    shares = sorted(zip(row, labels), key=lambda pair: abs(pair[0] - 1.0) > 1e-9)
+    parts = []
+    for share, label in shares:
+        if abs(share) < _SMALL_SHARE:
+            continue
+        factor = '' if abs(abs(share) - 1) < _SMALL_SHARE else f'{abs(share):.2g} '
+        sign = ('' if share > 0 else '-') if not parts else (' + ' if share > 0 else ' - ')
+        parts.append(f'{sign}{factor}{label}')
+    return ''.join(parts)

@@ -1,0 +1,118 @@
+"""The estimator's coordinates of the unknown parameters."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ..dynamics.mass_matrix import mass_matrix
+from ..errors import ConfigError
+from ..inference.protocol import Gaussian
+
+
+@dataclass(frozen=True)
+class Prior:
+    """
+    What is known of one parameter beforehand.
+
+    mean; sd: absolute, or relative where `is_log`: the standard deviation of the logarithm of
+    the size, the sign being that of the mean.
+    """
+
+    mean: float
+    sd: float
+    is_log: bool
+
+
+class DirectChart:
+    """
+    Every unknown parameter by itself: its logarithm where its prior is one of logarithms.
+
+    names: of the parameters; labels: of the coordinates; fixed: values of others.
+    """
+
+    def __init__(self, priors, fixed=None):
+        """Take name -> `Prior` of the unknown parameters and name -> float of the others."""
+        self.names, self.priors, self.fixed = tuple(priors), dict(priors), dict(fixed or {})
+        self._is_log = np.array([p.is_log for p in priors.values()], dtype=bool)
+        means = np.array([p.mean for p in priors.values()])
+        self._sign = np.sign(means[self._is_log])[:, None]
+        for name, prior in priors.items():
+            if prior.is_log and prior.mean == 0 or not prior.sd > 0:
+                raise ConfigError(
+                    f"prior of '{name}': a mean of {prior.mean:g} with an sd of "
+                    f'{prior.sd:g} says nothing; give it others, or do not '
+                    'estimate it'
+                )
+        self.labels = tuple(
+            f'log({"-" if p.mean < 0 else ""}{n})' if p.is_log else n for n, p in priors.items()
+        )
+        centre = np.where(self._is_log, np.log(np.abs(np.where(means == 0, 1.0, means))), means)
+        self.prior = Gaussian(centre, np.diag([p.sd for p in priors.values()]))
+
+    def to_named(self, coordinates):
+        """Return the parameter values [P, B] of coordinates [p, B]."""
+        log = self._is_log
+        values = np.array(coordinates, dtype=float)
+        values[log] = self._sign * np.exp(np.clip(values[log], -500, 500))
+        return values
+
+    def slope(self, coordinates):
+        """Return the derivative of the values by the coordinates, [B, P, p]."""
+        values = self.to_named(coordinates)
+        scale = np.where(self._is_log[:, None], values, 1.0).T
+        result = np.zeros((scale.shape[0], scale.shape[1], scale.shape[1]))
+        result[:, range(scale.shape[1]), range(scale.shape[1])] = scale
+        return result
+
+
+class SliceChart:
+    """
+    Only the directions that data can tell apart; the others stay where the prior has them.
+
+    inner coordinates = reference + basis * x. The basis spans what is identifiable, in the
+    metric of the prior; it crosses every set of equally good parameters once.
+    """
+
+    def __init__(self, inner, basis, labels, prior_root):
+        """
+        Take the slice.
+
+        inner: a `DirectChart`; basis [p_inner, p]; a label for every direction; prior_root
+        [p, n]: of the covariance of the coordinates under the prior.
+        """
+        self.inner, self.basis, self.labels = inner, basis, tuple(labels)
+        self.names, self.fixed, self.priors = inner.names, inner.fixed, inner.priors
+        root = np.linalg.cholesky(prior_root @ prior_root.T)
+        self.prior = Gaussian(np.zeros(basis.shape[1]), root)
+
+    def _inner(self, coordinates):
+        return self.inner.prior.mean[:, None] + self.basis @ coordinates
+
+    def to_named(self, coordinates):
+        """Return the parameter values [P, B] of coordinates [p, B]."""
+        return self.inner.to_named(self._inner(coordinates))
+
+    def slope(self, coordinates):
+        """Return the derivative of the values by the coordinates, [B, P, p]."""
+        return self.inner.slope(self._inner(coordinates)) @ self.basis
+
+
+def mass_matrices(system, values, positions):
+    """
+    Return mass matrices [B, nv, nv] for parameter values [P, B] at positions [nq, B].
+
+    system: a `System` whose estimated names the rows of `values` belong to.
+    """
+    rows = torch.from_numpy(np.ascontiguousarray(values))
+    robot = system.robot(dict(zip(system.estimated, rows)))
+    q = list(torch.from_numpy(np.ascontiguousarray(positions)))
+    matrix = mass_matrix(robot, q)
+    batch = values.shape[1]
+    return torch.stack(
+        [
+            torch.stack([torch.as_tensor(e, dtype=torch.float64).expand(batch) for e in row], -1)
+            for row in matrix
+        ],
+        -2,
+    ).numpy()

@@ -1,0 +1,113 @@
+"""What unknown parameters change at all: accelerations and outputs in random situations."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.autograd import forward_ad
+
+from ..dynamics.system import System
+
+_SITUATIONS = 40
+_POSITION_SPREAD, _VELOCITY_SPREAD = 1.0, 2.0
+
+
+@dataclass(frozen=True)
+class _Situations:
+    """Random states and commands: q [nq, N], v [nv, N], u [nu, N]."""
+
+    positions: np.ndarray
+    velocities: np.ndarray
+    commands: np.ndarray
+
+
+class Responses:
+    """
+    All that data of a robot can depend on, as a function of the estimator's coordinates.
+
+    Accelerations and sensor outputs in a fixed set of random situations: parameters that give
+    the same responses cannot be told apart by any motion.
+    """
+
+    def __init__(self, parameters, sensors, chart, state_chart, driven):
+        """
+        Draw the situations.
+
+        chart: a `DirectChart`; driven: for every command whether it acts and is known.
+        """
+        model = parameters.model
+        self._chart = chart
+        self._observing = [s for s in sensors if s.output_size]
+        self._system = System(parameters, chart.names)
+        self._values = _fixed_values(parameters, chart)
+        generator = np.random.default_rng(7)
+        neutral = np.array([*model.neutral_positions(), *[0.0] * model.velocity_size])
+        turns = np.zeros((state_chart.size, _SITUATIONS))
+        nq, nv = model.position_size, model.velocity_size
+        turns[:nv] = _POSITION_SPREAD * generator.standard_normal((nv, _SITUATIONS))
+        points = state_chart.retract(np.repeat(neutral[:, None], _SITUATIONS, 1), turns)
+        commands = generator.standard_normal((self._system.control_size, _SITUATIONS))
+        commands = commands * np.asarray(driven, dtype=float).reshape(-1, 1)
+        velocities = _VELOCITY_SPREAD * generator.standard_normal((nv, _SITUATIONS))
+        self._situations = _Situations(points[:nq], velocities, commands)
+        self._scale = None
+
+    def values(self, coordinates):
+        """Return the responses [M, B] of coordinates [p, B], each in units of its usual size."""
+        return self._evaluate(coordinates, None)[0]
+
+    def slopes(self, coordinates):
+        """Return the responses [M, B] and their derivative [B, M, p]."""
+        count = len(coordinates)
+        wide = np.repeat(coordinates, count, 1)
+        unit = np.tile(np.eye(count), (1, coordinates.shape[1]))
+        values, tangents = self._evaluate(wide, unit)
+        batch = coordinates.shape[1]
+        values = values.reshape(len(values), batch, count)[..., 0]
+        return values, tangents.reshape(len(tangents), batch, count).transpose(1, 0, 2)
+
+    def _evaluate(self, coordinates, tangent):
+        """Return the scaled responses [M, B] and their derivative along tangents [p, B]."""
+        if self._scale is None:
+            self._scale = 1.0
+            mean = self._chart.prior.mean[:, None]
+            raw = self._evaluate(mean, None)[0].reshape(-1, _SITUATIONS)
+            size = np.sqrt((raw**2).mean(1, keepdims=True)) + 1e-9
+            self._scale = np.repeat(size, _SITUATIONS, 1).reshape(-1, 1)
+        batch = coordinates.shape[1]
+        values = np.repeat(self._chart.to_named(coordinates), _SITUATIONS, 1)
+        named = torch.from_numpy(np.ascontiguousarray(values))
+        with forward_ad.dual_level():
+            if tangent is not None:
+                moved = np.einsum('bij,jb->ib', self._chart.slope(coordinates), tangent)
+                moved = np.ascontiguousarray(np.repeat(moved, _SITUATIONS, 1))
+                named = forward_ad.make_dual(named, torch.from_numpy(moved))
+            rows = self._respond(named, batch)
+            parts = [forward_ad.unpack_dual(row) for row in rows]
+            primal = torch.stack([part.primal for part in parts]).numpy()
+            slope = None
+            if tangent is not None:
+                slope = torch.stack([torch.zeros_like(part.primal) if part.tangent is None
+                                     else part.tangent for part in parts]).numpy()
+        # Rows by kind, lanes by sample and situation: [kinds * situations, B].
+        arranged = [None if a is None else a.reshape(-1, batch, _SITUATIONS).transpose(0, 2, 1)
+                    .reshape(-1, batch) / self._scale for a in (primal, slope)]
+        return arranged[0], arranged[1]
+
+    def _respond(self, named, batch):
+        """Return the accelerations and outputs, a list of tensors [B * situations]."""
+        s = self._situations
+        q, v, u = (list(torch.from_numpy(np.tile(a, batch)))
+                   for a in (s.positions, s.velocities, s.commands))
+        robot = self._system.robot({**self._values, **dict(zip(self._system.estimated, named))})
+        rows = list(self._system.acceleration(robot, q, v, u)[0])
+        for sensor in self._observing:
+            rows += sensor.observe(robot, q, v)
+        lanes = batch * _SITUATIONS
+        return [torch.as_tensor(row, dtype=torch.float64).expand(lanes) for row in rows]
+
+
+def _fixed_values(parameters, chart):
+    """Return the values that differ from the model's nominal ones."""
+    return {name: value for name, value in chart.fixed.items()
+            if value != parameters[name].nominal}

@@ -1,0 +1,76 @@
+"""Local coordinates of states: tangents of quaternions in place of their four numbers."""
+
+import numpy as np
+import torch
+
+
+class StateChart:
+    """
+    Maps states (q, v) [nx, B] to and from local coordinates [t, B] with t = 2 nv.
+
+    Joints whose coordinates are plain numbers need no map: their block is the identity.
+    """
+
+    def __init__(self, model):
+        """Find the quaternions of a model's state."""
+        self.model = model
+        self.size, self.point_size = 2 * model.velocity_size, model.state_size
+        self._joints = [m for m in model.moving_joints if m.is_independent]
+        self.is_plain = model.position_size == model.velocity_size
+
+    def retract(self, points, deltas):
+        """Return the points moved by local coordinates."""
+        if self.is_plain:
+            return points + deltas
+        nq, nv = self.model.position_size, self.model.velocity_size
+        result = np.empty_like(points)
+        q, turn = torch.from_numpy(points), torch.from_numpy(np.ascontiguousarray(deltas))
+        for m in self._joints:
+            kind = m.joint.kind
+            rows = kind.advance(list(q[m.positions]), list(turn[m.velocities]), 1.0)
+            result[m.positions] = torch.stack(kind.normalized(rows)).numpy()
+        result[nq:] = points[nq:] + deltas[nv:]
+        return result
+
+    def local(self, starts, ends):
+        """Return the local coordinates [t, B] at `starts` of the points `ends`."""
+        nq = self.model.position_size
+        if self.is_plain:
+            return ends - starts
+        a, b = torch.from_numpy(starts), torch.from_numpy(ends)
+        rows = []
+        for m in self._joints:
+            rows += m.joint.kind.difference(list(a[m.positions]), list(b[m.positions]))
+        return np.concatenate([torch.stack(rows).numpy(), ends[nq:] - starts[nq:]])
+
+    def push(self, points, rows):
+        """Return derivatives [B, m, nx] by a state's numbers as ones by its tangent [B, m, t]."""
+        return rows if self.is_plain else rows @ self._basis(points)
+
+    def pull_rows(self, points, columns):
+        """Return derivatives [B, nx, c] of a state's numbers as those of its tangent."""
+        return columns if self.is_plain else self._projector(points) @ columns
+
+    def pull(self, ends, matrix, starts):
+        """Return d(end)/d(start) [B, nx, nx] between the tangents, [B, t, t]."""
+        return self.pull_rows(ends, self.push(starts, matrix))
+
+    def _basis(self, points):
+        """Return how a state's numbers move with its tangent, [B, nx, t]."""
+        nq, nv, batch = self.model.position_size, self.model.velocity_size, points.shape[1]
+        basis = np.zeros((batch, self.point_size, self.size))
+        basis[:, range(nq, nq + nv), range(nv, 2 * nv)] = 1.0
+        for m in self._joints:
+            p, v = m.positions.start, m.velocities.start
+            for k in range(m.joint.kind.velocity_size):
+                unit = [1.0 if i == k else 0.0 for i in range(m.joint.kind.velocity_size)]
+                rate = m.joint.kind.rate(list(points[m.positions]), unit)
+                for i, value in enumerate(rate):
+                    basis[:, p + i, v + k] = value
+        return basis
+
+    def _projector(self, points):
+        """Return the left inverse of the basis, [B, t, nx]: its rows scaled by their length."""
+        basis = self._basis(points)
+        square = np.einsum('bij,bij->bj', basis, basis)
+        return np.swapaxes(basis / square[:, None], -1, -2)

@@ -1,0 +1,152 @@
+"""Frames cut into segments: from sample to sample, with the inputs that act between them."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+import math
+
+import numpy as np
+
+_NANO = 1e-9
+_CACHED_LINES = 16
+
+
+@dataclass(frozen=True)
+class Segment:
+    """
+    A stretch without a sample inside, for B frames side by side (or 1, for all columns alike).
+
+    durations [S, B] [s] and controls [S, nu, B] of its integration steps, some of no length where
+    another frame has more; measured: (sensor index, values [B, k]) at its end, NaN where a frame
+    has no such sample.
+    """
+
+    durations: np.ndarray
+    controls: np.ndarray
+    measured: tuple
+
+
+@dataclass(frozen=True)
+class Line:
+    """The segments of frames side by side, in order of time."""
+
+    segments: tuple
+
+
+@dataclass(frozen=True)
+class Chain:
+    """All steps of consecutive frames: durations [S, 1], controls [S, nu, 1], bounds [H + 1]."""
+
+    durations: np.ndarray
+    controls: np.ndarray
+    bounds: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Steps of one frame up to an instant, and what was measured there: sensor -> values."""
+
+    durations: tuple
+    controls: tuple
+    measured: dict
+
+
+class TimelineCache:
+    """Cuts frames, and keeps the latest results: fits ask for the same frames again and again."""
+
+    def __init__(self, sensors, control_size, max_step):
+        """Take the sensors, the number of controls and the longest integration step [s]."""
+        self._sensors, self._control_size, self._max_step = sensors, control_size, max_step
+        self._index = {sensor.name: i for i, sensor in enumerate(sensors)}
+        self._lines = OrderedDict()
+
+    def line(self, frames):
+        """Return the `Line` of one frame for every column, or of the one frame for all."""
+        return self._kept(('line', *map(id, frames)), frames, self._make_line)
+
+    def chain(self, frames):
+        """Return the `Chain` of consecutive frames."""
+        return self._kept(('chain', *map(id, frames)), frames, self._make_chain)
+
+    def _kept(self, key, frames, make):
+        # The frames are kept with the result, so that an id in a key stays that of one frame.
+        if key not in self._lines:
+            self._lines[key] = (make(frames), tuple(frames))
+            if len(self._lines) > _CACHED_LINES:
+                self._lines.popitem(last=False)
+        self._lines.move_to_end(key)
+        return self._lines[key][0]
+
+    def _make_chain(self, frames):
+        durations, controls, bounds = [], [], [0]
+        for frame in frames:
+            for piece in self._cut(frame):
+                durations += piece.durations
+                controls += piece.controls
+            bounds.append(len(durations))
+        controls = np.array(controls).reshape(len(durations), self._control_size, 1)
+        return Chain(np.array(durations).reshape(-1, 1), controls, np.array(bounds))
+
+    def _make_line(self, frames):
+        distinct = list({id(frame): frame for frame in frames}.values())
+        place = {id(frame): i for i, frame in enumerate(distinct)}
+        lanes = np.array([place[id(frame)] for frame in frames])
+        cut = [self._cut(frame) for frame in distinct]
+        count = max(len(pieces) for pieces in cut)
+        none = _Piece((), (), {})
+        return Line(
+            tuple(
+                self._side_by_side([p[k] if k < len(p) else none for p in cut], lanes)
+                for k in range(count)
+            )
+        )
+
+    def _side_by_side(self, pieces, lanes):
+        """Return the `Segment` of pieces of distinct frames, spread to the columns."""
+        steps = max(1, *(len(piece.durations) for piece in pieces)) if pieces else 1
+        durations = np.zeros((steps, len(pieces)))
+        controls = np.zeros((steps, self._control_size, len(pieces)))
+        for column, piece in enumerate(pieces):
+            durations[: len(piece.durations), column] = piece.durations
+            for step, values in enumerate(piece.controls):
+                controls[step, :, column] = values
+        measured = []
+        for index in sorted({i for piece in pieces for i in piece.measured}):
+            values = np.full((len(pieces), self._sensors[index].value_size), np.nan)
+            for column, piece in enumerate(pieces):
+                if index in piece.measured:
+                    values[column] = piece.measured[index]
+            measured.append((index, values if len(pieces) == 1 else values[lanes]))
+        if len(pieces) > 1:
+            durations, controls = durations[:, lanes], controls[..., lanes]
+        return Segment(durations, controls, tuple(measured))
+
+    def _cut(self, frame):
+        """Return the pieces of one frame, from stamp to stamp."""
+        stamps = sorted({sample.stamp_ns for sample in frame.samples} | {frame.end_ns})
+        pieces, start = [], frame.start_ns
+        for stamp in stamps:
+            durations, controls = self._steps(frame, start, stamp)
+            measured = {
+                self._index[s.sensor]: s.values for s in frame.samples if s.stamp_ns == stamp
+            }
+            pieces.append(_Piece(durations, controls, measured))
+            start = stamp
+        return pieces
+
+    def _steps(self, frame, start, end):
+        """Return (durations, controls) of the integration steps between two instants."""
+        changes = [at for at, _ in frame.inputs[1:] if start < at < end]
+        durations, controls = [], []
+        for begin, finish in zip([start, *changes], [*changes, end]):
+            length = (finish - begin) * _NANO
+            parts = max(1, math.ceil(length / self._max_step * (1 - 1e-9)))
+            durations += [length / parts] * parts
+            controls += [self._acting(frame, begin)] * parts
+        return tuple(durations), tuple(controls)
+
+    def _acting(self, frame, instant):
+        """Return the inputs that act from an instant on; nothing acts where none is known."""
+        latest = [values for at, values in frame.inputs if at <= instant]
+        if not latest and frame.inputs:
+            latest = [frame.inputs[0][1]]
+        return latest[-1] if latest else np.zeros(self._control_size)

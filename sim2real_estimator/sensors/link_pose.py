@@ -1,0 +1,107 @@
+"""Poses from motion capture."""
+
+import numpy as np
+
+from ..dynamics.kinematics import link_poses
+from .base import AbstractSensor, Rows
+
+
+class LinkPose(AbstractSensor):
+    """
+    The pose of a link in the world: position, orientation, or both.
+
+    values: x, y, z [m], then the quaternion w, x, y, z; parts that are not measured are NaN. The
+    error of the orientation is the angle between the two, so q and -q are the same.
+    """
+
+    value_size = 7
+    output_size = 12
+
+    def __init__(self, name, model, link, position_sd=None, orientation_sd=None):
+        """Take the link's name and standard deviations [m], [rad]; None: not measured."""
+        model.link(link)
+        self.name, self.link = name, link
+        self.position_sd, self.orientation_sd = position_sd, orientation_sd
+        self.row_size = 3 * (position_sd is not None) + 3 * (orientation_sd is not None)
+
+    def observe(self, robot, q, v):
+        """Return the position, then the rotation matrix by rows."""
+        pose = link_poses(robot, q, [0.0] * len(v))[self.link]
+        return [*pose.position, *(e for row in pose.rotation.rows for e in row)]
+
+    def rows(self, states, outputs, values):
+        """Return the `Rows`, position before orientation."""
+        parts = []
+        if self.position_sd is not None:
+            parts.append(self._position(outputs[:3], values[:, :3]))
+        if self.orientation_sd is not None:
+            parts.append(self._orientation(outputs[3:], values[:, 3:]))
+        error = np.concatenate([e for e, _ in parts], 1)
+        slope = np.concatenate([s for _, s in parts], 1)
+        missing = np.isnan(error)
+        return Rows(
+            np.where(missing, 0.0, error), by_outputs=np.where(missing[..., None], 0.0, slope)
+        )
+
+    def _position(self, predicted, measured):
+        slope = np.zeros((len(measured), 3, self.output_size))
+        slope[:, range(3), range(3)] = 1 / self.position_sd
+        return (predicted.T - measured) / self.position_sd, slope
+
+    def _orientation(self, predicted, measured):
+        """Return the turn from the measured to the predicted frame, and its slope."""
+        matrix = predicted.T.reshape(-1, 3, 3)
+        error = rotation_vectors(np.swapaxes(quaternion_matrices(measured), -1, -2) @ matrix)
+        # R' dR is the turn of the predicted frame in its own axes; the error follows it.
+        turn = np.zeros((len(measured), 3, 3, 3))
+        for axis, (i, j) in enumerate(((2, 1), (0, 2), (1, 0))):
+            turn[:, axis, :, j] += 0.5 * matrix[:, :, i]
+            turn[:, axis, :, i] -= 0.5 * matrix[:, :, j]
+        slope = np.zeros((len(measured), 3, self.output_size))
+        slope[:, :, 3:] = inverse_right_jacobians(error) @ turn.reshape(-1, 3, 9)
+        return error / self.orientation_sd, slope / self.orientation_sd
+
+
+def quaternion_matrices(q):
+    """Return rotation matrices [B, 3, 3] of quaternions [B, 4] (w, x, y, z) of any length."""
+    w, x, y, z = (q / np.linalg.norm(q, axis=1, keepdims=True)).T
+    return np.stack(
+        [
+            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], -1),
+            np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], -1),
+            np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], -1),
+        ],
+        -2,
+    )
+
+
+def rotation_vectors(matrices):
+    """Return the rotation vectors [B, 3] of rotation matrices [B, 3, 3], at most half a turn."""
+    skew = 0.5 * np.stack(
+        [
+            matrices[:, 2, 1] - matrices[:, 1, 2],
+            matrices[:, 0, 2] - matrices[:, 2, 0],
+            matrices[:, 1, 0] - matrices[:, 0, 1],
+        ],
+        -1,
+    )
+    sine = np.linalg.norm(skew, axis=1)
+    angle = np.arctan2(sine, 0.5 * (np.trace(matrices, axis1=1, axis2=2) - 1))
+    scale = np.where(sine > 1e-9, angle / np.maximum(sine, 1e-300), 1.0)
+    return skew * scale[:, None]
+
+
+def inverse_right_jacobians(vectors):
+    """Return the derivatives [B, 3, 3] of log(R exp(d)) by d at d = 0, for log(R) = vectors."""
+    angle = np.linalg.norm(vectors, axis=1)
+    small = angle < 1e-4
+    safe = np.where(small, 1.0, angle)
+    factor = np.where(
+        small, 1 / 12 + angle**2 / 720, 1 / safe**2 - 1 / (2 * safe * np.tan(safe / 2))
+    )
+    zero = np.zeros_like(angle)
+    x, y, z = vectors.T
+    skew = np.stack(
+        [np.stack([zero, -z, y], -1), np.stack([z, zero, -x], -1), np.stack([-y, x, zero], -1)], -2
+    )
+    return np.eye(3) + 0.5 * skew + factor[:, None, None] * (skew @ skew)
