@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# Rows up to this many standard deviations keep eight digits of the one that is added.
+_SQUARES_WELL = 1e4
+
 
 @dataclass(frozen=True)
 class Update:
@@ -30,12 +33,10 @@ def measure(root, residual, slope):
     """
     a = slope @ root
     count = a.shape[-1]
-    gram = np.swapaxes(a, -1, -2) @ a
-    gram[..., range(count), range(count)] += 1.0
-    factor = np.linalg.cholesky(gram)
+    factor = _information_factor(a)
     pulled = np.swapaxes(a, -1, -2) @ residual[..., None]
     half = solve_lower(factor, pulled)
-    inverse = solve_lower(factor, np.broadcast_to(np.eye(count), gram.shape))
+    inverse = solve_lower(factor, np.broadcast_to(np.eye(count), factor.shape))
     new_root = root @ np.swapaxes(inverse, -1, -2)
     step = -(new_root @ half)[..., 0]
     nis = (residual**2).sum(-1) - (half[..., 0] ** 2).sum(-1)
@@ -44,6 +45,21 @@ def measure(root, residual, slope):
         np.einsum('...ii->...i', factor)
     ).sum(-1)
     return Update(step, new_root, nis, log_evidence)
+
+
+def _information_factor(a):
+    """
+    Return lower triangular L with L L' = 1 + A'A.
+
+    By Cholesky, or by the slower QR where squaring A would lose the one.
+    """
+    count = a.shape[-1]
+    if a.size == 0 or np.abs(a).max() < _SQUARES_WELL:
+        gram = np.swapaxes(a, -1, -2) @ a
+        gram[..., range(count), range(count)] += 1.0
+        return np.linalg.cholesky(gram)
+    eye = np.broadcast_to(np.eye(count), (*a.shape[:-2], count, count))
+    return np.swapaxes(np.linalg.qr(np.concatenate([a, eye], -2), mode='r'), -1, -2)
 
 
 def solve_lower(factor, right):

@@ -87,18 +87,29 @@ class Responses:
             primal = torch.stack([part.primal for part in parts]).numpy()
             slope = None
             if tangent is not None:
-                slope = torch.stack([torch.zeros_like(part.primal) if part.tangent is None
-                                     else part.tangent for part in parts]).numpy()
+                slope = torch.stack(
+                    [
+                        torch.zeros_like(part.primal) if part.tangent is None else part.tangent
+                        for part in parts
+                    ]
+                ).numpy()
         # Rows by kind, lanes by sample and situation: [kinds * situations, B].
-        arranged = [None if a is None else a.reshape(-1, batch, _SITUATIONS).transpose(0, 2, 1)
-                    .reshape(-1, batch) / self._scale for a in (primal, slope)]
+        arranged = [
+            None
+            if a is None
+            else a.reshape(-1, batch, _SITUATIONS).transpose(0, 2, 1).reshape(-1, batch)
+            / self._scale
+            for a in (primal, slope)
+        ]
         return arranged[0], arranged[1]
 
     def _respond(self, named, batch):
         """Return the accelerations and outputs, a list of tensors [B * situations]."""
         s = self._situations
-        q, v, u = (list(torch.from_numpy(np.tile(a, batch)))
-                   for a in (s.positions, s.velocities, s.commands))
+        q, v, u = (
+            list(torch.from_numpy(np.tile(a, batch)))
+            for a in (s.positions, s.velocities, s.commands)
+        )
         robot = self._system.robot({**self._values, **dict(zip(self._system.estimated, named))})
         rows = list(self._system.acceleration(robot, q, v, u)[0])
         for sensor in self._observing:
@@ -109,5 +120,6 @@ class Responses:
 
 def _fixed_values(parameters, chart):
     """Return the values that differ from the model's nominal ones."""
-    return {name: value for name, value in chart.fixed.items()
-            if value != parameters[name].nominal}
+    return {
+        name: value for name, value in chart.fixed.items() if value != parameters[name].nominal
+    }

@@ -1,0 +1,206 @@
+"""Linearised frames of a robot against finite differences of what they linearise."""
+
+import numpy as np
+import pytest
+from robots import (
+    ball_arm,
+    ball_arm_frames,
+    ball_arm_sensors,
+    MILLI,
+    pendulum,
+    PENDULUM_PRIORS,
+    priors,
+)
+
+from sim2real_estimator.inference.batch import _Objective, Window
+from sim2real_estimator.inference.robust import NormalNoise
+from sim2real_estimator.problem.chart_choice import choose_chart
+from sim2real_estimator.problem.parameter_chart import DirectChart, Prior
+from sim2real_estimator.problem.robot_problem import ProblemOptions, RobotProblem
+from sim2real_estimator.records import Frame, Sample
+from sim2real_estimator.sensors import JointPositions
+
+STEP = 1e-6
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return the problem of the ball arm with unknowns of every kind."""
+    parameters = ball_arm()
+    names = {
+        'hand.mass': Prior(0.4, 0.3, True),
+        'rod.com.x': Prior(0.02, 0.01, False),
+        'wrist.origin.z': Prior(-0.4, 0.1, True),
+        'wrist.friction': Prior(0.01, 0.5, True),
+    }
+    return RobotProblem(
+        parameters,
+        ball_arm_sensors(parameters.model),
+        DirectChart(names),
+        ProblemOptions(max_step=0.004),
+    )
+
+
+def random_columns(problem, count, generator):
+    """Return random states [nx, count] and parameters [p, count]."""
+    neutral = np.repeat(problem.neutral[:, None], count, 1)
+    points = problem.retract(
+        neutral, 0.5 * generator.standard_normal((problem.tangent_size, count))
+    )
+    spread = problem.prior.root @ generator.standard_normal((len(problem.labels), count))
+    return points, problem.prior.mean[:, None] + spread
+
+
+def shifted(problem, points, parameters, direction, step):
+    """Return points and parameters moved along one local coordinate."""
+    delta = np.zeros((problem.tangent_size + len(problem.labels), points.shape[1]))
+    delta[direction] = step
+    size = problem.tangent_size
+    return problem.retract(points, delta[:size]), parameters + delta[size:]
+
+
+def test_slopes_are_the_derivatives_of_residuals_and_end_states(arm):
+    generator = np.random.default_rng(3)
+    frames = ball_arm_frames(generator)
+    points, parameters = random_columns(arm, 4, generator)
+    lanes = [frames[0], frames[1], frames[0], frames[1]]
+    found = arm.linearize(points, parameters, lanes)
+    # A lane has zero rows where only another lane's frame has a sample.
+    assert (found.residual != 0).sum(1).tolist() == [10, 1, 10, 1]
+    for direction in range(arm.tangent_size + len(arm.labels)):
+        ends, rows = [], []
+        for sign in (1, -1):
+            moved = arm.linearize(*shifted(arm, points, parameters, direction, sign * STEP), lanes)
+            ends.append(arm.local(found.ends, moved.ends))
+            rows.append(moved.residual)
+        transition = (ends[0] - ends[1]).T / (2 * STEP)
+        slope = (rows[0] - rows[1]) / (2 * STEP)
+        np.testing.assert_allclose(found.transition[..., direction], transition, atol=2e-6)
+        scale = max(1.0, np.abs(found.slope).max())
+        np.testing.assert_allclose(found.slope[..., direction], slope, atol=2e-6 * scale)
+
+
+def test_frames_side_by_side_are_the_frames_alone(arm):
+    generator = np.random.default_rng(5)
+    frames = ball_arm_frames(generator)
+    points, parameters = random_columns(arm, 2, generator)
+    together = arm.linearize(points, parameters, list(frames))
+    for k, frame in enumerate(frames):
+        alone = arm.linearize(points[:, [k]], parameters[:, [k]], (frame,))
+        np.testing.assert_allclose(together.ends[:, k], alone.ends[:, 0], atol=1e-12)
+        both = together.residual[k][np.abs(together.residual[k]) > 0]
+        np.testing.assert_allclose(sorted(both), sorted(alone.residual[0]), rtol=1e-9)
+        np.testing.assert_allclose(together.transition[k], alone.transition[0], atol=1e-11)
+
+
+def test_a_trajectory_passes_through_the_ends_of_its_frames(arm):
+    generator = np.random.default_rng(6)
+    frames = ball_arm_frames(generator)
+    points, parameters = random_columns(arm, 3, generator)
+    states = arm.trajectory(points, parameters, frames)
+    assert states.shape == (3, arm.point_size, 3)
+    for k, frame in enumerate(frames):
+        ends = arm.linearize(states[k], parameters, (frame,)).ends
+        np.testing.assert_allclose(states[k + 1], ends, atol=1e-12)
+
+
+def test_the_sign_of_a_measured_quaternion_does_not_matter(arm):
+    generator = np.random.default_rng(8)
+    frame = ball_arm_frames(generator)[0]
+    pose = next(s for s in frame.samples if s.sensor == 'rod pose')
+    values = pose.values.copy()
+    values[3:] *= -1
+    flipped = Frame(
+        frame.start_ns,
+        frame.end_ns,
+        tuple(Sample(s.sensor, s.stamp_ns, values) if s is pose else s for s in frame.samples),
+        frame.inputs,
+    )
+    points, parameters = random_columns(arm, 2, generator)
+    one, other = (arm.linearize(points, parameters, (f,)).residual for f in (frame, flipped))
+    np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+def test_the_first_state_is_read_off_all_sensors_together(arm):
+    generator = np.random.default_rng(9)
+    points, _ = random_columns(arm, 1, generator)
+    mean = arm.prior.mean[:, None]
+    quiet = [Frame(k * 4 * MILLI, (k + 1) * 4 * MILLI, ()) for k in range(8)]
+    states = arm.trajectory(points, mean, quiet)
+    frames = [_exact_frame(arm, f, states[k + 1], mean) for k, f in enumerate(quiet)]
+    guess = arm.first_state(frames)[0]
+    error = arm.local(points, guess[:, None])[:, 0]
+    assert np.abs(error[:4]).max() < 2e-3
+    assert np.abs(error[4:]).max() < 0.3
+
+
+def _exact_frame(problem, frame, state, parameters):
+    """Return the frame with what the sensors would see in a state, without noise."""
+    import torch
+
+    inputs = problem._inputs(state, parameters, np.zeros((0, 1)), np.zeros((0, 1, 1)))
+    with torch.no_grad():
+        outputs = problem._backend.rollout(inputs)[1][0, :, 0].numpy()
+    matrix = outputs[3:12].reshape(3, 3)
+    w = 0.5 * np.sqrt(1 + np.trace(matrix))
+    xyz = np.array(
+        [matrix[2, 1] - matrix[1, 2], matrix[0, 2] - matrix[2, 0], matrix[1, 0] - matrix[0, 1]]
+    ) / (4 * w)
+    at = frame.end_ns
+    return Frame(
+        frame.start_ns,
+        at,
+        (
+            Sample('encoder', at, state[4]),
+            Sample('rod pose', at, np.array([*outputs[:3], w, *xyz])),
+            Sample('marker', at, outputs[12:15]),
+        ),
+    )
+
+
+def test_the_cost_of_a_window_has_the_gradient_it_says():
+    parameters = pendulum()
+    chart = DirectChart(priors(parameters, PENDULUM_PRIORS))
+    sensor = JointPositions('encoder', parameters.model, ['shoulder', 'elbow'], 1e-3)
+    problem = RobotProblem(parameters, (sensor,), chart)
+    generator = np.random.default_rng(1)
+    frames = tuple(
+        Frame(
+            k * 10 * MILLI,
+            (k + 1) * 10 * MILLI,
+            (Sample('encoder', (k + 1) * 10 * MILLI, 0.01 * generator.standard_normal(2)),),
+            ((k * 10 * MILLI, generator.standard_normal(2)),),
+        )
+        for k in range(12)
+    )
+    window = Window(frames, *problem.first_state(frames))
+    objective = _Objective(problem, window, NormalNoise())
+    z = 0.1 * generator.standard_normal((14, 2)) + objective.centre
+    gradient = objective.expand(z).gradient
+    for direction in range(14):
+        step = np.zeros((14, 1))
+        step[direction] = 1e-5
+        slope = (objective.costs(z + step) - objective.costs(z - step)) / 2e-5
+        np.testing.assert_allclose(
+            gradient[:, direction], slope, rtol=1e-5, atol=1e-6 * np.abs(gradient).max()
+        )
+
+
+@pytest.mark.parametrize('driven, rank', [((True, True), 7), ((False, False), 6)])
+def test_only_what_motion_can_tell_apart_is_estimated(driven, rank):
+    parameters = pendulum()
+    sensor = JointPositions('encoder', parameters.model, ['shoulder', 'elbow'], 1e-3)
+    chart = choose_chart(parameters, (sensor,), priors(parameters, PENDULUM_PRIORS), driven=driven)
+    assert len(chart.labels) == rank
+    assert not any('end.origin' in label for label in chart.labels)
+    assert chart.names == tuple(PENDULUM_PRIORS)
+    values = chart.to_named(chart.prior.mean[:, None])[:, 0]
+    np.testing.assert_allclose(values, parameters.nominal(chart.names))
+
+
+def test_parameters_that_data_tell_apart_are_estimated_as_they_are():
+    parameters = pendulum()
+    sensor = JointPositions('encoder', parameters.model, ['shoulder', 'elbow'], 1e-3)
+    chosen = {n: PENDULUM_PRIORS[n] for n in ('lower.mass', 'elbow.damping')}
+    chart = choose_chart(parameters, (sensor,), priors(parameters, chosen))
+    assert chart.labels == ('log(lower.mass)', 'log(elbow.damping)')
