@@ -82,19 +82,21 @@ def test_shared_inputs_act_as_if_spread_out(both, size, shared):
 
 
 @pytest.mark.parametrize('backend', BACKENDS)
-def test_the_loss_sums_gradients_of_shared_inputs_by_their_weight(both, backend):
+def test_the_loss_weighs_gradients_of_samples_by_what_comes_after_it(both, backend):
     inputs = draw_two(both[backend], 9)
     shared = inputs.parameters[:, :1].clone().requires_grad_()
     spread = shared.detach().repeat(1, 9).requires_grad_()
-    cotangent = torch.linspace(-1, 2, 9, dtype=torch.float64)
+    after = torch.linspace(-1, 2, 9, dtype=torch.float64)
     targets = torch.zeros(2, both[backend].rollout(*inputs.arguments()).outputs.shape[1], 1)
-    for parameters in (shared, spread):
-        loss = both[backend].loss(
-            inputs.state, inputs.durations, targets, parameters, inputs.controls
-        )
-        loss.backward(cotangent)
-    expected = spread.grad.sum(-1, keepdim=True)
-    torch.testing.assert_close(shared.grad, expected, **CLOSE)
+
+    def gradient(parameters, factor):
+        arguments = (inputs.state, inputs.durations, targets, parameters, inputs.controls)
+        return torch.autograd.grad((both[backend].loss(*arguments) * factor).sum(), parameters)[0]
+
+    expected = gradient(spread, 1.0) * after
+    torch.testing.assert_close(gradient(spread, after), expected, **CLOSE)
+    expected = expected.sum(-1, keepdim=True)
+    torch.testing.assert_close(gradient(shared, after), expected, **CLOSE)
 
 
 def test_tensors_need_not_be_contiguous(both):
