@@ -112,6 +112,7 @@ def imported_names():
     found = {}
     sources = [path for folder in FOLDERS for path in (ROOT / folder).rglob('*.py')]
     own = {PACKAGE, *FOLDERS} - {'launch'} | {path.stem for path in sources}
+    own |= {path.parent.name for path in sources if path.name == '__init__.py'}
     sources.append(ROOT / 'setup.py')
     for path in sources:
         for name in set(imports(path)) - own - set(sys.stdlib_module_names):
