@@ -7,7 +7,12 @@ import numpy as np
 
 
 class Status(Enum):
-    """What became of a sample; every one received is counted under exactly one of these."""
+    """
+    What became of a sample, or what was remarkable about it.
+
+    Every sample received is counted under exactly one outcome, see `is_outcome`; remarks are
+    counted besides.
+    """
 
     USED = 'used'
     LATE = 'late'
@@ -15,11 +20,32 @@ class Status(Enum):
     REPEATED = 'repeated'
     NON_FINITE = 'non-finite'
     OCCLUDED = 'occluded'
+    FROZEN = 'frozen'
+    TORQUE_WITHOUT_MOTION = 'torque without motion'
+    OUTSIDE = 'outside frames'
+    THINNED = 'thinned'
+    UPDATE_REFUSED = 'update refused'
     UNKNOWN_JOINT = 'unknown joint'
     MISSING_JOINT = 'missing joint'
     MISSING_EFFORT = 'missing effort'
-    THINNED = 'thinned'
-    UPDATE_REFUSED = 'update refused'
+    ZERO_EFFORT = 'zero effort with motion'
+    GAP = 'gap'
+
+    @property
+    def is_outcome(self):
+        """Whether this says what became of a sample; otherwise it is a remark."""
+        return self not in _REMARKS
+
+
+_REMARKS = frozenset(
+    (
+        Status.UNKNOWN_JOINT,
+        Status.MISSING_JOINT,
+        Status.MISSING_EFFORT,
+        Status.ZERO_EFFORT,
+        Status.GAP,
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -41,14 +67,16 @@ class Frame:
     """
     All samples with start_ns < stamp <= end_ns, in the order of (stamp, sensor).
 
-    inputs: the efforts that act during the frame, as (from_ns, values); the first one acts from
-    the start on.
+    inputs: the efforts that act during the frame, as (from_ns, values), NaN where an effort is
+    unknown; the first one acts from the start on. after_gap: nothing is known of the motion
+    since the frame before; such a frame has no length and holds the samples of one instant.
     """
 
     start_ns: int
     end_ns: int
     samples: tuple
     inputs: tuple = ()
+    after_gap: bool = False
 
 
 @dataclass(frozen=True)
