@@ -48,6 +48,7 @@ THIRD_PARTY = {
     'sensors': {'numpy', 'transforms3d'},
     'stream': {'numpy'},
     'inference': {'numpy', 'scipy', 'torch'},
+    'inference/optimizers': {'cmaes', 'numpy', 'scipy', 'torch'},
     'problem': {'numpy', 'torch'},
     'pipeline': {'numpy', 'torch'},
     'reproduce': {'matplotlib', 'numpy', 'rich', 'torch'},

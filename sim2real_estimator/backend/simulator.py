@@ -11,6 +11,7 @@ from ..model.parameters import Parameters
 from .base import LOSSES, RolloutInputs
 from .choice import choose_backend
 from .plan import delay_commands, delays_of, plan_steps
+from .shapes import batched, check_shapes
 
 
 @dataclass(frozen=True)
@@ -160,10 +161,17 @@ class Simulator:
                 'a loss compares outputs, and this simulator has none; give it observe=...'
             )
         inputs, ends = self._prepare(state, durations, parameters, controls, previous)
-        targets = _batched(targets, 3)
-        weights = _batched(inputs.durations.new_ones(len(ends)) if weights is None else weights, 2)
+        targets = batched(targets, 3)
+        weights = batched(inputs.durations.new_ones(len(ends)) if weights is None else weights, 2)
+        if targets.requires_grad or weights.requires_grad:
+            raise ConfigError(
+                'a loss has no derivative by its targets and weights; detach them, or compare '
+                'the outputs of `rollout`'
+            )
         size = self._system.output_size
-        _check(inputs.batch, targets=(targets, len(ends), size), weights=(weights, len(ends)))
+        check_shapes(
+            inputs.batch, targets=(targets, len(ends), size), weights=(weights, len(ends))
+        )
         if len(ends) < inputs.steps:
             # Steps that end between instants carry no weight.
             full = weights.new_zeros(inputs.steps, weights.shape[-1])
@@ -235,8 +243,8 @@ class Simulator:
 
     def _cut_tangent(self, row, state, durations, parameters, controls, previous):
         """Return the derivative of the steps' durations by one delay, [steps, B]."""
-        parameters = self.nominal() if parameters is None else _batched(parameters, 2)
-        parameters = parameters.detach().expand(-1, _batched(state, 2).shape[-1])
+        parameters = self.nominal() if parameters is None else batched(parameters, 2)
+        parameters = parameters.detach().expand(-1, batched(state, 2).shape[-1])
         unit = torch.zeros_like(parameters)
         unit[row] = 1.0
         with forward_ad.dual_level():
@@ -247,27 +255,27 @@ class Simulator:
 
     def _prepare(self, state, durations, parameters, controls, previous):
         """Return the `RolloutInputs` of the steps, and the last step of every interval."""
-        state = _batched(state, 2)
-        durations = _batched(durations, 2)
-        parameters = self.nominal() if parameters is None else _batched(parameters, 2)
+        state = batched(state, 2)
+        durations = batched(durations, 2)
+        parameters = self.nominal() if parameters is None else batched(parameters, 2)
         size = self._system.control_size
         if controls is None:
             controls = durations.new_zeros(len(durations), size, 1)
-        controls = _batched(controls, 3)
+        controls = batched(controls, 3)
         wanted = {
             'state': (state, self.model.state_size),
             'durations': (durations, len(durations)),
             'parameters': (parameters, len(self.names)),
             'controls': (controls, len(durations), size),
         }
-        _check(state.shape[-1], **wanted)
+        check_shapes(state.shape[-1], **wanted)
         ends = None
         if self._has_delay():
             count = len(self._delays)
             wrenches = controls[:, count:]
             if previous is not None:
-                previous = _batched(previous, 3)
-                _check(state.shape[-1], previous=(previous, len(previous), count))
+                previous = batched(previous, 3)
+                check_shapes(state.shape[-1], previous=(previous, len(previous), count))
             owners, delays = delays_of(self._delays, self.names, self._values, parameters)
             durations, controls, ends = delay_commands(
                 durations, controls[:, :count], delays, owners, previous
@@ -279,20 +287,3 @@ class Simulator:
         rows = parameters if len(self._rows) == len(self.names) else parameters[self._rows]
         ends = plan.ends if ends is None else plan.ends[ends]
         return RolloutInputs(state, rows, plan.controls, plan.durations), ends
-
-
-def _check(batch, **wanted):
-    """Refuse tensors that do not fit, saying what would; name to (tensor, sizes but the last)."""
-    batch = max(batch, 1)
-    for what, (tensor, *shape) in wanted.items():
-        if list(tensor.shape[:-1]) != shape or tensor.shape[-1] not in (1, batch):
-            raise ConfigError(
-                f'{what} has shape {list(tensor.shape)}, but should be '
-                f'{[*shape, batch]} (or 1 in the last place, for every sample alike)'
-            )
-
-
-def _batched(values, dimensions):
-    """Return values as a float64 tensor with `dimensions`, one sample added where left out."""
-    tensor = torch.as_tensor(values, dtype=torch.float64)
-    return tensor[..., None] if tensor.dim() == dimensions - 1 else tensor

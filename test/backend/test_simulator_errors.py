@@ -115,3 +115,23 @@ def test_single_precision_is_widened(simulator):
     assert found.dtype == torch.float64
     expected = simulator.rollout(*inputs.map(lambda t: t.to(torch.float64)).arguments()).states
     assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize('what', ['targets', 'weights'])
+def test_a_loss_by_its_targets_is_refused(simulator, what):
+    given = {'targets': torch.zeros(3, 15, 1), 'weights': torch.ones(3)}
+    given[what].requires_grad_()
+    with pytest.raises(ConfigError, match='no derivative by its targets and weights'):
+        call(simulator, 'loss', draw(simulator, BATCH), **given)
+
+
+@pytest.mark.parametrize('mode', ['reverse', 'forward'])
+def test_second_derivatives_of_the_native_backend_are_refused_not_wrong(mode):
+    simulator = Simulator(pair('fixed'), ('arm.mass',), backend='native', observe=see)
+    leaves = draw(simulator, BATCH).leaves()
+    states = simulator.rollout(*leaves.arguments(), mode=mode).states
+    loss = call(simulator, 'loss', leaves, targets=torch.zeros(3, 15, 1))
+    for value in ((states**2).sum(), loss.sum()):
+        (slope,) = torch.autograd.grad(value, leaves.parameters, create_graph=True)
+        with pytest.raises(RuntimeError, match='differentia|does not require grad'):
+            torch.autograd.grad((slope**2).sum(), leaves.parameters)

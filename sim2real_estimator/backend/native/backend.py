@@ -5,6 +5,7 @@ import importlib
 import threading
 
 import torch
+from torch.autograd.function import once_differentiable
 
 from ..base import AbstractBackend, RolloutInputs, Sensitivities, StepDerivatives
 from .call import Call, empty
@@ -162,6 +163,7 @@ class _Rollout(torch.autograd.Function):
         return call.without_padding(states), call.without_padding(outputs)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, d_states, d_outputs):
         inputs = RolloutInputs(*ctx.saved_tensors[:4])
         if ctx.columns is not None:
@@ -198,6 +200,7 @@ class _Loss(torch.autograd.Function):
         return call.without_padding(value)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, d_value):
         return None, None, None, None, *ctx.call.collect(ctx.arrays, d_value)
 
