@@ -35,7 +35,7 @@ _SMALLEST = 1e-3
 _TOLERANCE = 1e-6
 _LOOSE = 1e-3
 # Calls that are timed together.
-_REPEAT = 20
+_REPEAT = 10
 
 
 def run(name, arguments):

@@ -2,7 +2,8 @@
 Interleaved timing that distrusts itself.
 
 Rows are timed turn by turn in one process, so that whatever else the machine does meets all of
-them. Ratios are medians over the turns. What cannot be quoted is named in notes: a median above
+them; every call so finds the caches as another row left them, and is also repeated at once for
+comparison. Ratios are medians over the turns. What cannot be quoted is named in notes: a median above
 twice the minimum, more CPUs than threads asked for, threads without a free second core.
 """
 
@@ -18,12 +19,17 @@ _MOST_TURNS, _FEWEST_TURNS = 40, 8
 
 @dataclass
 class Row:
-    """One implementation: its name, a function without arguments, and what was measured."""
+    """
+    One implementation: its name, a function without arguments, and what was measured.
+
+    times [s] of calls that follow another row; again: of the calls right after those.
+    """
 
     name: str
     run: object
     error: float | None = None
     times: list = field(default_factory=list)
+    again: list = field(default_factory=list)
     cpus: list = field(default_factory=list)
 
     @property
@@ -52,7 +58,7 @@ def measure(rows, threads, seconds, tries, repeat=1):
     """
     for _ in range(tries):
         for row in rows:
-            row.times, row.cpus = [], []
+            row.times, row.again, row.cpus = [], [], []
         _time_in_turns(rows, threads, seconds, repeat)
         notes = _disturbances(rows, threads)
         if not notes:
@@ -68,11 +74,18 @@ def _time_in_turns(rows, threads, seconds, repeat):
         for row in rows:
             set_torch_threads(threads)
             cpu, begin = time.process_time(), time.perf_counter()
-            for _ in range(repeat):
-                row.run()
+            _call(row.run, repeat)
             wall = time.perf_counter() - begin
             row.times.append(wall / repeat)
             row.cpus.append((time.process_time() - cpu) / wall)
+            begin = time.perf_counter()
+            _call(row.run, repeat)
+            row.again.append((time.perf_counter() - begin) / repeat)
+
+
+def _call(function, repeat):
+    for _ in range(repeat):
+        function()
 
 
 def _disturbances(rows, threads):
