@@ -1,0 +1,1 @@
+"""From samples in order of arrival to frames in order of time."""

@@ -1,0 +1,42 @@
+"""What the stream has to know of a sensor or of a source of efforts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Channel:
+    """
+    A sensor as the stream sees it.
+
+    size: values of a sample; scale [size]: their standard deviations; joints: names of those
+    that move what is measured; measures_joints: whether it measures these joints themselves, so
+    that a healthy one at rest may repeat itself to the last bit; least_interval_ns: samples that
+    follow sooner are thinned out.
+    """
+
+    size: int
+    scale: np.ndarray
+    joints: tuple
+    measures_joints: bool = False
+    least_interval_ns: int = 0
+
+
+@dataclass(frozen=True)
+class InputChannel:
+    """
+    A source of efforts as the stream sees it.
+
+    places: of its values among all commands; joints: of its values; limits: largest effort of
+    each, NaN where it is not known.
+    """
+
+    places: tuple
+    joints: tuple
+    limits: tuple
+
+    @property
+    def size(self):
+        """Values of a sample."""
+        return len(self.places)

@@ -1,0 +1,100 @@
+"""Frames from samples in the order of time."""
+
+from itertools import groupby
+
+from ..records import Frame, Status
+from .plans import Edge, PlanRecorder
+
+
+class FrameMaker:
+    """
+    Cuts the stream at the edges of a plan; every sample goes into the frame of its stamp.
+
+    A stretch opens with a frame of no length that holds the samples of its first instant.
+    Samples that belong to no frame, before the first and in gaps, are counted OUTSIDE.
+    """
+
+    def __init__(self, reference, plan, held, inputs, counts):
+        """
+        Set up the frames.
+
+        reference: name of the sensor whose samples are the edges; plan: with `edge`; held:
+        `HeldInputs`; inputs: names of the sources of efforts; counts: `Counts`.
+        """
+        self.plan, self.recorder = plan, PlanRecorder()
+        self._reference, self._held, self._inputs = reference, held, frozenset(inputs)
+        self._counts, self._has_opened = counts, False
+        self._pending, self._bound_ns, self._previous_ns = [], None, None
+
+    def make(self, samples):
+        """Return the frames that samples complete; those of one stamp have to come together."""
+        frames = []
+        for stamp, group in groupby(samples, key=lambda sample: sample.stamp_ns):
+            frames += self._take(stamp, list(group))
+        for frame in frames:
+            self.recorder.add(frame)
+        return frames
+
+    def flush(self):
+        """Return the last frame, if there is one: the data have come to their end."""
+        frames = self._close()
+        for frame in frames:
+            self.recorder.add(frame)
+        self._leave_out()
+        return frames
+
+    def clear(self):
+        """End the stretch, and return the samples that wait for the end of their frame."""
+        waiting, self._pending = self._pending, []
+        self._bound_ns = self._previous_ns = None
+        self._held.clear()
+        return waiting
+
+    def _take(self, stamp, group):
+        """Return the frames that the samples of one instant complete."""
+        measured = [sample for sample in group if sample.sensor not in self._inputs]
+        edge = Edge.INSIDE
+        if any(sample.sensor == self._reference for sample in measured):
+            edge = self.plan.edge(stamp, self._previous_ns, self._bound_ns)
+        frames = self._close() if edge is Edge.OPENS else []
+        for sample in group:
+            if sample.sensor in self._inputs:
+                self._held.put(sample)
+        if edge is Edge.OPENS:
+            frames.append(self._open(stamp, measured))
+        else:
+            self._pending += measured
+        if any(sample.sensor == self._reference for sample in measured):
+            self._previous_ns = stamp
+        if edge is Edge.CLOSES:
+            frames += self._close()
+        if self._bound_ns is None:
+            self._leave_out()
+        return frames
+
+    def _open(self, stamp, measured):
+        """Return the frame of no length at the beginning of a stretch."""
+        self._leave_out()
+        if self._bound_ns is not None:
+            self._counts.add(self._reference, Status.GAP)
+        frame = Frame(
+            stamp, stamp, tuple(measured), self._held.between(stamp, stamp), self._has_opened
+        )
+        self._bound_ns, self._has_opened = stamp, True
+        return frame
+
+    def _close(self):
+        """Return the frame up to the latest sample of the reference sensor, as a list."""
+        start, end = self._bound_ns, self._previous_ns
+        if start is None or start == end:
+            return []
+        samples = tuple(sample for sample in self._pending if sample.stamp_ns <= end)
+        self._pending = self._pending[len(samples) :]
+        self._bound_ns = end
+        return [Frame(start, end, samples, self._held.between(start, end))]
+
+    def _leave_out(self):
+        """Count the samples that no frame wants."""
+        for sample in self._pending:
+            self._counts.add(sample.sensor, Status.OUTSIDE)
+        self._pending = []

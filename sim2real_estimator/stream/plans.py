@@ -1,0 +1,76 @@
+"""Where frames begin and end: functions of the stamps of data, and of nothing else."""
+
+from array import array
+from dataclasses import dataclass
+from enum import Enum
+
+# Periods shorter by this share still pass, so that jitter does not halve the rate.
+_JITTER = 0.1
+_NANO = 1e9
+
+
+class Edge(Enum):
+    """What a sample of the reference sensor is to the frames."""
+
+    INSIDE = 'inside'
+    CLOSES = 'closes'
+    OPENS = 'opens'
+
+
+@dataclass(frozen=True)
+class ReferencePlan:
+    """
+    A frame for every sample of the reference sensor, up to a rate.
+
+    max_rate [1/s]: of frames; gap [s]: a longer time without a sample ends a stretch.
+    """
+
+    max_rate: float
+    gap: float
+
+    def edge(self, stamp_ns, previous_ns, bound_ns):
+        """
+        Return the `Edge` at a sample of the reference sensor.
+
+        previous_ns: stamp of the one before; bound_ns: end of the last frame; None: there is none.
+        """
+        if bound_ns is None or stamp_ns - previous_ns > self.gap * _NANO:
+            return Edge.OPENS
+        least = (1 - _JITTER) * _NANO / self.max_rate
+        return Edge.CLOSES if stamp_ns - bound_ns >= least else Edge.INSIDE
+
+
+@dataclass(frozen=True)
+class RecordedPlan:
+    """
+    The frames of an earlier run, once more.
+
+    bounds: stamps at which frames ended; openings: those of them that opened a stretch.
+    """
+
+    bounds: frozenset
+    openings: frozenset
+
+    def edge(self, stamp_ns, previous_ns, bound_ns):
+        """Return the `Edge` at a sample of the reference sensor, as it was then."""
+        if stamp_ns in self.openings:
+            return Edge.OPENS
+        return Edge.CLOSES if stamp_ns in self.bounds else Edge.INSIDE
+
+
+class PlanRecorder:
+    """Writes down where frames begin and end."""
+
+    def __init__(self):
+        """Begin with none."""
+        self.bounds, self.openings = array('q'), array('q')
+
+    def add(self, frame):
+        """Write a frame down."""
+        self.bounds.append(frame.end_ns)
+        if frame.start_ns == frame.end_ns:
+            self.openings.append(frame.end_ns)
+
+    def plan(self):
+        """Return the `RecordedPlan` so far."""
+        return RecordedPlan(frozenset(self.bounds), frozenset(self.openings))

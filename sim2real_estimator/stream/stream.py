@@ -1,0 +1,120 @@
+"""The stream as one: samples in, in order of arrival; frames out, in order of time."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import ConfigError, DataError
+from ..records import Status
+from .counts import Counts
+from .frame_maker import FrameMaker
+from .held_inputs import HeldInputs
+from .plans import ReferencePlan
+from .screen import Screen
+from .time_buffer import TimeBuffer
+
+_NANO = 1e9
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """
+    Times of the stream, all in seconds and all of data, never of the wall clock.
+
+    lateness: how much older than the newest a sample may arrive; jump_back: a stamp that goes
+    back further restarts the stream; hold: an effort not renewed for this long is unknown;
+    patience: how long encoders may repeat themselves while torque or poses say that they move.
+    """
+
+    lateness: float = 0.05
+    jump_back: float = 1.0
+    hold: float = 0.5
+    patience: float = 0.5
+
+
+class Stream:
+    """Samples of all sensors on their way to frames; `counts` says what became of each."""
+
+    def __init__(self, channels, inputs, command_count, reference, plan, options=None):
+        """
+        Set up a stream.
+
+        channels: name -> `Channel` of every sensor; inputs: name -> `InputChannel`; reference:
+        the sensor whose samples are the edges of frames; plan: `ReferencePlan` or
+        `RecordedPlan`.
+        """
+        options = options or StreamOptions()
+        if reference not in channels:
+            raise ConfigError(
+                f"there is no sensor '{reference}' to take frames from; "
+                f'choose one of {", ".join(sorted(channels))}'
+            )
+        self.counts = Counts()
+        self._channels, self._inputs = dict(channels), dict(inputs)
+        self._sizes = {name: c.size for name, c in {**channels, **inputs}.items()}
+        self._buffer = TimeBuffer(_nano(options.lateness), _nano(options.jump_back))
+        self._screen = Screen(channels, inputs, _nano(options.patience), self.counts)
+        held = HeldInputs(inputs, command_count, _nano(options.hold), self.counts)
+        self._frames = FrameMaker(reference, plan, held, inputs, self.counts)
+
+    @property
+    def recorded_plan(self):
+        """The `RecordedPlan` of all frames so far."""
+        return self._frames.recorder.plan()
+
+    def set_rate(self, max_rate):
+        """Make frames of another rate from now on, where the plan is one of rates."""
+        if isinstance(self._frames.plan, ReferencePlan):
+            self._frames.plan = replace(self._frames.plan, max_rate=max_rate)
+
+    def push(self, sample):
+        """Take a sample in and return USED, or the `Status` that says why it is left out."""
+        if sample.sensor not in self._sizes:
+            raise DataError(
+                f"a sample names the sensor '{sample.sensor}', which does not exist; "
+                f'there are: {", ".join(sorted(self._sizes))}'
+            )
+        if np.shape(sample.values) != (self._sizes[sample.sensor],):
+            raise DataError(
+                f"a sample of '{sample.sensor}' has values of shape {np.shape(sample.values)}, "
+                f'but should have ({self._sizes[sample.sensor]},)'
+            )
+        cleaned, missing = self._cleaned(sample)
+        status = self._buffer.push(cleaned) if cleaned else Status.NON_FINITE
+        if status is Status.JUMPED_BACK:
+            self._restart()
+        if status is Status.USED:
+            self.counts.add(sample.sensor, Status.MISSING_EFFORT, missing)
+        else:
+            self.counts.add(sample.sensor, status)
+        return status
+
+    def frames(self):
+        """Return the frames for which no earlier sample can come any more."""
+        return self._frames.make(self._screen.passed(self._buffer.ready()))
+
+    def flush(self):
+        """Return all frames left: the data have come to their end."""
+        frames = self._frames.make(self._screen.passed(self._buffer.flush()))
+        return [*frames, *self._frames.flush()]
+
+    def _cleaned(self, sample):
+        """Return (sample or None where it says nothing, number of missing efforts)."""
+        values = np.asarray(sample.values, dtype=float)
+        if sample.sensor in self._inputs:
+            values = np.where(np.isfinite(values), values, np.nan)
+            return replace(sample, values=values), int(np.isnan(values).sum())
+        if np.isinf(values).any() or np.isnan(values).all():
+            return None, 0
+        return replace(sample, values=values), 0
+
+    def _restart(self):
+        """Forget what waits: the clock was set back. What was estimated is not touched."""
+        self._screen.clear()
+        for sample in (*self._buffer.clear(), *self._frames.clear()):
+            self.counts.add(sample.sensor, Status.JUMPED_BACK)
+
+
+def _nano(seconds):
+    """Return seconds as whole nanoseconds."""
+    return round(seconds * _NANO)

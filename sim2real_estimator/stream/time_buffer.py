@@ -1,0 +1,62 @@
+"""Samples of several sensors, put in the order of their stamps."""
+
+import heapq
+
+from ..records import Status
+
+
+class TimeBuffer:
+    """
+    Holds samples back for a while, so that late ones can still take their place.
+
+    A sample is let go when it is older than the newest by more than the lateness window, all of
+    one stamp together, in the order of (stamp, sensor). Whether one is late depends on stamps
+    only, not on when somebody asks. The wall clock is never looked at.
+    """
+
+    def __init__(self, lateness_ns, jump_ns):
+        """Take the lateness window, and by how much a stamp of a sensor may go back."""
+        self._lateness_ns, self._jump_ns = lateness_ns, jump_ns
+        self._heap, self._keys, self._last, self._floor_ns = [], set(), {}, None
+
+    def clear(self):
+        """Forget everything, and return the samples that were waiting."""
+        waiting = [sample for _, _, sample in self._heap]
+        self._heap, self._keys, self._last, self._floor_ns = [], set(), {}, None
+        return waiting
+
+    def push(self, sample):
+        """
+        Take a sample in and return USED; any other `Status` says why it is left out.
+
+        JUMPED_BACK means that its clock was set back: clear everything and begin again.
+        """
+        stamp, last = sample.stamp_ns, self._last.get(sample.sensor)
+        if last is not None and last - stamp > self._jump_ns:
+            return Status.JUMPED_BACK
+        # Late comes before repeated: what still waits depends on when somebody asked.
+        if self._floor_ns is not None and stamp < self._floor_ns and stamp != last:
+            return Status.LATE
+        if stamp == last or (stamp, sample.sensor) in self._keys:
+            return Status.REPEATED
+        heapq.heappush(self._heap, (stamp, sample.sensor, sample))
+        self._keys.add((stamp, sample.sensor))
+        self._last[sample.sensor] = stamp if last is None else max(stamp, last)
+        floor = stamp - self._lateness_ns
+        self._floor_ns = floor if self._floor_ns is None else max(floor, self._floor_ns)
+        return Status.USED
+
+    def ready(self):
+        """Return the samples for which no earlier one can come any more, in order."""
+        ready = []
+        while self._heap and self._heap[0][0] < self._floor_ns:
+            stamp, sensor, sample = heapq.heappop(self._heap)
+            self._keys.discard((stamp, sensor))
+            ready.append(sample)
+        return ready
+
+    def flush(self):
+        """Return all samples, in order: the data have come to their end."""
+        if self._heap:
+            self._floor_ns = max(self._heap)[0] + 1
+        return self.ready()
