@@ -48,18 +48,22 @@ class EagerBackend(AbstractBackend):
         wide = _spread(inputs)
         leaves = [t.detach().clone().requires_grad_() for t in wide.tensors()]
         with torch.enable_grad():
-            last = self.rollout(RolloutInputs(*leaves))[0][-1].unbind()
+            last = self.rollout(RolloutInputs(*leaves))[0][-1]
+            entries = last.unbind()
         rows = []
-        for row in last:
+        for row in entries:
             grads = torch.autograd.grad(
                 row, leaves, torch.ones_like(row), retain_graph=True, allow_unused=True
             )
             rows.append(
                 [torch.zeros_like(leaf) if g is None else g for g, leaf in zip(grads, leaves)]
             )
-        state, parameters, controls, durations = (torch.stack(parts) for parts in zip(*rows))
+        # A robot that cannot move has no rows.
+        slopes = [torch.stack(parts) for parts in zip(*rows)]
+        slopes = slopes or [leaf.new_zeros(0, *leaf.shape) for leaf in leaves]
+        state, parameters, controls, durations = slopes
         return StepDerivatives(
-            torch.stack(last).detach(),
+            last.detach(),
             state.permute(2, 0, 1),
             parameters.permute(2, 0, 1),
             durations.permute(2, 0, 1),

@@ -1,12 +1,13 @@
 """Batches of every size and layout: native against eager, and every sample by itself."""
 
 from comparisons import assert_close, CLOSE, everything
-from models import draw, Inputs, pair, see, simulators
+from models import draw, Inputs, joint, pair, see, simulators
 import pytest
 import torch
 
 from sim2real_estimator.backend import BACKENDS
 from sim2real_estimator.backend.simulator import Simulator
+from sim2real_estimator.model.tree import Inertial, Link, Model
 
 ESTIMATED = ('arm.mass', 'other.friction', 'elbow.offset', 'hand.inertia.xy')
 # Friction that takes hold slowly, which a coarse step can follow.
@@ -193,3 +194,17 @@ def test_results_stay_when_the_simulator_runs_again(backend):
     copy = first.clone()
     simulator.rollout(*draw_two(simulator, 3, seed=5).arguments())
     assert torch.equal(first, copy)
+
+
+def test_a_robot_that_cannot_move_can_be_seen():
+    links = (
+        Link('base'),
+        Link('hand', Inertial(0.7, (0.0, 0.0, 0.1), (0.03, 0.03, 0.03, 0, 0, 0))),
+    )
+    model = Model('statue', links, (joint('weld', 'fixed', 'base', 'hand'),))
+    both = simulators(model, ('weld.origin.x',), observe=see, wrench_links=('hand',))
+    inputs = draw_two(both['eager'], 3)
+    native, eager = (everything(both[b], inputs) for b in ('native', 'eager'))
+    assert native['states'].shape == (3, 0, 3)
+    assert_close(native, eager)
+    torch.testing.assert_close(native['outputs'][:, 0], inputs.parameters.expand(3, 3), **CLOSE)
