@@ -1,6 +1,11 @@
-"""Sensors: one file each, and this table. A new sensor is a new file and a new line."""
+"""
+Sensors: one file each, and this table. A new sensor is a new file and a new line.
+
+`JointEfforts` reads messages too, but what it yields are inputs, so it is not in the table.
+"""
 
 from .base import AbstractSensor
+from .joint_efforts import JointEfforts
 from .joint_positions import JointPositions
 from .link_pose import LinkPose
 from .marker import Marker
@@ -11,4 +16,4 @@ SENSORS = {
     'marker': Marker,
 }
 
-__all__ = ['SENSORS', 'AbstractSensor']
+__all__ = ['SENSORS', 'AbstractSensor', 'JointEfforts']

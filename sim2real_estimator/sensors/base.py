@@ -25,13 +25,30 @@ class AbstractSensor(ABC):
     A kind of measurement.
 
     name: of this sensor; value_size: length of `Sample.values`; row_size: residual rows;
-    output_size: how many scalars `observe` adds to the simulator's outputs.
+    output_size: how many scalars `observe` adds to the simulator's outputs. message_types: of
+    the messages it can read, the usual one first; message_type: of those it does read. scale
+    [value_size]: standard deviations of the values, infinite where one is not used; joints:
+    names of those that move what it measures; measures_joints: whether it measures these joints
+    themselves, so that its values may stay the same to the last bit.
     """
 
     name = ''
+    message_types = ()
+    message_type = ''
+    joints = ()
+    measures_joints = False
     value_size = 0
     row_size = 0
     output_size = 0
+
+    @property
+    @abstractmethod
+    def scale(self):
+        """Standard deviations of the values [value_size]."""
+
+    @abstractmethod
+    def decode(self, message):
+        """Return the `Decoded` of a message, read by its plain attributes."""
 
     @abstractmethod
     def observe(self, robot, q, v):

@@ -3,7 +3,9 @@
 import numpy as np
 
 from ..errors import ConfigError
+from ..records import Sample
 from .base import AbstractSensor, Rows
+from .decoding import checked_type, Decoded, joint_remarks, JOINT_STATE, read_joints, stamp_ns
 
 
 class JointPositions(AbstractSensor):
@@ -13,10 +15,16 @@ class JointPositions(AbstractSensor):
     values: one position a joint, then one velocity a joint where `velocity_sd` is given.
     """
 
-    def __init__(self, name, model, joints, sd, velocity_sd=None):
+    message_types = (JOINT_STATE,)
+    measures_joints = True
+
+    def __init__(self, name, model, joints, sd, velocity_sd=None, message_type=None):
         """Take the joints' names, and the standard deviations [rad or m, and per s]."""
         self.name = name
+        self.message_type = checked_type(self, message_type)
         self.joints = tuple(joints)
+        self._has_velocities = velocity_sd is not None
+        self._known = frozenset(joint.name for joint in model.joints)
         moving = {m.joint.name: m for m in model.moving_joints}
         for joint in self.joints:
             if joint not in moving or moving[joint].joint.kind.position_size != 1:
@@ -33,6 +41,23 @@ class JointPositions(AbstractSensor):
         self.value_size = self.row_size = len(places)
         self.slope = np.zeros((self.row_size, model.state_size))
         self.slope[range(self.row_size), self.places] = 1 / self.sd
+
+    @property
+    def scale(self):
+        """Standard deviations of the values."""
+        return self.sd
+
+    def decode(self, message):
+        """Return the `Decoded` of a JointState; one about other joints only has no sample."""
+        if not set(self.joints) & set(message.name):
+            return Decoded(statuses=joint_remarks(message, (), self._known))
+        values = read_joints(message, 'position', self.joints)
+        if self._has_velocities:
+            values = np.concatenate([values, read_joints(message, 'velocity', self.joints)])
+        return Decoded(
+            (Sample(self.name, stamp_ns(message), values),),
+            joint_remarks(message, self.joints, self._known),
+        )
 
     def observe(self, robot, q, v):
         """Return nothing: the state is what is measured."""

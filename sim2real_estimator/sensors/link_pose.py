@@ -4,6 +4,13 @@ import numpy as np
 
 from ..dynamics.kinematics import link_poses
 from .base import AbstractSensor, Rows
+from .decoding import (
+    checked_type,
+    decode_by_readers,
+    joints_to,
+    read_pose_stamped,
+    read_transform_stamped,
+)
 
 
 class LinkPose(AbstractSensor):
@@ -17,12 +24,32 @@ class LinkPose(AbstractSensor):
     value_size = 7
     output_size = 12
 
-    def __init__(self, name, model, link, position_sd=None, orientation_sd=None):
+    readers = {
+        'geometry_msgs/msg/PoseStamped': read_pose_stamped,
+        'geometry_msgs/msg/TransformStamped': read_transform_stamped,
+    }
+    message_types = tuple(readers)
+
+    def __init__(
+        self, name, model, link, position_sd=None, orientation_sd=None, message_type=None
+    ):
         """Take the link's name and standard deviations [m], [rad]; None: not measured."""
         model.link(link)
-        self.name, self.link = name, link
+        self.name, self.link, self.joints = name, link, joints_to(model, link)
+        self.message_type = checked_type(self, message_type)
         self.position_sd, self.orientation_sd = position_sd, orientation_sd
         self.row_size = 3 * (position_sd is not None) + 3 * (orientation_sd is not None)
+
+    @property
+    def scale(self):
+        """Standard deviations of the values; half of an angle's for a quaternion's parts."""
+        position = np.inf if self.position_sd is None else self.position_sd
+        turn = np.inf if self.orientation_sd is None else self.orientation_sd / 2
+        return np.array([position] * 3 + [turn] * 4)
+
+    def decode(self, message):
+        """Return the `Decoded` of a pose; without a proper quaternion it is occluded."""
+        return decode_by_readers(self, message)
 
     def observe(self, robot, q, v):
         """Return the position, then the rotation matrix by rows."""

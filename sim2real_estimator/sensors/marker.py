@@ -5,6 +5,7 @@ import numpy as np
 from ..dynamics.kinematics import link_poses
 from ..spatial.vector import Vec3
 from .base import AbstractSensor, Rows
+from .decoding import checked_type, decode_by_readers, joints_to, read_point_stamped
 
 
 class Marker(AbstractSensor):
@@ -18,11 +19,25 @@ class Marker(AbstractSensor):
     row_size = 3
     output_size = 3
 
-    def __init__(self, name, model, link, point, sd):
+    readers = {'geometry_msgs/msg/PointStamped': read_point_stamped}
+    message_types = tuple(readers)
+
+    def __init__(self, name, model, link, point, sd, message_type=None):
         """Take the link's name, the point (x, y, z) [m] in its frame, and the sd [m]."""
         model.link(link)
         self.name, self.link, self.sd = name, link, sd
+        self.joints = joints_to(model, link)
+        self.message_type = checked_type(self, message_type)
         self.point = Vec3(*(float(x) for x in point))
+
+    @property
+    def scale(self):
+        """Standard deviations of the values."""
+        return np.full(3, self.sd)
+
+    def decode(self, message):
+        """Return the `Decoded` of a point."""
+        return decode_by_readers(self, message)
 
     def observe(self, robot, q, v):
         """Return the position of the point."""

@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
+from streams import content, efforts, encoders, hand, make_stream, MS, run
 
 from sim2real_estimator.errors import ConfigError, DataError
 from sim2real_estimator.records import Sample, Status
 from sim2real_estimator.stream.plans import ReferencePlan
 from sim2real_estimator.stream.stream import Stream
-
-from streams import content, efforts, encoders, hand, make_stream, MS, run
 
 
 def mixed(count=60):

@@ -1,0 +1,102 @@
+"""
+Numbers out of messages, by plain attributes: nothing here knows ROS.
+
+A reader returns (values, status): the status is USED, or says why the values are none.
+"""
+
+from dataclasses import dataclass
+import math
+
+import numpy as np
+
+from ..errors import ConfigError
+from ..records import Sample, Status
+
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+# How far from one the norm of a quaternion may be; drivers send zeros for what they do not see.
+_NORM_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """What a message holds for a sensor: its samples, and what was remarkable, by `Status`."""
+
+    samples: tuple = ()
+    statuses: tuple = ()
+
+
+def stamp_ns(message):
+    """Return the header's stamp in nanoseconds."""
+    stamp = message.header.stamp
+    return stamp.sec * 1_000_000_000 + stamp.nanosec
+
+
+def read_pose_stamped(message):
+    """Read geometry_msgs/msg/PoseStamped: x, y, z, then w, x, y, z."""
+    return _read_pose(message.pose.position, message.pose.orientation)
+
+
+def read_transform_stamped(message):
+    """Read geometry_msgs/msg/TransformStamped: x, y, z, then w, x, y, z."""
+    return _read_pose(message.transform.translation, message.transform.rotation)
+
+
+def read_point_stamped(message):
+    """Read geometry_msgs/msg/PointStamped: x, y, z."""
+    point = message.point
+    return np.array([point.x, point.y, point.z]), Status.USED
+
+
+def _read_pose(p, o):
+    norm = math.sqrt(o.w**2 + o.x**2 + o.y**2 + o.z**2)
+    # A norm that is not a number passes here: such values are refused as non-finite.
+    is_occluded = abs(norm - 1) > _NORM_TOLERANCE and math.isfinite(norm)
+    values = np.array([p.x, p.y, p.z, o.w, o.x, o.y, o.z])
+    return values, Status.OCCLUDED if is_occluded else Status.USED
+
+
+def decode_by_readers(sensor, message):
+    """Return the `Decoded` of a sensor whose class has `readers`."""
+    values, status = sensor.readers[sensor.message_type](message)
+    if status is not Status.USED:
+        return Decoded(statuses=(status,))
+    return Decoded((Sample(sensor.name, stamp_ns(message), values),))
+
+
+def read_joints(message, field, joints):
+    """Return a field of a JointState in the order of `joints`, NaN where one is missing."""
+    entries = dict(zip(message.name, getattr(message, field)))
+    return np.array([entries.get(joint, math.nan) for joint in joints])
+
+
+def joint_remarks(message, joints, known):
+    """Return a Status for every joint of a message nobody knows, and every one it lacks."""
+    names = set(message.name)
+    unknown, missing = len(names - known), len(set(joints) - names)
+    return (Status.UNKNOWN_JOINT,) * unknown + (Status.MISSING_JOINT,) * missing
+
+
+def checked_type(sensor, message_type):
+    """Return the message type of a sensor, its first where None is asked for."""
+    if message_type is None:
+        return sensor.message_types[0]
+    if message_type not in sensor.message_types:
+        raise ConfigError(
+            f"sensor '{sensor.name}': message type '{message_type}' cannot be read; "
+            f'choose one of {", ".join(sensor.message_types)}'
+        )
+    return message_type
+
+
+def joints_to(model, link):
+    """Return the names of the joints that move a link; for a follower, that of its source."""
+    above = {joint.child: joint for joint in model.joints}
+    names = []
+    while link in above:
+        joint = above[link]
+        link = joint.parent
+        while joint.mimic is not None:
+            joint = model.joint(joint.mimic.source)
+        if not joint.is_fixed:
+            names.append(joint.name)
+    return tuple(dict.fromkeys(names))
