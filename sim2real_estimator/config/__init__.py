@@ -1,0 +1,21 @@
+"""
+All settings: one tree of frozen dataclasses, which declares each of them once.
+
+Name, type, default, unit, range and description stand in `tree`; reading, checking, writing with
+comments, dotted paths and the page docs/configuration.md all follow from it.
+"""
+
+from .paths import flattened, with_values
+from .reading import load_config, read_config
+from .tree import Config
+from .writing import document, to_yaml
+
+__all__ = [
+    'Config',
+    'document',
+    'flattened',
+    'load_config',
+    'read_config',
+    'to_yaml',
+    'with_values',
+]

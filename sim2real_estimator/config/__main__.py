@@ -1,0 +1,5 @@
+"""Print docs/configuration.md."""
+
+from .writing import document
+
+print(document(), end='')

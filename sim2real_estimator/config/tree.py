@@ -1,0 +1,224 @@
+"""The settings themselves; see the package."""
+
+from dataclasses import dataclass, field
+
+EFFORTS = ('none', 'measured', 'commanded', 'unknown')
+
+
+def setting(default, description, **facts):
+    """
+    Declare a setting.
+
+    default: the value, or a class or function that makes one; facts: `unit`; `low` and `high`,
+    both still allowed; `above`, not itself allowed; `choices`; `required` where the default only
+    stands for nothing.
+    """
+    metadata = {'description': description, **facts}
+    if callable(default):
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class ActuatorConfig:
+    """What drives a joint."""
+
+    kind: str = setting('effort', 'type of actuator, an entry of ACTUATORS')
+    values: dict[str, float] = setting(dict, 'values of its parameters, by name')
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The robot description, and what is read from it in another way than it says."""
+
+    urdf: str = setting(
+        '', 'URDF file, relative to the folder of this file; or its text', required=True
+    )
+    base: str = setting(
+        'fixed',
+        'whether the base link is welded to the world or free to move',
+        choices=('fixed', 'floating'),
+    )
+    joint_types: dict[str, str] = setting(
+        dict, 'joint -> type, where it is not that of the file: spherical, fixed, free, ...'
+    )
+    actuators: dict[str, ActuatorConfig] = setting(
+        dict,
+        'joint -> actuator, where it is not an effort as commanded; joints whose effort is '
+        "'none' have no actuator anyway",
+    )
+    inertia_check: str = setting(
+        'error', 'what to do about inertias that no body can have', choices=('error', 'warn')
+    )
+
+
+@dataclass(frozen=True)
+class JointConfig:
+    """What is known of a joint."""
+
+    effort: str = setting(
+        'unknown',
+        'torque or force on the joint: none (nothing drives it), measured or commanded (read from '
+        'the topics under efforts), or unknown (something drives it, nobody knows how much)',
+        choices=EFFORTS,
+    )
+
+
+@dataclass(frozen=True)
+class EffortsConfig:
+    """Where efforts come from: the field `effort` of sensor_msgs/msg/JointState, by name."""
+
+    measured: str = setting('joint_states', 'topic of the measured efforts')
+    commanded: str = setting('joint_commands', 'topic of the commanded efforts')
+    hold: float = setting(
+        0.5,
+        'an effort acts until the next, but no longer than this; then unknown',
+        unit='s',
+        above=0,
+    )
+
+
+@dataclass(frozen=True)
+class SensorConfig:
+    """One sensor; which of the settings it takes depends on its kind."""
+
+    kind: str = setting('', 'an entry of SENSORS', required=True)
+    topic: str = setting('', 'topic of its messages', required=True)
+    message_type: str = setting('', "type of its messages; empty: the kind's usual one")
+    joints: tuple[str, ...] = setting((), 'joints it measures (joint_positions)')
+    link: str = setting('', 'link it is fixed to (link_pose, marker)')
+    point: tuple[float, ...] = setting(
+        (), 'where on the link, x, y, z in its frame (marker)', unit='m'
+    )
+    sd: float | None = setting(
+        None,
+        'standard deviation of its noise (joint_positions, marker)',
+        unit='rad or m',
+        above=0,
+    )
+    velocity_sd: float | None = setting(
+        None,
+        'standard deviation of velocities; empty: they are not used (joint_positions)',
+        unit='rad/s or m/s',
+        above=0,
+    )
+    position_sd: float | None = setting(
+        None,
+        'standard deviation of positions; empty: they are not used (link_pose)',
+        unit='m',
+        above=0,
+    )
+    orientation_sd: float | None = setting(
+        None,
+        'standard deviation of angles; empty: they are not used (link_pose)',
+        unit='rad',
+        above=0,
+    )
+    max_rate: float | None = setting(
+        None,
+        'samples beyond this rate are left out and counted as thinned; empty: all are used',
+        unit='1/s',
+        above=0,
+    )
+
+
+@dataclass(frozen=True)
+class PriorConfig:
+    """
+    What is known of the parameters of a pattern; what is not given follows from their kind.
+
+    Either a mean with a standard deviation, or an interval.
+    """
+
+    mean: float | None = setting(None, "mean; empty: the robot description's value")
+    sd: float | None = setting(
+        None,
+        'standard deviation: relative where log is true, else in the unit of the parameter',
+        above=0,
+    )
+    log: bool | None = setting(
+        None, 'whether the logarithm, which keeps the sign, is normally distributed'
+    )
+    min: float | None = setting(None, 'with max: the interval that holds 95 % of the prior')
+    max: float | None = setting(None, 'see min')
+    fixed: bool = setting(False, 'keep the mean and do not estimate what the pattern names')
+
+
+@dataclass(frozen=True)
+class FramesConfig:
+    """How samples are put together; all times are times of data."""
+
+    reference: str = setting(
+        '', 'sensor whose samples are the bounds of frames; empty: the first one'
+    )
+    max_rate: float = setting(
+        250.0, 'largest rate of frames, up to a tenth more for jitter', unit='1/s', above=0
+    )
+    lateness: float = setting(
+        0.05, 'how much older than the newest a sample may arrive', unit='s', low=0
+    )
+    gap: float = setting(
+        0.5,
+        'a longer time without a sample of the reference ends the stretch: the motion is '
+        'estimated afresh, the parameters are kept',
+        unit='s',
+        above=0,
+    )
+    jump_back: float = setting(
+        1.0, "a sensor's stamp that goes back further clears the buffers", unit='s', above=0
+    )
+    patience: float = setting(
+        0.5,
+        'encoders that repeat themselves to the last bit for longer are frozen where poses or '
+        'torques say that they should move',
+        unit='s',
+        above=0,
+    )
+
+
+@dataclass(frozen=True)
+class SimulationConfig:
+    """How the robot is simulated between samples."""
+
+    integrator: str = setting('rk4', 'an entry of INTEGRATORS')
+    backend: str = setting('auto', 'native, eager, or auto: native where it can run')
+    max_step: float = setting(0.01, 'longer intervals are divided', unit='s', above=0)
+    position_sd: float = setting(
+        0.5, 'of the first state about its guess', unit='rad or m', above=0
+    )
+    velocity_sd: float = setting(
+        5.0, 'of the first velocities about their guess', unit='rad/s or m/s', above=0
+    )
+
+
+@dataclass(frozen=True)
+class EstimatorConfig:
+    """Which estimator, and its own settings."""
+
+    name: str = setting('gaussian_sum', 'an entry of ESTIMATORS')
+    seed: int = setting(0, 'of all random numbers; the same seed gives the same posterior', low=0)
+    settings: dict[str, object] = setting(
+        dict, 'settings of the estimator, by the names its class documents'
+    )
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that can be set. `source` is the file it came from: paths are relative to it."""
+
+    model: ModelConfig = setting(ModelConfig, 'the robot')
+    joints: dict[str, JointConfig] = setting(
+        dict, 'joint -> what is known of it; joints that are not named have an unknown effort'
+    )
+    efforts: EffortsConfig = setting(EffortsConfig, 'where efforts come from')
+    sensors: dict[str, SensorConfig] = setting(dict, 'name -> sensor', required=True)
+    estimate: dict[str, PriorConfig] = setting(
+        dict,
+        "what to estimate: parameter or pattern such as '*.damping' -> prior, {} for the usual "
+        'one of its kind; where several match, a later one replaces what it gives',
+        required=True,
+    )
+    frames: FramesConfig = setting(FramesConfig, 'how samples are put together')
+    simulation: SimulationConfig = setting(SimulationConfig, 'the simulation between samples')
+    estimator: EstimatorConfig = setting(EstimatorConfig, 'the estimator')
+    source: str = field(default='', compare=False)

@@ -1,0 +1,140 @@
+"""Settings as YAML with comments, and as the page of the documents."""
+
+from dataclasses import is_dataclass
+import textwrap
+from typing import get_args, get_origin, get_type_hints
+
+import yaml
+
+from .reading import declared
+from .tree import Config
+
+_WIDTH = 95
+_TYPES = {str: 'text', float: 'number', int: 'whole number', bool: 'true or false', object: 'any'}
+
+
+def to_yaml(config):
+    """Return a config as YAML that reads back the same, every setting under its description."""
+    return '\n'.join(_lines(config, 0)) + '\n'
+
+
+def _lines(node, depth):
+    lines, hints = [], get_type_hints(type(node))
+    for name, declaration in declared(type(node)).items():
+        value, indent = getattr(node, name), '  ' * depth
+        if depth == 0 and lines:
+            lines.append('')
+        lines += _comment(_described(declaration.metadata), depth)
+        if is_dataclass(value):
+            lines += [f'{indent}{name}:', *_lines(value, depth + 1)]
+        elif get_origin(hints[name]) is dict:
+            lines += _mapping_lines(name, value, get_args(hints[name])[1], depth)
+        else:
+            lines.append(f'{indent}{name}: {_flow(_plain(value))}')
+    return lines
+
+
+def _mapping_lines(name, mapping, kind, depth):
+    """Return the lines of a mapping; what its entries may have comes first."""
+    indent, lines = '  ' * depth, []
+    if is_dataclass(kind):
+        for key, declaration in declared(kind).items():
+            lines += _comment(f'  {key}: {_described(declaration.metadata)}', depth)
+    if not mapping:
+        return [*lines, f'{indent}{name}: {{}}']
+    lines.append(f'{indent}{name}:')
+    for key, value in mapping.items():
+        text = f'{indent}  {_flow(key)}: {_flow(_plain(value))}'
+        if len(text) > _WIDTH and is_dataclass(value):
+            lines.append(f'{indent}  {_flow(key)}:')
+            lines += [f'{indent}    {k}: {_flow(v)}' for k, v in _plain(value).items()]
+        else:
+            lines.append(text)
+    return lines
+
+
+def _plain(value):
+    """Return a value as YAML knows it; of an entry of a mapping what is not as by default."""
+    if is_dataclass(value):
+        default = type(value)()
+        names = declared(type(value))
+        return {
+            n: _plain(getattr(value, n)) for n in names if getattr(value, n) != getattr(default, n)
+        }
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _flow(value):
+    """Return a value on one line of YAML."""
+    text = yaml.safe_dump(value, default_flow_style=True, width=10**6, sort_keys=False)
+    return text.strip().removesuffix('...').strip()
+
+
+def _described(metadata):
+    """Return a description with unit, choices and range."""
+    facts = [metadata['unit']] if 'unit' in metadata else []
+    if 'choices' in metadata:
+        facts.append(' | '.join(metadata['choices']))
+    words = (('low', 'at least'), ('above', 'above'), ('high', 'at most'))
+    facts += [f'{word} {metadata[fact]:g}' for fact, word in words if fact in metadata]
+    return metadata['description'] + (f' [{", ".join(facts)}]' if facts else '')
+
+
+def _comment(text, depth):
+    indent = '  ' * depth + '# '
+    return textwrap.wrap(
+        text.strip(),
+        _WIDTH,
+        initial_indent=indent + ' ' * (len(text) - len(text.lstrip())),
+        subsequent_indent=indent + ' ' * 2 * (len(text) - len(text.lstrip())),
+    )
+
+
+def document():
+    """Return docs/configuration.md."""
+    lines = [
+        '# Configuration',
+        '',
+        'Written by `python -m sim2real_estimator.config` from the declarations in',
+        '`sim2real_estimator/config/tree.py`; a test compares. `sim2real-estimator init URDF`',
+        'writes a file to begin with. An unknown name, a value of the wrong type or out of range',
+        'is an error that says so, at start.',
+    ]
+    for path, kind in _sections(Config, ''):
+        description = ' '.join(kind.__doc__.split())
+        lines += ['', f'## {path or "The file"}', '', description, '']
+        lines += ['| setting | type | default | meaning |', '|---|---|---|---|']
+        hints = get_type_hints(kind)
+        for name, declaration in declared(kind).items():
+            default = getattr(kind(), name)
+            text = '' if is_dataclass(default) else _flow(_plain(default))
+            if declaration.metadata.get('required'):
+                text = 'required'
+            cells = (f'`{name}`', _type_in_words(hints[name]), text and f'`{text}`')
+            meaning = _described(declaration.metadata).replace('|', 'or')
+            lines.append(f'| {" | ".join((*cells, meaning))} |')
+    return '\n'.join(lines) + '\n'
+
+
+def _sections(kind, path):
+    yield path, kind
+    for name in declared(kind):
+        hint = get_type_hints(kind)[name]
+        below = f'{path}.{name}' if path else name
+        if is_dataclass(hint):
+            yield from _sections(hint, below)
+        elif get_origin(hint) is dict and is_dataclass(get_args(hint)[1]):
+            yield from _sections(get_args(hint)[1], f'{below}.<name>')
+
+
+def _type_in_words(hint):
+    if is_dataclass(hint):
+        return 'section'
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is dict:
+        return f'name -> {_type_in_words(arguments[1])}'
+    if origin is tuple:
+        return f'list of {_type_in_words(arguments[0])}s'
+    return _TYPES[arguments[0] if arguments else hint]
