@@ -169,3 +169,29 @@ def _damped_step(state, damping):
     n = matrix.shape[-1]
     matrix[:, range(n), range(n)] *= 1 + damping[:, None]
     return -np.linalg.solve(matrix, state.gradient[..., None])[..., 0].T
+
+
+def effective_share(problem, window, fits, noise, generator, draws=400):
+    """
+    Return how well Laplace's mixture of some fits stands for the posterior, between 0 and 1.
+
+    The effective share of draws from the mixture, weighted by the true posterior over it. It
+    cannot see a mode that no fit has found.
+    """
+    weights = fits.log_evidence()
+    weights = np.exp(weights - weights.max())
+    weights /= weights.sum()
+    chosen = generator.choice(len(weights), draws, p=weights)
+    factor = np.linalg.cholesky(fits.information)
+    noise_draws = generator.standard_normal((draws, factor.shape[-1], 1))
+    moves = np.linalg.solve(np.swapaxes(factor[chosen], -1, -2), noise_draws)[..., 0].T
+    centres = np.concatenate([fits.offsets, fits.parameters])
+    z = centres[:, chosen] + moves
+    away = z[:, None] - centres[:, :, None]
+    squared = np.einsum('ikb,kij,jkb->kb', away, fits.information, away, optimize=True)
+    log_density = -0.5 * squared + np.log(np.einsum('kii->ki', factor)).sum(-1)[:, None]
+    top = log_density.max(0)
+    proposal = top + np.log((weights[:, None] * np.exp(log_density - top)).sum(0))
+    ratio = -_Objective(problem, window, noise).costs(z) - proposal
+    ratio = np.exp(ratio - ratio.max())
+    return float(ratio.sum() ** 2 / (ratio**2).sum() / draws)

@@ -42,7 +42,7 @@ def measure(root, residual, slope):
     nis = (residual**2).sum(-1) - (half[..., 0] ** 2).sum(-1)
     rows = residual.shape[-1]
     log_evidence = -0.5 * (nis + rows * np.log(2 * np.pi)) - np.log(
-        np.einsum('...ii->...i', factor)
+        np.abs(np.einsum('...ii->...i', factor))
     ).sum(-1)
     return Update(step, new_root, nis, log_evidence)
 
@@ -71,10 +71,10 @@ def predict(root, transition, floor):
     """
     Return the root after z = (state, parameters) has moved on.
 
-    transition [B, t, n]: the new state by z; floor [t]: standard deviations that are added to
-    the state's.
+    transition [B, t, n]: the new state by z; floor [t] or [B, t]: standard deviations that are
+    added to the state's.
     """
-    size = len(floor)
+    size = floor.shape[-1]
     moved = np.concatenate([transition @ root, root[:, size:]], axis=1)
     noise = np.zeros((len(root), size, root.shape[-1]))
     noise[:, range(size), range(size)] = floor

@@ -9,6 +9,8 @@ import numpy as np
 class NormalNoise:
     """Normally distributed residuals."""
 
+    expects_outliers = False
+
     def cost(self, residual):
         """Return the negative log likelihood of every row, less a constant."""
         return 0.5 * residual**2
@@ -32,6 +34,8 @@ class StudentNoise:
     """
 
     degrees: float = 4.0
+
+    expects_outliers = True
 
     def cost(self, residual):
         """Return the negative log likelihood of every row, less a constant."""

@@ -12,11 +12,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...records import UpdateReport
-from ..batch import fit, Fits, Window
-from ..gaussian import log_normalized, measure, predict
+from ..batch import effective_share, fit, Fits, Window
+from ..changes import ChangeDetector, ChangeMemory
+from ..filtering import take_frame, tidied
+from ..gaussian import log_normalized, predict
 from ..mixture import distances, distinct, Mixture
 from ..robust import NormalNoise
 from .base import AbstractEstimator
+
+# Components of less weight do not delay the hand-over.
+_NOTABLE = 0.01
 
 
 @dataclass(frozen=True)
@@ -32,10 +37,16 @@ class BatchState:
 
 @dataclass(frozen=True)
 class FilterState:
-    """The mixture at the end of the last frame, and how many frames the filter has seen."""
+    """
+    The mixture at the end of the last frame.
+
+    memory: of the change detector; share: how well the batch's mixture stood for
+    the posterior when the filter took over.
+    """
 
     mixture: Mixture
-    frames_seen: int = 0
+    memory: ChangeMemory = ChangeMemory()
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -45,16 +56,20 @@ class GaussianSum(AbstractEstimator):
 
     starts: of the batch; horizons: frame counts at which the growing batch is fitted, the last
     step repeated; handover: relative standard deviation of the mass matrix below which the
-    filter takes over; noise: of the residuals; prune, merge: weight and squared distance below
-    which components go; seed: of all draws.
+    filter takes over, if besides the batch's mixture stands for the posterior by a `share` or
+    the batch has grown to `longest` frames; noise: of the residuals; prune, merge: weight and
+    squared distance below which components go; detector: of changes; seed: of all draws.
     """
 
     starts: int = 8
     horizons: tuple = (12, 25, 50, 75, 100)
     handover: float = 0.02
+    share: float = 0.9
+    longest: int = 400
     noise: object = field(default_factory=NormalNoise)
     prune: float = 1e-6
     merge: float = 0.5
+    detector: ChangeDetector = field(default_factory=ChangeDetector)
     seed: int = 0
 
     name = 'gaussian_sum'
@@ -82,19 +97,22 @@ class GaussianSum(AbstractEstimator):
         return Mixture(np.zeros(1), problem.neutral[:, None], prior.mean[:, None], root)
 
     def _fit(self, problem, state):
-        """Fit the frames so far; hand over where the posterior is narrow."""
+        """Fit the frames so far; hand over where the posterior is narrow and well described."""
         count = len(state.frames)
         generator = np.random.default_rng([self.seed, count])
         window = state.window or Window((), *problem.first_state(state.frames))
         window = replace(window, frames=state.frames)
         fits = self._refit(problem, window, state.fits, generator)
-        mixture = self._laplace(problem, window, fits)
+        modes = self._modes(fits)
+        mixture = self._laplace(problem, window, modes)
         state = BatchState(state.frames, fits, window, self._next_horizon(count), mixture)
-        roots = mixture.parameter_roots()
-        spread = problem.spread(mixture.means, roots)
-        if not (spread[mixture.weights > 0.01] <= self.handover).all():
+        spread = problem.spread(mixture.means, mixture.parameter_roots())
+        if not (spread[mixture.weights > _NOTABLE] <= self.handover).all():
             return state, UpdateReport('batch', events=('fitted',))
-        return FilterState(mixture), UpdateReport('batch', events=('fitted', 'handed over'))
+        share = effective_share(problem, window, modes, self.noise, generator)
+        if share < self.share and count < self.longest:
+            return state, UpdateReport('batch', events=('fitted', 'not yet Gaussian'))
+        return FilterState(mixture, share=share), UpdateReport('batch', events=('handed over',))
 
     def _refit(self, problem, window, before, generator):
         """Return fits warm-started from those before, half of them replaced by new starts."""
@@ -134,12 +152,14 @@ class GaussianSum(AbstractEstimator):
         later = [h for h in self.horizons if h > count]
         return later[0] if later else count + self.horizons[-1] - self.horizons[-2]
 
-    def _laplace(self, problem, window, fits):
-        """Return the mixture at the window's end from the modes of the fits."""
+    def _modes(self, fits):
+        """Return the distinct fits of notable evidence."""
         order = np.argsort(-fits.log_evidence(), kind='stable')
         fits = fits.pick(np.array(self._distinct(fits, order)))
-        weights = log_normalized(fits.log_evidence())
-        fits = fits.pick(weights > np.log(self.prune))
+        return fits.pick(log_normalized(fits.log_evidence()) > np.log(self.prune))
+
+    def _laplace(self, problem, window, fits):
+        """Return the mixture at the window's end from modes at its beginning."""
         points = problem.retract(
             np.repeat(window.point[:, None], len(fits.costs), 1), fits.offsets
         )
@@ -154,45 +174,19 @@ class GaussianSum(AbstractEstimator):
         return mixture
 
     def _filter(self, problem, state, frame):
-        """Take one frame into every component."""
-        before = state.mixture
-        found = problem.linearize(before.points, before.means, (frame,))
-        with np.errstate(all='ignore'):
-            scale = np.sqrt(self.noise.weight(found.residual))
-            update = measure(before.roots, scale * found.residual, scale[..., None] * found.slope)
-        size = problem.tangent_size
-        steps = (found.transition @ update.step[..., None])[..., 0]
-        mixture = Mixture(
-            log_normalized(before.log_weights + update.log_evidence),
-            problem.retract(found.ends, steps.T),
-            before.means + update.step[:, size:].T,
-            predict(update.root, found.transition, problem.noise_floor),
-        )
-        if not _is_finite(mixture):
+        """Take one frame into every component; begin again where the robot has changed."""
+        step = take_frame(problem, state.mixture, frame, self.noise)
+        if step is None:
             return state, UpdateReport('filter', events=('update refused',))
-        heaviest = mixture.heaviest()
-        report = UpdateReport('filter', float(update.nis[heaviest]), found.residual.shape[1])
-        return FilterState(self._tidied(mixture), state.frames_seen + 1), report
-
-    def _tidied(self, mixture):
-        """Return the mixture without components that say nothing of their own."""
-        if mixture.size == 1:
-            return mixture
-        order = np.argsort(-mixture.log_weights, kind='stable')
-        order = [k for k in order if mixture.log_weights[k] > np.log(self.prune)]
-        informations = np.linalg.inv(mixture.parameter_covariances())
-        kept = distinct(order, distances(mixture.means, informations), self.merge)
-        return mixture if len(kept) == mixture.size else mixture.pick(np.array(kept))
+        report = UpdateReport('filter', step.misfit, step.rows)
+        memory = self.detector.remember(state.memory, step.misfit, step.rows, step.surprises)
+        if self.detector.has_changed(memory, self.noise.expects_outliers):
+            return self.init(problem), replace(report, events=('changed',))
+        mixture = tidied(step.mixture, self.prune, self.merge)
+        return FilterState(mixture, memory, state.share), report
 
 
 def _marginals(fits, size):
     """Return the informations [K, p, p] of the parameters alone."""
     covariance = np.linalg.inv(fits.information)
     return np.linalg.inv(covariance[:, size:, size:])
-
-
-def _is_finite(mixture):
-    return all(
-        np.isfinite(a).all()
-        for a in (mixture.points, mixture.means, mixture.roots, mixture.log_weights)
-    )

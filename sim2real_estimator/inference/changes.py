@@ -1,0 +1,62 @@
+"""Noticing that the robot is no longer the one it was."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import binom, chi2
+
+# What is assumed of the share of outliers before any data: so many in so many rows.
+_PRIOR_OUTLIERS, _PRIOR_ROWS = 2.0, 100.0
+_FORGETTING = 0.999
+
+
+@dataclass(frozen=True)
+class ChangeMemory:
+    """
+    What the detector remembers.
+
+    recent: (misfit, rows, surprises) of the last frames; outliers, rows: slowly forgotten counts
+    from the frames before those.
+    """
+
+    recent: tuple = ()
+    outliers: float = _PRIOR_OUTLIERS
+    rows: float = _PRIOR_ROWS
+
+
+@dataclass(frozen=True)
+class ChangeDetector:
+    """
+    Compares the last `frames` frames with what noise explains.
+
+    With normal noise their misfit is chi-squared. Where outliers are expected, one of them
+    spoils a misfit; then so many rows have to surprise at once that the usual share of outliers
+    does not explain it. probability: of a false alarm, for one look.
+    """
+
+    frames: int = 5
+    probability: float = 1e-7
+
+    def remember(self, memory, misfit, rows, surprises):
+        """Return the memory with one more frame."""
+        recent = (*memory.recent, (misfit, rows, surprises))
+        if len(recent) <= self.frames:
+            return replace(memory, recent=recent)
+        _, old_rows, old_surprises = recent[0]
+        return ChangeMemory(
+            recent[1:],
+            _PRIOR_OUTLIERS + _FORGETTING * (memory.outliers - _PRIOR_OUTLIERS) + old_surprises,
+            _PRIOR_ROWS + _FORGETTING * (memory.rows - _PRIOR_ROWS) + old_rows,
+        )
+
+    def has_changed(self, memory, expects_outliers):
+        """Tell whether the remembered frames fit worse than noise can explain."""
+        if len(memory.recent) < self.frames:
+            return False
+        misfit, rows, surprises = np.sum(memory.recent, axis=0)
+        if rows == 0:
+            return False
+        if expects_outliers:
+            share = memory.outliers / memory.rows
+            return bool(binom.sf(surprises - 1, int(rows), share) < self.probability)
+        return bool(misfit > chi2.isf(self.probability, rows))

@@ -1,0 +1,106 @@
+"""One frame taken into every component of a mixture."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .gaussian import log_normalized, measure, predict, Update
+from .mixture import distances, distinct, Mixture
+from .robust import NormalNoise
+
+# Rounds of reweighting rows whose noise is not normal.
+_REWEIGHTINGS = 3
+_SURPRISE = 4.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """
+    What one frame did.
+
+    mixture: after it; misfit: twice the cost of the frame's rows under the heaviest component,
+    chi-squared where the noise is normal; surprises: how many rows missed their prediction by
+    more than `_SURPRISE` standard deviations.
+    """
+
+    mixture: Mixture
+    misfit: float
+    rows: int
+    surprises: int
+
+
+def take_frame(problem, mixture, frame, noise):
+    """
+    Return the `Step` of a frame, or None where its numbers are not finite.
+
+    The frame's samples are compared with what each component predicts from the frame's
+    beginning; the state then moves on to the frame's end.
+    """
+    found = problem.linearize(mixture.points, mixture.means, (frame,))
+    with np.errstate(all='ignore'):
+        update, cost = _update(mixture.roots, found, noise)
+    size = problem.tangent_size
+    moves = (found.transition @ update.step[..., None])[..., 0]
+    after = Mixture(
+        log_normalized(mixture.log_weights + update.log_evidence),
+        problem.retract(found.ends, moves.T),
+        mixture.means + update.step[:, size:].T,
+        predict(update.root, found.transition, problem.noise_floor),
+    )
+    if not _is_finite(after):
+        return None
+    heaviest = after.heaviest()
+    # Rows that only other components' frames have are zero in all of them.
+    has_row = np.abs(found.slope[heaviest]).max(-1, initial=0.0) > 0
+    surprising = np.abs(_standardised(mixture.roots, found)[heaviest]) > _SURPRISE
+    return Step(after, float(cost[heaviest]), int(has_row.sum()), int(surprising.sum()))
+
+
+def _update(roots, found, noise):
+    """
+    Return the `Update` by one frame and twice its cost [K].
+
+    Where the noise is not normal: the step with reweighted rows, the root with the curvature of
+    their cost, and Laplace's evidence.
+    """
+    update = measure(roots, found.residual, found.slope)
+    if isinstance(noise, NormalNoise):
+        return update, update.nis
+    weight = noise.weight(_standardised(roots, found))
+    for _ in range(_REWEIGHTINGS):
+        used, scale = weight, np.sqrt(weight)
+        update = measure(roots, scale * found.residual, scale[..., None] * found.slope)
+        left = found.residual + (found.slope @ update.step[..., None])[..., 0]
+        weight = noise.weight(left)
+    scale = np.sqrt(noise.curvature(left))
+    bent = measure(roots, np.zeros_like(left), scale[..., None] * found.slope)
+    # What is left of the weighted cost is that of the step under the prior.
+    pulled = update.nis - (used * left**2).sum(-1)
+    cost = noise.cost(left).sum(-1) + 0.5 * np.maximum(pulled, 0.0)
+    rows = left.shape[-1]
+    log_evidence = bent.log_evidence + 0.5 * rows * np.log(2 * np.pi) - cost
+    return Update(update.step, bent.root, 2 * cost, log_evidence), 2 * cost
+
+
+def _standardised(roots, found):
+    """Return residuals in standard deviations of what was predicted, noise included."""
+    a = found.slope @ roots
+    return found.residual / np.sqrt(1.0 + (a**2).sum(-1))
+
+
+def tidied(mixture, prune, merge):
+    """Return the mixture without components of no weight, and without twins."""
+    if mixture.size == 1:
+        return mixture
+    order = np.argsort(-mixture.log_weights, kind='stable')
+    order = [k for k in order if mixture.log_weights[k] > np.log(prune)]
+    informations = np.linalg.inv(mixture.parameter_covariances())
+    kept = distinct(order, distances(mixture.means, informations), merge)
+    return mixture if len(kept) == mixture.size else mixture.pick(np.array(kept))
+
+
+def _is_finite(mixture):
+    return all(
+        np.isfinite(a).all()
+        for a in (mixture.points, mixture.means, mixture.roots, mixture.log_weights)
+    )

@@ -1,0 +1,49 @@
+"""Noticing changes: neither noise nor single outliers may look like one."""
+
+import numpy as np
+
+from sim2real_estimator.inference.changes import ChangeDetector, ChangeMemory
+
+DETECTOR = ChangeDetector()
+
+
+def alarms(misfits, surprises, expects_outliers, rows=2):
+    """Return the frames at which the detector sees a change."""
+    memory, found = ChangeMemory(), []
+    for k, (misfit, count) in enumerate(zip(misfits, surprises)):
+        memory = DETECTOR.remember(memory, misfit, rows, count)
+        if DETECTOR.has_changed(memory, expects_outliers):
+            found.append(k)
+    return found
+
+
+def test_noise_is_no_change():
+    misfits = np.random.default_rng(0).chisquare(2, 20_000)
+    assert not alarms(misfits, np.zeros(20_000), False)
+
+
+def test_a_lasting_misfit_is_seen_within_five_frames():
+    generator = np.random.default_rng(1)
+    misfits = generator.chisquare(2, 200)
+    misfits[100:] *= 10
+    found = alarms(misfits, np.zeros(200), False)
+    assert 100 <= found[0] <= 105
+
+
+def test_a_tenth_of_outliers_is_no_change_where_outliers_are_expected():
+    generator = np.random.default_rng(2)
+    surprises = generator.binomial(2, 0.1, 20_000)
+    assert not alarms(30.0 * surprises, surprises, True)
+
+
+def test_surprises_in_every_row_are_a_change_even_among_outliers():
+    generator = np.random.default_rng(3)
+    surprises = generator.binomial(2, 0.05, 400)
+    surprises[300:] = 2
+    found = alarms(30.0 * surprises, surprises, True)
+    assert 301 <= found[0] <= 306
+
+
+def test_frames_without_rows_say_nothing():
+    assert not alarms(np.zeros(50), np.zeros(50), False, rows=0)
+    assert not alarms(np.zeros(50), np.zeros(50), True, rows=0)
