@@ -59,7 +59,13 @@ ROS_PREFIXES = ('ament', 'launch', 'rcl', 'ros2', 'rosbag', 'rosidl', 'rosgraph'
 ROS_SUFFIXES = ('_msgs', '_srvs', '_interfaces')
 
 # Families: outside their folder nobody needs to know which members there are.
-FAMILIES = ('model/joints', 'model/actuators', 'dynamics/integrators', 'sensors')
+FAMILIES = (
+    'model/joints',
+    'model/actuators',
+    'dynamics/integrators',
+    'sensors',
+    'inference/optimizers',
+)
 
 MODULES = sorted(ROOT.rglob('*.py'))
 
