@@ -38,11 +38,12 @@ def factory(work):
     simulator, named = _pendulum() if work.kind == 'W2' else _rods(work.chain.count)
     state, theta, targets = (torch.from_numpy(a) for a in (work.X, work.T, work.Y))
     durations = torch.full((STEPS,), STEP, dtype=torch.float64)
+    each_once = torch.ones(work.batch, dtype=torch.float64)
 
     def run():
         leaf = theta.detach().requires_grad_()
         loss = simulator.loss(state, durations, targets, named(leaf), delta=DELTA)
-        loss.sum().backward()
+        loss.backward(each_once)
         return loss.detach().numpy(), leaf.grad.numpy()
 
     return run

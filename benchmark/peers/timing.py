@@ -3,8 +3,9 @@ Interleaved timing that distrusts itself.
 
 Rows are timed turn by turn in one process, so that whatever else the machine does meets all of
 them; every call so finds the caches as another row left them, and is also repeated at once for
-comparison. Ratios are medians over the turns. What cannot be quoted is named in notes: a median above
-twice the minimum, more CPUs than threads asked for, threads without a free second core.
+comparison. Ratios are medians over the turns. What cannot be quoted is named in notes: a load
+above the number of cores, a median above twice the minimum, more CPUs than threads asked for or
+much less than one, threads without a free second core.
 """
 
 from dataclasses import dataclass, field
@@ -90,7 +91,9 @@ def _call(function, repeat):
 
 def _disturbances(rows, threads):
     """Return why these times should not be quoted, as sentences; none if they may be."""
-    notes = []
+    notes, load = [], os.getloadavg()[0]
+    if load > os.cpu_count():
+        notes.append(f'disturbed, the load of the machine is {load:.1f}')
     for row in rows:
         cpus = np.median(row.cpus)
         if row.median > 2 * min(row.times):
