@@ -8,7 +8,7 @@ from ..errors import ConfigError
 def batched(values, dimensions):
     """Return values as a float64 tensor with `dimensions`, one sample added where left out."""
     tensor = torch.as_tensor(values, dtype=torch.float64)
-    return tensor[..., None] if tensor.dim() == dimensions - 1 else tensor
+    return tensor.unsqueeze(-1) if tensor.dim() == dimensions - 1 else tensor
 
 
 def check_shapes(batch, **wanted):
