@@ -34,7 +34,7 @@ def choose_chart(parameters, sensors, priors, fixed=None, driven=None):
     combinations = _readable(seen, root)
     basis = root @ seen @ np.linalg.inv(combinations @ root @ seen)
     labels = [_label(row, inner.labels) for row in combinations]
-    return SliceChart(inner, basis, labels, combinations @ root)
+    return SliceChart(inner, basis, labels, combinations)
 
 
 def _readable(seen, root):

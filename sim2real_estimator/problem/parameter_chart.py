@@ -74,16 +74,19 @@ class SliceChart:
     metric of the prior; it crosses every set of equally good parameters once.
     """
 
-    def __init__(self, inner, basis, labels, prior_root):
+    def __init__(self, inner, basis, labels, combinations):
         """
         Take the slice.
 
-        inner: a `DirectChart`; basis [p_inner, p]; a label for every direction; prior_root
-        [p, n]: of the covariance of the coordinates under the prior.
+        inner: a `DirectChart`; basis [p_inner, p]; a label for every direction; combinations
+        [p, p_inner]: x as linear functions of the inner coordinates, less those of the
+        reference.
         """
         self.inner, self.basis, self.labels = inner, basis, tuple(labels)
         self.names, self.fixed, self.priors = inner.names, inner.fixed, inner.priors
-        root = np.linalg.cholesky(prior_root @ prior_root.T)
+        self.combinations = combinations
+        spread = combinations @ inner.prior.root
+        root = np.linalg.cholesky(spread @ spread.T)
         self.prior = Gaussian(np.zeros(basis.shape[1]), root)
 
     def _inner(self, coordinates):
