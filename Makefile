@@ -33,9 +33,10 @@ lint: ## check style and formatting
 	@$(PYTHON_OF_VENV) -m ruff check .
 	@$(PYTHON_OF_VENV) -m ruff format --check .
 
-evaluate: ## measure the accuracy against known truth; ARGS go to benchmark/evaluate.py
+SEED ?= 0
+evaluate: ## measure the accuracy against known truth, from SEED=; ARGS go to benchmark/evaluate.py
 	$(SET_UP) peers
-	@$(WITH_PACKAGE) $(PYTHON_OF_VENV) benchmark/evaluate.py $(ARGS)
+	@$(WITH_PACKAGE) $(PYTHON_OF_VENV) benchmark/evaluate.py --seed $(SEED) $(ARGS)
 
 benchmark: ## measure the speed next to other simulators; ARGS go to benchmark/run.py
 	$(SET_UP) peers

@@ -9,7 +9,7 @@ import time
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 # Each is a module of this folder with `run(arguments) -> bool`. A new one is a file and a line.
-SECTIONS = ('oracles', 'drift', 'optimizers')
+SECTIONS = ('oracles', 'drift', 'optimizers', 'estimation')
 
 
 def parse(arguments=None):
@@ -20,6 +20,12 @@ def parse(arguments=None):
     )
     parser.add_argument('--seed', type=int, default=0, help='of all random draws')
     parser.add_argument('--trees', type=int, default=60, help='how many random trees to compare')
+    parser.add_argument(
+        '--problems', type=int, default=130, help='how many problems of each study to estimate'
+    )
+    parser.add_argument(
+        '--processes', type=int, default=2, help='how many problems to estimate side by side'
+    )
     return parser.parse_args(arguments)
 
 

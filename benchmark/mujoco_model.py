@@ -45,13 +45,14 @@ def _add_body(parent, joint, link):
     )
     for kind, axis in _joints(joint):
         _add_joint(body, kind, axis, joint.physics)
-    ElementTree.SubElement(
-        body,
-        'inertial',
-        mass=repr(link.inertial.mass),
-        pos=_text(link.inertial.centre),
-        fullinertia=_text(link.inertial.inertia),
-    )
+    if link.inertial:
+        ElementTree.SubElement(
+            body,
+            'inertial',
+            mass=repr(link.inertial.mass),
+            pos=_text(link.inertial.centre),
+            fullinertia=_text(link.inertial.inertia),
+        )
     return body
 
 

@@ -26,7 +26,7 @@ class Truth:
 
 def log_normal_draw(priors, rng):
     """Return name -> value drawn from priors of logarithms."""
-    return {n: p.mean * np.exp(p.sd * rng.standard_normal()) for n, p in priors.items()}
+    return {n: float(p.mean * np.exp(p.sd * rng.standard_normal())) for n, p in priors.items()}
 
 
 def roll(simulator, state, rate, count, values, controls=None):

@@ -27,16 +27,16 @@ _URDF = """
   <link name="stand"/>
   <link name="upper">
     <inertial>
-      <origin xyz="0 0 -0.25"/>
-      <mass value="1.0"/>
-      <inertia ixx="0.5" iyy="0.0208" izz="0.5" ixy="0" ixz="0" iyz="0"/>
+      <origin xyz="0 0 %(upper.com.z)r"/>
+      <mass value="%(upper.mass)r"/>
+      <inertia ixx="0.5" iyy="%(upper.inertia.yy)r" izz="0.5" ixy="0" ixz="0" iyz="0"/>
     </inertial>
   </link>
   <link name="lower">
     <inertial>
-      <origin xyz="0 0 -0.2"/>
-      <mass value="0.8"/>
-      <inertia ixx="0.5" iyy="0.0107" izz="0.5" ixy="0" ixz="0" iyz="0"/>
+      <origin xyz="0 0 %(lower.com.z)r"/>
+      <mass value="%(lower.mass)r"/>
+      <inertia ixx="0.5" iyy="%(lower.inertia.yy)r" izz="0.5" ixy="0" ixz="0" iyz="0"/>
     </inertial>
   </link>
   <link name="tip"/>
@@ -44,37 +44,37 @@ _URDF = """
     <parent link="stand"/>
     <child link="upper"/>
     <axis xyz="0 1 0"/>
-    <dynamics damping="0.08"/>
+    <dynamics damping="%(shoulder.damping)r"/>
   </joint>
   <joint name="elbow" type="continuous">
     <parent link="upper"/>
     <child link="lower"/>
-    <origin xyz="0 0 -0.5"/>
+    <origin xyz="0 0 %(elbow.origin.z)r"/>
     <axis xyz="0 1 0"/>
-    <dynamics damping="0.04"/>
+    <dynamics damping="%(elbow.damping)r"/>
   </joint>
   <joint name="to_tip" type="fixed">
     <parent link="lower"/>
     <child link="tip"/>
-    <origin xyz="0 0 -0.4"/>
+    <origin xyz="0 0 %(to_tip.origin.z)r"/>
   </joint>
 </robot>
 """
 JOINTS = ('shoulder', 'elbow')
-# Standard deviation of the logarithm of each unknown.
-_SPREADS = {
-    'upper.mass': 0.3,
-    'lower.mass': 0.3,
-    'elbow.origin.z': 0.2,
-    'to_tip.origin.z': 0.2,
-    'upper.com.z': 0.3,
-    'lower.com.z': 0.3,
-    'upper.inertia.yy': 0.4,
-    'lower.inertia.yy': 0.4,
-    'shoulder.damping': 0.7,
-    'elbow.damping': 0.7,
+# Nominal value, which the URDF has, and standard deviation of the logarithm of each unknown.
+_UNKNOWNS = {
+    'upper.mass': (1.0, 0.3),
+    'lower.mass': (0.8, 0.3),
+    'elbow.origin.z': (-0.5, 0.2),
+    'to_tip.origin.z': (-0.4, 0.2),
+    'upper.com.z': (-0.25, 0.3),
+    'lower.com.z': (-0.2, 0.3),
+    'upper.inertia.yy': (0.0208, 0.4),
+    'lower.inertia.yy': (0.0107, 0.4),
+    'shoulder.damping': (0.08, 0.7),
+    'elbow.damping': (0.04, 0.7),
 }
-NAMES = tuple(_SPREADS)
+NAMES = tuple(_UNKNOWNS)
 BASE_NAMES = ('a1', 'a2', 'a3', 'g1', 'g2', 'b1', 'b2')
 RATE = 100.0
 NOISE = np.deg2rad(0.1)
@@ -82,10 +82,15 @@ _TORQUES = (1.5, 0.6)
 _TONES, _BAND = 4, (0.2, 2.5)
 
 
+def urdf(values):
+    """Return the robot with other values than the nominal ones; name to float."""
+    return _URDF % values
+
+
 @cache
 def model():
     """Return the `Model`."""
-    return load_urdf(_URDF)
+    return load_urdf(urdf({name: nominal for name, (nominal, _) in _UNKNOWNS.items()}))
 
 
 @cache
@@ -95,8 +100,8 @@ def parameters():
 
 
 def priors():
-    """Return name -> `Prior`: the nominal values of the URDF, known to so many per cent."""
-    return {n: Prior(parameters()[n].nominal, sd, True) for n, sd in _SPREADS.items()}
+    """Return name -> `Prior`."""
+    return {name: Prior(nominal, sd, True) for name, (nominal, sd) in _UNKNOWNS.items()}
 
 
 def make_problem(options=None, more_priors=None):

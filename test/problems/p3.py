@@ -98,7 +98,7 @@ def draw(seed, seconds=4.0, rate=RATE, is_start_known=False, torque=None):
     times = np.arange(round(seconds * rate)) / rate
     controls = np.zeros((len(times), 1)) if torque is None else torque(times)[:, None]
     states = states_of(
-        roll(_simulator(), state, rate, len(times), values, torch.from_numpy(controls))
+        roll(simulator(), state, rate, len(times), values, torch.from_numpy(controls))
     )
     measured = [
         {'encoder': row} for row in states[:, :1] + NOISE * rng.standard_normal((len(states), 1))
@@ -109,5 +109,5 @@ def draw(seed, seconds=4.0, rate=RATE, is_start_known=False, torque=None):
 
 
 @cache
-def _simulator():
+def simulator():
     return Simulator(model(), NAMES, max_step=TRUTH_STEP)

@@ -1,0 +1,123 @@
+"""Runs seeded problems in several processes, prints the table and writes it as JSON."""
+
+from concurrent.futures import as_completed, ProcessPoolExecutor
+import importlib
+import json
+import multiprocessing
+import time
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from .store import code_digest, RESULTS, Store
+from .targets import evaluate
+
+# Each is a module of this folder with TITLE, measure(seed) -> record, and lines().
+STUDIES = ('p1', 'p1_mocap', 'p2', 'p3', 'p3_swing', 'mujoco_data')
+_COLUMNS = 110
+
+
+def run(arguments):
+    """Run what is missing, print and write the table, and tell whether all lines hold."""
+    begin = time.perf_counter()
+    records = collect(arguments.seed, arguments.problems, arguments.processes)
+    outcomes = [
+        evaluate(name, line, records[name], arguments.seed)
+        for name in STUDIES
+        for line in study(name).lines()
+    ]
+    for name in STUDIES:
+        _print([o for o in outcomes if o.study == name], study(name).TITLE)
+    path = RESULTS / f'estimation_seed{arguments.seed}.json'
+    path.write_text(json.dumps([_as_dict(o) for o in outcomes], indent=1) + '\n')
+    missed = sum(not o.holds for o in outcomes)
+    print(
+        f'{len(outcomes)} lines, {missed} missed; seed {arguments.seed}, '
+        f'{time.perf_counter() - begin:.0f} s; as JSON: {path.relative_to(RESULTS.parent)}'
+    )
+    return not missed
+
+
+def study(name):
+    """Return the module of a study."""
+    return importlib.import_module(f'{__package__}.{name}')
+
+
+def collect(seed, problems, processes):
+    """Return study -> records of all problems, running those that are not in the store."""
+    store = Store(code_digest())
+    tasks = [
+        (name, seed, index)
+        for name in STUDIES
+        for index in range(problems)
+        if store.find(name, seed, index) is None
+    ]
+    columns = (
+        TextColumn('{task.description:<12}'),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    context = multiprocessing.get_context('spawn')
+    with (
+        Progress(*columns) as progress,
+        ProcessPoolExecutor(processes, context, _use_one_thread) as pool,
+    ):
+        bars = {}
+        for name in STUDIES:
+            done = problems - sum(task[0] == name for task in tasks)
+            bars[name] = progress.add_task(name, total=problems, completed=done)
+        waiting = {pool.submit(_measure, *task): task for task in tasks}
+        for future in as_completed(waiting):
+            store.add(*waiting[future], future.result())
+            progress.advance(bars[waiting[future][0]])
+    return {n: [store.find(n, seed, i) for i in range(problems)] for n in STUDIES}
+
+
+def _use_one_thread():
+    """Set up a process: it shares the cores with the others."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def _measure(name, seed, index):
+    return study(name).measure((seed, index))
+
+
+def _print(outcomes, title):
+    """Print the lines of one study."""
+    table = Table(title=title, title_justify='left', box=box.SIMPLE, padding=(0, 1))
+    table.add_column('name', no_wrap=True)
+    for heading in ('target', 'measured', '99 % interval', 'n'):
+        table.add_column(heading, justify='right', no_wrap=True)
+    table.add_column('beside')
+    table.add_column('verdict', no_wrap=True)
+    for o in outcomes:
+        low, high = o.interval
+        table.add_row(
+            o.line.name,
+            o.line.wanted,
+            f'{o.value:.3g}',
+            f'{low:.3g} ... {high:.3g}',
+            str(o.problems),
+            '' if o.beside is None else f'{o.line.beside[0]} {o.beside:.3g}',
+            o.verdict,
+        )
+    Console(width=_COLUMNS).print(table)
+
+
+def _as_dict(outcome):
+    line = outcome.line
+    return {
+        'study': outcome.study,
+        'name': line.name,
+        'band': line.band,
+        'measured': outcome.value,
+        'interval': outcome.interval,
+        'problems': outcome.problems,
+        'beside': None if line.beside is None else {line.beside[0]: outcome.beside},
+        'verdict': outcome.verdict,
+    }
