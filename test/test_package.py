@@ -23,7 +23,10 @@ IMPORTED_AS = {
     'python3-matplotlib': 'matplotlib',
     'python3-numpy': 'numpy',
     'python3-pytest': 'pytest',
+    'python3-scipy': 'scipy',
     'python3-transforms3d': 'transforms3d',
+    'python3-yaml': 'yaml',
+    'pyyaml': 'yaml',
     'ros-jazzy-rclpy': 'rclpy',
 }
 
@@ -157,7 +160,7 @@ def test_requirements_are_pinned(name):
 
 def test_a_sourced_ros_takes_the_same_versions_but_for_what_the_distribution_has():
     pinned = requirement_lines('requirements.txt') + requirement_lines('requirements-test.txt')
-    of_the_distribution = {'matplotlib', 'numpy', 'pytest', 'transforms3d'}
+    of_the_distribution = {'matplotlib', 'numpy', 'pytest', 'pyyaml', 'scipy', 'transforms3d'}
 
     for line in requirement_lines('requirements-ros.txt'):
         assert line in pinned or line in of_the_distribution, line
