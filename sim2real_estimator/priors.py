@@ -1,0 +1,232 @@
+"""
+What is usually known of a robot's parameters before any data: priors by kind, from the URDF.
+
+CAD masses are right to a quarter or so, lengths to a tenth; damping and friction are guesses
+within a factor of two. Each can be overridden, one by one or by pattern.
+"""
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+import math
+
+from .config.tree import PriorConfig
+from .errors import ConfigError
+from .problem.parameter_chart import Prior
+
+# A friction or damping that the URDF leaves at zero: this share of the largest effort, at the
+# largest velocity.
+_TYPICAL_LOSS = 0.02
+_GUESSED_SD = 1.5
+# The central 95 % of a normal distribution, in standard deviations to either side.
+_CENTRAL = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Kind:
+    """
+    Prior of a kind of quantity.
+
+    sd: relative, of the logarithm, where `is_log`, else in the quantity's unit; share: of the
+    length of its link, where that is more.
+    """
+
+    sd: float
+    is_log: bool = True
+    share: float = 0.0
+
+
+# By the last words of a parameter's name.
+KINDS = {
+    'mass': Kind(0.3),
+    'com': Kind(0.015, is_log=False, share=0.1),
+    'inertia': Kind(0.4),
+    'length': Kind(0.1),
+    'origin': Kind(0.005, is_log=False),
+    'damping': Kind(0.7),
+    'friction': Kind(0.7),
+    'friction_velocity': Kind(0.7),
+    'armature': Kind(0.25),
+    'stiffness': Kind(0.25),
+    'rest': Kind(0.02, is_log=False),
+    'offset': Kind(0.02, is_log=False),
+    'gain': Kind(0.1),
+    'torque_constant': Kind(0.1),
+    'back_emf': Kind(0.1),
+    'resistance': Kind(0.1),
+    'reduction': Kind(0.02),
+    'delay': Kind(0.005, is_log=False),
+    'gravity': Kind(0.001),
+}
+# Products of inertia: this share of the mean moment of the same link.
+_PRODUCT_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """
+    What is to be estimated.
+
+    priors: name -> `Prior`; fixed: name -> float of parameters kept at another value than the
+    URDF's; left_out: name -> why a pattern that matches it does not estimate it.
+    """
+
+    priors: dict
+    fixed: dict
+    left_out: dict
+
+
+def choose_priors(parameters, wishes):
+    """
+    Return the `Chosen` of a robot.
+
+    parameters: a `Parameters`; wishes: pattern -> `PriorConfig`, a later one replacing what it
+    gives of an earlier one. A parameter that is zero in the URDF and whose prior is one of
+    logarithms has no size to begin with: named outright that is an error, matched by a pattern
+    it is left out.
+    """
+    merged, is_named = {}, set()
+    for pattern, wish in wishes.items():
+        for name in _matching(parameters, pattern):
+            merged[name] = _merged(merged.get(name, PriorConfig()), wish)
+            if name == pattern:
+                is_named.add(name)
+    priors, fixed, left_out = {}, {}, {}
+    for name in (name for name in parameters if name in merged):
+        wish = merged[name]
+        if wish.fixed:
+            fixed[name] = parameters[name].nominal if wish.mean is None else wish.mean
+            continue
+        prior = _prior(parameters, name, wish)
+        problem = _ZERO if prior.is_log and prior.mean == 0 else ''
+        if _is_of_a_massless_link(parameters, name, merged):
+            problem = problem or _MASSLESS
+        if problem and name in is_named:
+            raise ConfigError(f'estimate.{name}: {problem}')
+        if problem:
+            left_out[name] = problem
+        else:
+            priors[name] = prior
+    if not priors:
+        raise ConfigError(
+            f'estimate: nothing is left to estimate of {", ".join(wishes) or "an empty list"}; '
+            "name parameters, such as '*.mass', or give those that are zero a mean"
+        )
+    return Chosen(priors, fixed, left_out)
+
+
+_ZERO = (
+    'the robot description says zero, and a logarithm needs a size to begin with; give it '
+    'a mean of a typical size, or log: false with an sd, or do not estimate it'
+)
+
+
+_MASSLESS = (
+    'the robot description gives the link no mass; give its mass a mean as well, or do not '
+    'estimate this'
+)
+
+
+def default_prior(parameters, name):
+    """Return the usual `Prior` of a parameter; its mean is 0 where nothing tells its size."""
+    kind, nominal = KINDS[_kind_of(name)], parameters[name].nominal
+    owner, _, entry = name.rpartition('.')
+    sd = kind.sd
+    if kind.share:
+        rule = parameters.length_rules.get(name.split('.')[0])
+        sd = max(sd, kind.share * rule.nominal) if rule else sd
+    if _kind_of(name) == 'inertia' and entry[0] != entry[1]:
+        moments = [parameters[f'{owner}.{e}'].nominal for e in ('xx', 'yy', 'zz')]
+        return Prior(nominal, max(_PRODUCT_SHARE * sum(moments) / 3, 1e-9), False)
+    if nominal == 0 and _kind_of(name) in ('damping', 'friction'):
+        return Prior(_typical_loss(parameters, owner, entry), _GUESSED_SD, True)
+    return Prior(nominal, sd, kind.is_log)
+
+
+def _kind_of(name):
+    """Return the key of KINDS: the last word of a name, or the one before an axis."""
+    words = name.split('.')
+    return next(word for word in reversed(words) if word in KINDS)
+
+
+def _is_of_a_massless_link(parameters, name, merged):
+    """Tell whether a parameter is of a link without mass, and stays so."""
+    mass = f'{name.split(".")[0]}.mass'
+    if _kind_of(name) not in ('com', 'inertia') or parameters[mass].nominal != 0:
+        return False
+    wish = merged.get(mass, PriorConfig())
+    return wish.mean is None and wish.min is None
+
+
+def _typical_loss(parameters, joint, quantity):
+    """Return a friction or damping that a drive with the joint's limits may have, or 0."""
+    limits = parameters.model.joint(joint).limits
+    if not limits.effort or quantity == 'damping' and not limits.velocity:
+        return 0.0
+    loss = _TYPICAL_LOSS * limits.effort
+    return loss / limits.velocity if quantity == 'damping' else loss
+
+
+def _prior(parameters, name, wish):
+    """Return the `Prior` of a parameter with what a config says of it."""
+    usual = default_prior(parameters, name)
+    is_log = usual.is_log if wish.log is None else wish.log
+    if wish.min is not None or wish.max is not None:
+        return _from_interval(name, wish, is_log)
+    mean = usual.mean if wish.mean is None else wish.mean
+    sd = usual.sd
+    if wish.sd is not None:
+        sd = wish.sd
+    elif is_log is not usual.is_log:
+        # The same width, in the other way of saying it.
+        sd = usual.sd * abs(mean) if usual.is_log else usual.sd / max(abs(mean), 1e-12)
+    elif wish.mean is not None and usual.sd == _GUESSED_SD:
+        # Who gives the size knows it better than a guess from the joint's limits.
+        sd = KINDS[_kind_of(name)].sd
+    if parameters[name].is_positive and mean < 0:
+        raise ConfigError(f'estimate.{name}.mean: is {mean:g}; give a value above zero')
+    return Prior(mean, sd, is_log)
+
+
+def _from_interval(name, wish, is_log):
+    """Return the prior whose central 95 % is an interval."""
+    where = f'estimate.{name}'
+    if wish.min is None or wish.max is None or wish.mean is not None or wish.sd is not None:
+        raise ConfigError(f'{where}: give either min and max, or mean and sd, not a mixture')
+    if not wish.min < wish.max:
+        raise ConfigError(f'{where}: min is {wish.min:g} and max {wish.max:g}; give min < max')
+    if not is_log:
+        return Prior((wish.min + wish.max) / 2, (wish.max - wish.min) / (2 * _CENTRAL), False)
+    if wish.min * wish.max <= 0:
+        raise ConfigError(
+            f'{where}: the interval from {wish.min:g} to {wish.max:g} holds zero, which has no '
+            'logarithm; give bounds of one sign, or log: false'
+        )
+    sign = math.copysign(1.0, wish.min)
+    low, high = sorted(math.log(abs(x)) for x in (wish.min, wish.max))
+    return Prior(sign * math.exp((low + high) / 2), (high - low) / (2 * _CENTRAL), True)
+
+
+def _merged(before, wish):
+    """Return a wish with what a later one gives in place of it."""
+    given = {n: v for n, v in vars(wish).items() if v is not None}
+    kept = {n: v for n, v in vars(before).items() if v is not None}
+    # An interval and a mean with sd are two ways to say one thing: the later one holds.
+    if {'min', 'max'} & set(given):
+        kept = {n: v for n, v in kept.items() if n not in ('mean', 'sd')}
+    elif {'mean', 'sd'} & set(given):
+        kept = {n: v for n, v in kept.items() if n not in ('min', 'max')}
+    return PriorConfig(**{**kept, **given})
+
+
+def _matching(parameters, pattern):
+    """Return the names that a pattern matches; none is a ConfigError that says what is near."""
+    if not set(pattern) & set('*?['):
+        return [parameters[pattern].name]
+    names = [name for name in parameters if fnmatchcase(name, pattern)]
+    if not names:
+        quantities = sorted({name.partition('.')[2] for name in parameters})
+        raise ConfigError(
+            f"estimate: the pattern '{pattern}' matches no parameter of the robot; the "
+            f'quantities of links and joints are {", ".join(quantities)}'
+        )
+    return names

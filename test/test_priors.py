@@ -1,0 +1,123 @@
+import pytest
+
+from sim2real_estimator.config.tree import PriorConfig
+from sim2real_estimator.errors import ConfigError
+from sim2real_estimator.model.parameters import Parameters
+from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.priors import choose_priors, default_prior
+from sim2real_estimator.problem.parameter_chart import Prior
+
+
+@pytest.fixture
+def parameters(double_pendulum_urdf):
+    return Parameters(load_urdf(double_pendulum_urdf))
+
+
+@pytest.fixture
+def motor(double_pendulum_urdf):
+    return Parameters(load_urdf(double_pendulum_urdf, actuators={'elbow': 'dc_motor'}))
+
+
+def chosen(parameters, **wishes):
+    """Return the priors of patterns, with '__' for a dot and 'any' for an asterisk."""
+    named = {k.replace('__', '.').replace('any', '*'): v for k, v in wishes.items()}
+    return choose_priors(parameters, named)
+
+
+@pytest.mark.parametrize(
+    ('name', 'expected'),
+    [
+        ('upper.mass', Prior(1.5, 0.3, True)),
+        ('upper.com.x', Prior(0.0, pytest.approx(0.08), False)),  # a tenth of its length of 0.8 m
+        ('upper.inertia.yy', Prior(0.06, 0.4, True)),
+        ('upper.inertia.xz', Prior(-0.002, pytest.approx(0.1 * 0.13 / 3), False)),
+        ('upper.length', Prior(0.8, 0.1, True)),
+        ('elbow.origin.z', Prior(-0.8, 0.005, False)),
+        ('shoulder.damping', Prior(0.2, 0.7, True)),
+        ('elbow.friction', Prior(0.02, 0.7, True)),
+        ('elbow.offset', Prior(0.0, 0.02, False)),
+        ('elbow.gain', Prior(1.0, 0.1, True)),
+        ('elbow.delay', Prior(0.0, 0.005, False)),
+        ('world.gravity', Prior(9.81, 0.001, True)),
+    ],
+)
+def test_priors_follow_from_the_kind(parameters, name, expected):
+    assert default_prior(parameters, name) == expected
+
+
+def test_every_parameter_has_a_prior(motor, branching_arm_urdf, gripper_urdf):
+    for of_robot in (
+        motor,
+        *(Parameters(load_urdf(u)) for u in (branching_arm_urdf, gripper_urdf)),
+    ):
+        assert all(default_prior(of_robot, name).sd > 0 for name in of_robot)
+    assert default_prior(motor, 'elbow.torque_constant') == Prior(0.1, 0.1, True)
+
+
+def test_friction_that_the_urdf_leaves_out_follows_from_the_limits(parameters):
+    assert default_prior(parameters, 'shoulder.friction') == Prior(0.02 * 20, 1.5, True)
+    only = chosen(parameters, shoulder__friction=PriorConfig(mean=0.1)).priors
+    assert only['shoulder.friction'] == Prior(0.1, 0.7, True)
+
+
+def test_patterns_name_many_and_later_ones_replace_what_they_give(parameters):
+    found = chosen(
+        parameters,
+        any__mass=PriorConfig(sd=0.2),
+        lower__mass=PriorConfig(mean=1.0),
+        upper__mass=PriorConfig(fixed=True, mean=2.0),
+    )
+    assert found.priors == {'lower.mass': Prior(1.0, 0.2, True)}
+    assert found.fixed == {'upper.mass': 2.0}
+
+
+def test_priors_come_in_the_order_of_the_parameters(parameters):
+    found = chosen(parameters, lower__mass=PriorConfig(), upper__mass=PriorConfig())
+    assert list(found.priors) == ['upper.mass', 'lower.mass']
+
+
+def test_an_interval_holds_95_per_cent(parameters):
+    found = chosen(parameters, upper__mass=PriorConfig(min=1.0, max=4.0)).priors['upper.mass']
+    assert found == Prior(pytest.approx(2.0), pytest.approx(0.35365, rel=1e-4), True)
+    found = chosen(parameters, upper__com__x=PriorConfig(min=-0.1, max=0.3)).priors['upper.com.x']
+    assert found == Prior(pytest.approx(0.1), pytest.approx(0.10204, rel=1e-4), False)
+
+
+def test_a_later_interval_replaces_a_mean(parameters):
+    found = chosen(
+        parameters, any__mass=PriorConfig(sd=0.2), upper__mass=PriorConfig(min=1.0, max=4.0)
+    )
+    assert found.priors['upper.mass'].mean == pytest.approx(2.0)
+
+
+def test_the_width_stays_when_logarithms_are_declined(parameters):
+    found = chosen(parameters, upper__mass=PriorConfig(log=False)).priors['upper.mass']
+    assert found == Prior(1.5, pytest.approx(0.45), False)
+
+
+def test_patterns_leave_out_what_is_zero_and_say_so(branching_arm_urdf):
+    parameters = Parameters(load_urdf(branching_arm_urdf))
+    found = choose_priors(parameters, {'*.mass': PriorConfig(), 'left_tip.*': PriorConfig()})
+    assert 'left_tip.mass' not in found.priors
+    assert 'a logarithm needs a size' in found.left_out['left_tip.mass']
+    assert 'gives the link no mass' in found.left_out['left_tip.com.x']
+
+
+@pytest.mark.parametrize(
+    ('wishes', 'message'),
+    [
+        ({'uper.mass': PriorConfig()}, "no parameter 'uper.mass'"),
+        ({'*.weight': PriorConfig()}, r"pattern '\*.weight' matches no parameter.*mass"),
+        ({}, 'nothing is left to estimate'),
+        ({'upper.mass': PriorConfig(fixed=True)}, 'nothing is left to estimate'),
+        ({'upper.mass': PriorConfig(min=1.0)}, 'either min and max, or mean and sd'),
+        ({'upper.mass': PriorConfig(min=1.0, max=2.0, sd=1.0)}, 'not a mixture'),
+        ({'upper.mass': PriorConfig(min=2.0, max=1.0)}, 'give min < max'),
+        ({'upper.mass': PriorConfig(min=-1.0, max=1.0)}, 'holds zero'),
+        ({'upper.mass': PriorConfig(mean=-1.0)}, r'upper.mass.mean: is -1; give a value above'),
+        ({'elbow.armature': PriorConfig()}, 'estimate.elbow.armature: .*typical size'),
+    ],
+)
+def test_what_cannot_be_a_prior_is_an_error_with_a_remedy(parameters, wishes, message):
+    with pytest.raises(ConfigError, match=message):
+        choose_priors(parameters, wishes)
