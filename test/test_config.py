@@ -1,0 +1,248 @@
+from dataclasses import is_dataclass, replace
+from pathlib import Path
+from typing import get_args, get_origin, get_type_hints
+
+import pytest
+
+from sim2real_estimator.build import build_parts, topics
+from sim2real_estimator.config import (
+    Config,
+    document,
+    flattened,
+    load_config,
+    read_config,
+    to_yaml,
+    with_values,
+)
+from sim2real_estimator.config.reading import check_facts, declared
+from sim2real_estimator.config.tree import FramesConfig, PriorConfig, SensorConfig
+from sim2real_estimator.errors import ConfigError
+
+ROOT = Path(__file__).resolve().parent.parent
+SHIPPED = sorted((ROOT / 'config').glob('*.yaml'))
+MINIMAL = """
+model: {urdf: arm.urdf}
+joints: {elbow: {effort: measured}}
+sensors:
+  encoders: {kind: joint_positions, topic: joint_states, joints: [elbow], sd: 1e-3}
+estimate:
+  '*.mass': {}
+  upper.com.x: {mean: 0.1, sd: 0.02}
+"""
+
+
+def sections(kind=Config):
+    """Return all classes of the tree."""
+    found = {kind}
+    for name in declared(kind):
+        hint = get_type_hints(kind)[name]
+        for inner in (hint, *get_args(hint)):
+            if is_dataclass(inner):
+                found |= sections(inner)
+    return found
+
+
+def test_settings_are_read():
+    config = read_config(MINIMAL)
+    assert config.model.urdf == 'arm.urdf'
+    assert config.sensors['encoders'] == SensorConfig(
+        'joint_positions', 'joint_states', joints=('elbow',), sd=0.001
+    )
+    assert config.estimate == {
+        '*.mass': PriorConfig(),
+        'upper.com.x': PriorConfig(mean=0.1, sd=0.02),
+    }
+    assert config.frames == FramesConfig()
+
+
+@pytest.mark.parametrize('path', SHIPPED, ids=lambda path: path.name)
+def test_every_shipped_config_loads_and_is_written_as_its_declarations_say(path):
+    config = load_config(path)
+    build_parts(config)
+    head = ''.join(
+        line + '\n' for line in path.read_text().split('\n\n')[0].splitlines() if line[0] == '#'
+    )
+    assert path.read_text() == f'{head}\n{to_yaml(config)}'
+
+
+def test_a_config_survives_writing_and_reading():
+    config = with_values(
+        read_config(MINIMAL),
+        {
+            'frames.gap': 1e-7,
+            'simulation.max_step': 12,
+            'model.joint_types.elbow': 'fixed',
+            'model.actuators.elbow.kind': 'dc_motor',
+            'model.actuators.elbow.values.resistance': 2,
+            'estimator.settings.horizons': [12, 25],
+            'estimate.*.inertia.xx.log': False,
+            'sensors.no.topic': "it's: #odd",
+            'sensors.no.kind': 'marker',
+            'sensors.no.point': [1, 2.5, -3],
+        },
+    )
+    again = read_config(to_yaml(config))
+    assert again == config
+    assert flattened(again) == flattened(config)
+
+
+def test_every_setting_is_under_its_description():
+    text = ' '.join(line.strip(' #') for line in to_yaml(read_config(MINIMAL)).splitlines())
+    for kind in sections():
+        for name, declaration in declared(kind).items():
+            assert f'{name}:' in text
+            assert ' '.join(declaration.metadata['description'].split()) in text
+
+
+def test_dotted_paths_name_every_setting():
+    config = read_config(MINIMAL)
+    values = flattened(config)
+    assert values['frames.max_rate'] == 250
+    assert values['estimate.upper.com.x.sd'] == 0.02
+    assert values['sensors.encoders.joints'] == ('elbow',)
+    assert with_values(config, values) == config
+
+
+@pytest.mark.parametrize(
+    ('path', 'value', 'message'),
+    [
+        ('frames.max_rat', 1.0, 'frames.max_rat: there is no such setting; choose from reference'),
+        ('frames.max_rate', -1.0, 'frames.max_rate: is -1.0; give a value above 0'),
+        ('estimate.*.mass.sd', 'big', "estimate.*.mass.sd: is 'big'; give a number"),
+        ('joints.elbow.effort', 'some', "joints.elbow.effort: is 'some'; choose one of none"),
+    ],
+)
+def test_a_wrong_value_at_a_path_is_an_error(path, value, message):
+    with pytest.raises(ConfigError) as caught:
+        with_values(read_config(MINIMAL), {path: value})
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ('more', 'message'),
+    [
+        (
+            'frames: {max_rat: 1}',
+            "frames.max_rat: there is no such setting; did you mean 'max_rat",
+        ),
+        ('colour: red', 'colour: there is no such setting; choose from model, joints'),
+        ('frames: {max_rate: fast}', "frames.max_rate: is 'fast'; give a number"),
+        ('frames: {max_rate: .nan}', 'frames.max_rate: is nan; give a number'),
+        ('frames: {max_rate: true}', 'frames.max_rate: is True; give a number'),
+        ('frames: {lateness: -1}', 'frames.lateness: is -1.0; give a value at least 0'),
+        ('frames: 5', "frames: is 5; give settings, as 'name: value'"),
+        ('estimator: {seed: 0.5}', 'estimator.seed: is 0.5; give a whole number'),
+        ('estimator: {name: 3}', 'estimator.name: is 3; give text'),
+        ('simulation: {max_step: 0}', 'simulation.max_step: is 0.0; give a value above 0'),
+        ('model: {urdf: a, base: flying}', "model.base: is 'flying'; choose one of fixed, float"),
+        ('model: {base: fixed}', 'model.urdf: is missing; give it: URDF file'),
+        ('sensors: {}', 'sensors: is missing; give it: name -> sensor'),
+        ('sensors: {a: {topic: b}}', 'sensors.a.kind: is missing'),
+        ('sensors: {a: {kind: b, topic: c, joints: d}}', "sensors.a.joints: is 'd'; give a list"),
+        ('sensors: {3: {kind: b, topic: c}}', 'sensors: is 3; give a name; put it in quotes'),
+        ('estimate: {a.mass: {fixed: maybe}}', "fixed: is 'maybe'; give true or false"),
+    ],
+)
+def test_what_cannot_be_a_setting_is_an_error_with_key_value_and_remedy(more, message):
+    section = more.partition(':')[0]
+    kept = '\n'.join(
+        block
+        for block in ('\n' + MINIMAL.strip()).replace('\n  ', '\r  ').split('\n')
+        if not block.startswith(f'{section}:')
+    ).replace('\r', '\n')
+    with pytest.raises(ConfigError) as caught:
+        read_config(f'{kept}\n{more}\n', 'my.yaml')
+    assert str(caught.value).startswith('my.yaml: ')
+    assert message in str(caught.value)
+
+
+def test_files_that_cannot_be_read_are_errors(tmp_path):
+    with pytest.raises(ConfigError, match='cannot be read'):
+        load_config(tmp_path / 'none.yaml')
+    with pytest.raises(ConfigError, match='is not YAML'):
+        read_config('a: [')
+    with pytest.raises(ConfigError, match='the file: is'):
+        read_config('- a')
+
+
+def test_declarations_are_true_to_themselves():
+    for kind in sections():
+        assert kind.__doc__
+        for name, declaration in declared(kind).items():
+            facts = declaration.metadata
+            assert facts['description']
+            assert set(facts) <= {
+                'description', 'unit', 'low', 'high', 'above', 'choices', 'required',
+            }  # fmt: skip
+            hint = get_type_hints(kind)[name]
+            if not facts.get('required') and get_origin(hint) is not dict:
+                check_facts(facts, getattr(kind(), name), name)
+
+
+def test_the_page_of_the_documents_is_generated():
+    assert (ROOT / 'docs' / 'configuration.md').read_text() == document()
+
+
+def shipped():
+    return load_config(ROOT / 'config' / 'double_pendulum.yaml')
+
+
+@pytest.mark.parametrize(
+    ('values', 'message'),
+    [
+        ({'sensors.encoders.kind': 'joint_position'}, "did you mean 'joint_positions'"),
+        ({'sensors.encoders.sd': None}, 'sensors.encoders.sd: a joint_positions needs it'),
+        ({'sensors.encoders.link': 'upper'}, 'sensors.encoders.link: .* has no use for it'),
+        ({'joints.elbw.effort': 'none'}, "joints.elbw: .* did you mean 'elbow'"),
+        ({'frames.reference': 'encoder'}, "frames.reference: .* did you mean 'encoders'"),
+        ({'estimator.name': 'magic'}, 'estimator.name: .*gaussian_sum'),
+        ({'estimator.settings.start': 3}, "settings.start: .* did you mean 'starts'"),
+        ({'estimator.settings.noise': 'red'}, 'settings.noise: .*normal, student'),
+        (
+            {'joints.elbow.effort': 'none', 'model.actuators.elbow.kind': 'dc_motor'},
+            'joints.elbow.effort: .*drop one',
+        ),
+    ],
+)
+def test_settings_that_do_not_fit_the_robot_are_errors(values, message):
+    with pytest.raises(ConfigError, match=message):
+        build_parts(with_values(shipped(), values))
+
+
+def test_a_sensor_may_not_take_the_name_of_the_efforts():
+    config = shipped()
+    sensors = {'measured_efforts': config.sensors['encoders']}
+    with pytest.raises(ConfigError, match='sensors.measured_efforts'):
+        build_parts(replace(config, sensors=sensors))
+
+
+def test_every_source_has_a_topic():
+    config = with_values(shipped(), {'joints.elbow.effort': 'commanded'})
+    *_, sources = build_parts(config)
+    assert topics(config) == {
+        'encoders': 'joint_states',
+        'measured_efforts': 'joint_states',
+        'commanded_efforts': 'joint_commands',
+    }
+    assert {source.name for source in sources} == set(topics(config))
+    assert [source.places for source in sources[1:]] == [(0,), (1,)]
+
+
+def test_settings_reach_the_estimator():
+    config = with_values(
+        shipped(),
+        {
+            'estimator.seed': 7,
+            'estimator.settings.starts': 3,
+            'estimator.settings.noise': 'student',
+        },
+    )
+    _, estimator, *_ = build_parts(config)
+    assert (estimator.seed, estimator.starts) == (7, 3)
+    assert estimator.noise.degrees == 4
+
+
+def test_joints_without_effort_take_no_command():
+    config = with_values(shipped(), {'joints.elbow.effort': 'none'})
+    problem, _, stream, sources = build_parts(config)
+    assert problem.model.commands == ('shoulder',)

@@ -1,0 +1,213 @@
+"""The whole flow, from messages to a posterior, on the config that is shipped."""
+
+import numpy as np
+import pytest
+from ros_like import joint_state
+from simulated import base_parameters, config, JOINTS, NAMES, record
+import torch
+
+from sim2real_estimator.config import with_values
+from sim2real_estimator.errors import DataError
+from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.records import Sample, Status, UpdateReport
+from sim2real_estimator.stream.plans import RecordedPlan
+
+SECOND = 10**9
+
+
+@pytest.fixture(scope='module', autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope='module')
+def recording():
+    return record(2.5)
+
+
+def samples_of(recording):
+    """Return samples of encoders and efforts, in the order of arrival."""
+    samples = []
+    for stamp, angles, torques in zip(recording.stamps, recording.angles, recording.torques):
+        samples.append(Sample('encoders', int(stamp), angles))
+        samples.append(Sample('measured_efforts', int(stamp), torques))
+    return samples
+
+
+def run(pipeline, samples):
+    """Return all estimates."""
+    estimates = []
+    for sample in samples:
+        pipeline.push(sample)
+        estimates += pipeline.step()
+    return [*estimates, *pipeline.finish()]
+
+
+def posterior_bytes(pipeline):
+    """Return the posterior mixture, bit for bit."""
+    mixture = pipeline.estimator.mixture(pipeline.problem, pipeline.state)
+    arrays = (mixture.log_weights, mixture.points, mixture.means, mixture.roots)
+    return b''.join(np.ascontiguousarray(array).tobytes() for array in arrays)
+
+
+@pytest.fixture(scope='module')
+def finished(recording):
+    """Return (pipeline, estimates) after the whole recording."""
+    pipeline = Pipeline.from_config(config())
+    return pipeline, run(pipeline, samples_of(recording))
+
+
+def test_the_shipped_config_finds_the_true_robot(finished, recording):
+    pipeline, _ = finished
+    chart = pipeline.problem.chart
+    order = [chart.names.index(name) for name in NAMES]
+    mean, covariance = pipeline.estimator.mixture(pipeline.problem, pipeline.state).moments()
+
+    def base(coordinates):
+        return base_parameters(chart.to_named(coordinates[:, None])[order, 0])
+
+    steps = 1e-6 * np.eye(len(mean))
+    slope = np.stack([(base(mean + s) - base(mean - s)) / 2e-6 for s in steps], 1)
+    sd = np.sqrt(np.einsum('ij,jk,ik->i', slope, covariance, slope))
+    truth = base_parameters([recording.values[name] for name in NAMES])
+    assert (np.abs(base(mean) - truth) < 4 * sd).all()
+    assert (sd < 0.02 * np.abs(truth)).all()
+
+
+def test_estimates_are_by_name_with_a_verdict(finished, recording):
+    pipeline, estimates = finished
+    last = estimates[-1]
+    assert last.names == pipeline.problem.chart.names
+    assert last.stamp_ns == recording.stamps[-1]
+    found = dict(zip(last.names, last.verdicts))
+    assert found['shoulder.damping'] == 'identified'
+    assert found['upper.mass'] in ('prior-assisted', 'prior-only')
+    for name, mean, sd in zip(last.names, last.mean, last.sd):
+        assert abs(mean - recording.values[name]) < 4 * sd
+    assert any('handed over' in e.report.events for e in estimates)
+
+
+def test_every_sample_is_accounted_for(finished, recording):
+    pipeline, estimates = finished
+    assert len(estimates) == len(recording.stamps)
+    assert pipeline.counts.table() == {
+        'encoders': {'used': len(recording.stamps)},
+        'measured_efforts': {'used': len(recording.stamps)},
+    }
+
+
+@pytest.mark.parametrize('seed', [1, 2])
+def test_the_order_of_arrival_does_not_change_a_bit(finished, recording, seed):
+    generator = np.random.default_rng(seed)
+    arrivals, latest = [], {}
+    for sample in samples_of(recording):
+        at = sample.stamp_ns + generator.uniform(0, 0.045) * SECOND
+        latest[sample.sensor] = max(at, latest.get(sample.sensor, at))
+        arrivals.append((latest[sample.sensor], sample))
+    arrivals.sort(key=lambda pair: pair[0])
+    shuffled = [sample for _, sample in arrivals]
+    assert shuffled != samples_of(recording)
+    pipeline = Pipeline.from_config(config())
+    run(pipeline, shuffled)
+    assert posterior_bytes(pipeline) == posterior_bytes(finished[0])
+
+
+def test_asking_for_estimates_late_does_not_change_a_bit(finished, recording):
+    pipeline = Pipeline.from_config(config())
+    for sample in samples_of(recording):
+        pipeline.push(sample)
+    pipeline.step()
+    pipeline.finish()
+    assert posterior_bytes(pipeline) == posterior_bytes(finished[0])
+
+
+def test_another_seed_is_another_run(finished, recording):
+    other = Pipeline.from_config(with_values(config(), {'estimator.seed': 5}))
+    run(other, samples_of(recording))
+    assert posterior_bytes(other) != posterior_bytes(finished[0])
+
+
+def test_a_replay_follows_the_frames_of_an_overloaded_run(recording):
+    live = Pipeline.from_config(config())
+    for k, sample in enumerate(samples_of(recording)):
+        if k == 200:
+            live.stream.set_rate(20)
+        live.push(sample)
+        live.step()
+    live.finish()
+    plan = live.stream.recorded_plan
+    assert len(plan.bounds) < len(recording.stamps)
+    replay = Pipeline.from_config(config(), plan)
+    run(replay, samples_of(recording))
+    assert isinstance(plan, RecordedPlan)
+    assert posterior_bytes(replay) == posterior_bytes(live)
+
+
+def test_before_any_data_the_estimate_is_the_prior():
+    estimate = Pipeline.from_config(config()).estimate()
+    assert estimate.report == UpdateReport('prior')
+    assert set(estimate.verdicts) == {'prior-only'}
+    assert dict(zip(estimate.names, estimate.mean))['lower.mass'] == pytest.approx(0.8)
+    assert dict(zip(estimate.names, estimate.sd))['lower.mass'] == pytest.approx(0.3 * 0.8)
+
+
+def test_a_reset_begins_again_from_the_prior(recording):
+    pipeline = Pipeline.from_config(config())
+    run(pipeline, samples_of(recording)[:60])
+    assert set(pipeline.estimate().verdicts) != {'prior-only'}
+    pipeline.reset()
+    assert set(pipeline.estimate().verdicts) == {'prior-only'}
+
+
+def test_a_clock_set_back_keeps_what_is_known(recording):
+    pipeline = Pipeline.from_config(config())
+    samples = samples_of(recording)
+    run(pipeline, samples)
+    known = pipeline.estimate()
+    again = [Sample(s.sensor, s.stamp_ns - 100 * SECOND, s.values) for s in samples[:4]]
+    assert pipeline.push(again[0]) is Status.JUMPED_BACK
+    np.testing.assert_array_equal(pipeline.estimate().mean, known.mean)
+
+
+class _Refusing:
+    """An estimator that refuses every other frame, and learns nothing from the rest."""
+
+    def __init__(self, estimator):
+        self.estimator = estimator
+
+    def init(self, problem):
+        return 0
+
+    def update(self, problem, state, frame):
+        events = ('update refused',) if state % 2 else ()
+        return state + 1, UpdateReport('filter', events=events)
+
+    def mixture(self, problem, state):
+        return self.estimator.mixture(problem, self.estimator.init(problem))
+
+
+def test_samples_of_refused_updates_are_counted(recording):
+    usual = Pipeline.from_config(config())
+    pipeline = Pipeline(usual.problem, _Refusing(usual.estimator), usual.stream)
+    run(pipeline, samples_of(recording)[:20])
+    assert pipeline.counts.of('encoders', Status.USED) == 5
+    assert pipeline.counts.of('encoders', Status.UPDATE_REFUSED) == 5
+
+
+def test_messages_reach_the_stream_by_name(recording):
+    pipeline = Pipeline.from_config(config())
+    for stamp, angles, torques in zip(recording.stamps[:9], recording.angles, recording.torques):
+        names = [*JOINTS[::-1], 'lamp']
+        message = joint_state(int(stamp), names, [*angles[::-1], 0.0], effort=[torques[1]])
+        for source in pipeline.sources:
+            pipeline.receive(source, message)
+    pipeline.finish()
+    assert pipeline.counts.table() == {
+        'encoders': {'unknown joint': 9, 'used': 9},
+        'measured_efforts': {'missing effort': 9, 'unknown joint': 9, 'used': 9},
+    }
+    with pytest.raises(DataError, match="no source 'lamp'.*encoders, measured_efforts"):
+        pipeline.receive('lamp', message)
