@@ -5,7 +5,7 @@ from pathlib import Path
 import sys
 import time
 
-from .errors import EstimatorError
+from .errors import ConfigError, EstimatorError
 
 
 def main(arguments=None):
@@ -24,6 +24,14 @@ def main(arguments=None):
         '--output', type=Path, default=Path('results'), help='folder for the picture (results)'
     )
     lengths.set_defaults(run=_reproduce_lengths)
+    init = commands.add_parser('init', help='write a commented config for a robot')
+    init.add_argument('urdf', type=Path, help='robot description')
+    init.add_argument('-o', '--output', type=Path, help='file to write (print it)')
+    init.add_argument(
+        '--base', choices=('fixed', 'floating'), default='fixed', help='of the robot (fixed)'
+    )
+    init.add_argument('--force', action='store_true', help='overwrite the file')
+    init.set_defaults(run=_init)
     chosen = parser.parse_args(arguments)
     try:
         return chosen.run(chosen)
@@ -40,6 +48,22 @@ def _positive(text):
     if value <= 0:
         raise argparse.ArgumentTypeError(f'{text} is not above zero')
     return value
+
+
+def _init(chosen):
+    """Write a first config for a robot."""
+    from .starter import starter_yaml  # imported here, so that `--help` answers at once
+
+    folder = chosen.output.parent if chosen.output else Path()
+    text = starter_yaml(chosen.urdf, folder, chosen.base)
+    if chosen.output is None:
+        print(text, end='')
+        return 0
+    if chosen.output.exists() and not chosen.force:
+        raise ConfigError(f'{chosen.output}: exists; give another --output, or --force')
+    chosen.output.write_text(text, encoding='utf-8')
+    print(f'written: {chosen.output}')
+    return 0
 
 
 def _reproduce_lengths(chosen):

@@ -1,0 +1,120 @@
+"""`sim2real-estimator init`: what it writes loads and runs as it is."""
+
+from pathlib import Path
+import sysconfig
+
+import numpy as np
+import pytest
+
+from sim2real_estimator.cli import main
+from sim2real_estimator.config import load_config
+from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.records import Sample
+
+PANDA = Path(
+    sysconfig.get_path('purelib'),
+    'cmeel.prefix/share/example-robot-data/robots/panda_description/urdf/panda.urdf',
+)
+ROBOTS = ('pendulum', 'double_pendulum', 'branching_arm', 'gripper')
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Return a function that writes a config for the text of a URDF and returns its path."""
+
+    def write(urdf, *options):
+        (tmp_path / 'robots').mkdir()
+        (tmp_path / 'robots' / 'robot.urdf').write_text(urdf)
+        path = tmp_path / 'robot.yaml'
+        arguments = [str(tmp_path / 'robots' / 'robot.urdf'), '-o', str(path), *options]
+        assert main(['init', *arguments]) == 0
+        return path
+
+    return write
+
+
+@pytest.fixture(params=ROBOTS)
+def urdf(request):
+    return request.getfixturevalue(f'{request.param}_urdf')
+
+
+def run(pipeline, count):
+    """Return the estimates of samples of all sources at 100 Hz, about the neutral state."""
+    generator = np.random.default_rng(0)
+    neutral = {name: 0.0 for name in pipeline.sources}
+    for k in range(count):
+        for name in neutral:
+            size = pipeline.sources[name].value_size
+            pipeline.push(Sample(name, k * 10**7, 1e-3 * generator.standard_normal(size)))
+    return pipeline.finish()
+
+
+def test_what_it_writes_runs_as_it_is(written, urdf):
+    path = written(urdf)
+    config = load_config(path)
+    assert config.model.urdf == str(Path('robots') / 'robot.urdf')
+    pipeline = Pipeline.from_config(config)
+    estimates = run(pipeline, 5)
+    assert len(estimates) == 5
+    assert np.isfinite(estimates[-1].mean).all()
+    assert (estimates[-1].sd > 0).all()
+
+
+def test_a_floating_robot_is_seen_by_motion_capture(written, double_pendulum_urdf):
+    inertial = """<inertial><mass value="3"/>
+      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>"""
+    urdf = double_pendulum_urdf.replace(
+        '<link name="base"/>', f'<link name="base">{inertial}</link>'
+    )
+    config = load_config(written(urdf, '--base', 'floating'))
+    assert config.model.base == 'floating'
+    assert config.joints['floating_base'].effort == 'none'
+    assert config.sensors['mocap_base'].topic == 'vicon/base/base'
+    Pipeline.from_config(config)
+
+
+def test_every_prior_is_written_as_a_line_to_copy(written, double_pendulum_urdf):
+    path = written(double_pendulum_urdf)
+    before = Pipeline.from_config(load_config(path)).problem.chart.priors
+    lines = [
+        '  ' + line.strip('# ').split('  #')[0]
+        for line in path.read_text().splitlines()
+        if line.startswith('#  ') and '{mean: ' in line and '...' not in line
+    ]
+    assert len(lines) == len(before)
+    text = path.read_text().replace(
+        "  '*.friction': {}\n", "  '*.friction': {}\n" + '\n'.join(lines) + '\n'
+    )
+    path.write_text(text)
+    after = Pipeline.from_config(load_config(path)).problem.chart.priors
+    assert list(after) == list(before)
+    for name, prior in before.items():
+        assert after[name].is_log == prior.is_log
+        assert after[name].mean == pytest.approx(prior.mean, rel=1e-5)
+        assert after[name].sd == pytest.approx(prior.sd, rel=1e-2)
+
+
+def test_without_an_output_it_prints(tmp_path, capsys, pendulum_urdf):
+    (tmp_path / 'a.urdf').write_text(pendulum_urdf)
+    assert main(['init', str(tmp_path / 'a.urdf')]) == 0
+    assert 'sensors:\n  encoders: {kind: joint_positions' in capsys.readouterr().out
+
+
+def test_a_file_is_overwritten_only_by_force(tmp_path, capsys, written, pendulum_urdf):
+    path = written(pendulum_urdf)
+    path.write_text('mine')
+    arguments = ['init', str(tmp_path / 'robots' / 'robot.urdf'), '-o', str(path)]
+    assert main(arguments) == 2
+    assert 'exists; give another' in capsys.readouterr().err
+    assert path.read_text() == 'mine'
+    assert main([*arguments, '--force']) == 0
+
+
+@pytest.mark.skipif(not PANDA.exists(), reason='needs the robots of example-robot-data')
+def test_a_real_arm(tmp_path):
+    assert main(['init', str(PANDA), '-o', str(tmp_path / 'panda.yaml')]) == 0
+    pipeline = Pipeline.from_config(load_config(tmp_path / 'panda.yaml'))
+    assert len(pipeline.problem.chart.names) > 100
+    assert len(pipeline.problem.labels) < 70
+    assert set(pipeline.estimate().verdicts) == {'prior-only'}
+    assert np.isfinite(run(pipeline, 3)[-1].mean).all()
