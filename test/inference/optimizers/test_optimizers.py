@@ -5,8 +5,8 @@ from pendulum_windows import PendulumWindows
 import pytest
 
 from sim2real_estimator.errors import ConfigError
+from sim2real_estimator.inference.moments import Moments
 from sim2real_estimator.inference.optimizers import AbstractOptimizer, OPTIMIZERS, Result
-from sim2real_estimator.inference.optimizers.adam import Moments
 
 
 class Valley:

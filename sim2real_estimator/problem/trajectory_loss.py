@@ -1,0 +1,108 @@
+"""The loss of a whole trajectory and its gradient, whatever the sensors, in one reverse pass."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ..backend.base import RolloutInputs
+
+
+@dataclass(frozen=True)
+class _Course:
+    """
+    Frames on end: durations [S, 1] and controls [S, nu, 1] of all steps.
+
+    measured: (step after which, sensor index, values [1, k]) of every sample.
+    """
+
+    frames: tuple
+    durations: np.ndarray
+    controls: np.ndarray
+    measured: tuple
+
+
+class TrajectoryLoss:
+    """
+    Compares simulated trajectories with samples.
+
+    The sensors say how residuals hang on states and outputs; the backend carries that back to
+    the parameters, at a cost that does not grow with their number. What is no parameter of the
+    dynamics, such as a delay, is left out: its gradient is zero.
+    """
+
+    def __init__(self, system, backend, chart, sensors, outputs, timelines):
+        """Take the parts of a `RobotProblem`; outputs: where each sensor's outputs stand."""
+        self._backend, self._chart, self._timelines = backend, chart, timelines
+        self._named = [chart.names.index(name) for name in system.estimated]
+        self._sensors, self._outputs = sensors, outputs
+        self._course = _Course((), np.zeros((0, 1)), np.zeros((0, 0, 1)), ())
+
+    def huber(self, points, parameters, frames, delta):
+        """
+        Return (losses [B], gradients [p, B]) of trajectories from points [nx, B].
+
+        parameters [p, B]; the loss is Huber's function of every whitened residual, linear beyond
+        `delta` standard deviations, summed over all samples of consecutive frames.
+        """
+        course = self._follow(frames)
+        values = _tensor(self._chart.to_named(parameters)[self._named]).requires_grad_()
+        states, outputs = self._backend.rollout(self._inputs(points, values, course), 'reverse')
+        losses = np.zeros(points.shape[1])
+        by_states, by_outputs = torch.zeros_like(states), torch.zeros_like(outputs)
+        for step, index, measured in course.measured:
+            part = self._outputs[index]
+            rows = self._rows(index, states[step], outputs[step, part], measured)
+            losses += _huber(rows.values, delta).sum(-1)
+            slope = np.clip(rows.values, -delta, delta)
+            if rows.by_state is not None:
+                by_states[step] += torch.from_numpy(_pulled(slope, rows.by_state))
+            if rows.by_outputs is not None:
+                by_outputs[step, part] += torch.from_numpy(_pulled(slope, rows.by_outputs))
+        torch.autograd.backward([states, outputs], [by_states, by_outputs])
+        slope = self._chart.slope(parameters)[:, self._named]
+        return losses, np.einsum('bnp,nb->pb', slope, values.grad.numpy())
+
+    def _rows(self, index, states, outputs, measured):
+        """Return the `Rows` of one sensor at one instant."""
+        sensor = self._sensors[index]
+        states, outputs = states.detach().numpy(), outputs.detach().numpy()
+        measured = np.broadcast_to(measured, (states.shape[-1], sensor.value_size))
+        return sensor.rows(states, outputs, measured)
+
+    def _inputs(self, points, values, course):
+        parts = (course.controls, course.durations)
+        return RolloutInputs(_tensor(points), values, *(_tensor(part) for part in parts))
+
+    def _follow(self, frames):
+        """Return the `_Course` of frames; fits ask for the same ones again and again."""
+        before = self._course.frames
+        if len(before) == len(frames) and all(a is b for a, b in zip(before, frames)):
+            return self._course
+        durations, controls, measured, step = [], [], [], 0
+        for frame in frames:
+            for segment in self._timelines.line((frame,)).segments:
+                durations.append(segment.durations)
+                controls.append(segment.controls)
+                step += len(segment.durations)
+                measured += [(step, index, values) for index, values in segment.measured]
+        self._course = _Course(
+            tuple(frames), np.concatenate(durations), np.concatenate(controls), tuple(measured)
+        )
+        return self._course
+
+
+def _tensor(array):
+    return torch.from_numpy(np.ascontiguousarray(array))
+
+
+def _huber(residuals, delta):
+    """Return Huber's function: half the square, and a straight line beyond delta."""
+    size = np.abs(residuals)
+    inner = np.minimum(size, delta)
+    return inner * (size - 0.5 * inner)
+
+
+def _pulled(weights, slope):
+    """Return the weighted sums [n, B] of rows, weights [B, m] and slope [B, m, n]."""
+    return np.einsum('bm,bmn->nb', weights, slope)
