@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .parameter_chart import DirectChart, SliceChart
+from .parameter_chart import DirectChart, SliceChart, TimedChart
 from .responses import Responses
 from .state_chart import StateChart
 
@@ -16,11 +16,19 @@ def choose_chart(parameters, sensors, priors, fixed=None, driven=None):
     """
     Return the chart of the unknown parameters.
 
-    priors: name to `Prior`; fixed: name to float of others; driven: for every command whether
-    it acts and is known (None: all). Where data can tell all parameters apart they are estimated
-    as they are, else those combinations of them that it can.
+    priors: name to `Prior`, delays included; fixed: name to float of others; driven: for every
+    command whether it acts and is known (None: all). Where data can tell all parameters apart
+    they are estimated as they are, else those combinations of them that it can. Delays stay as
+    they are.
     """
-    inner = DirectChart(priors, fixed)
+    delays = {name: prior for name, prior in priors.items() if name not in parameters}
+    physical = {name: prior for name, prior in priors.items() if name in parameters}
+    chart = _physical_chart(parameters, sensors, DirectChart(physical, fixed), driven)
+    return TimedChart(chart, delays) if delays else chart
+
+
+def _physical_chart(parameters, sensors, inner, driven):
+    """Return the chart of the parameters of the model."""
     if driven is None:
         driven = [True] * len(parameters.model.commands)
     responses = Responses(parameters, sensors, inner, StateChart(parameters.model), driven)

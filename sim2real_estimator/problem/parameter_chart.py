@@ -66,6 +66,42 @@ class DirectChart:
         return result
 
 
+class TimedChart:
+    """
+    The coordinates of physical parameters, followed by delays [s] as they are.
+
+    physical: a `DirectChart` or `SliceChart`; delays: name -> `Prior`, not of logarithms.
+    """
+
+    def __init__(self, physical, delays):
+        """Join the two."""
+        self.physical, self._delays = physical, DirectChart(delays)
+        self.names = (*physical.names, *delays)
+        self.labels = (*physical.labels, *self._delays.labels)
+        self.fixed, self.priors = physical.fixed, {**physical.priors, **delays}
+        first, second = physical.prior, self._delays.prior
+        root = np.zeros((len(self.labels),) * 2)
+        self._split = len(first.mean)
+        root[: self._split, : self._split] = first.root
+        root[self._split :, self._split :] = second.root
+        self.prior = Gaussian(np.concatenate([first.mean, second.mean]), root)
+
+    def to_named(self, coordinates):
+        """Return the parameter values [P, B] of coordinates [p, B]."""
+        first = self.physical.to_named(coordinates[: self._split])
+        return np.concatenate([first, coordinates[self._split :]])
+
+    def slope(self, coordinates):
+        """Return the derivative of the values by the coordinates, [B, P, p]."""
+        first = self.physical.slope(coordinates[: self._split])
+        rows, columns = first.shape[1:]
+        result = np.zeros((first.shape[0], len(self.names), len(self.labels)))
+        result[:, :rows, :columns] = first
+        late = np.arange(len(self.names) - rows)
+        result[:, rows + late, columns + late] = 1.0
+        return result
+
+
 class SliceChart:
     """
     Only the directions that data can tell apart; the others stay where the prior has them.

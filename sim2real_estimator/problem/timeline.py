@@ -11,18 +11,65 @@ _CACHED_LINES = 16
 
 
 @dataclass(frozen=True)
+class ShiftedSteps:
+    """
+    Integration steps that depend on delays.
+
+    durations [S, B] [s]; controls [S, nu, B]; by_delay, by_early [S, B]: derivatives of the
+    durations by the delay of the inputs and by how early the end comes.
+    """
+
+    durations: np.ndarray
+    controls: np.ndarray
+    by_delay: np.ndarray
+    by_early: np.ndarray
+
+
+@dataclass(frozen=True)
 class Segment:
     """
     A stretch without a sample inside, for B frames side by side (or 1, for all columns alike).
 
     durations [S, B] [s] and controls [S, nu, B] of its integration steps, some of no length where
     another frame has more; measured: (sensor index, values [B, k]) at its end, NaN where a frame
-    has no such sample.
+    has no such sample; bounds [2, B] [s]: begin and end, counted from the frame's start;
+    changes [E, B] [s] and held [E, nu, B]: from when on which inputs hold, by their stamps.
     """
 
     durations: np.ndarray
     controls: np.ndarray
     measured: tuple
+    bounds: np.ndarray
+    changes: np.ndarray
+    held: np.ndarray
+
+    def shifted(self, delay, early, max_step):
+        """
+        Return the `ShiftedSteps` with inputs that act late and an end that comes early.
+
+        delay [B] [s]: from the stamp of an input to its effect; early [B] [s]. The segment is
+        cut exactly where an input begins to act, so durations are differentiable in both.
+        """
+        begin, end = self.bounds[0], self.bounds[1] - early
+        acting = self.changes[1:] + delay
+        cuts = np.clip(acting, begin, end)
+        inside = ((acting >= begin) & (acting < end)).astype(float)
+        begin, end = (np.broadcast_to(x, (1, cuts.shape[1])) for x in (begin, end))
+        still = np.zeros((1, cuts.shape[1]))
+        longest = float(np.abs(end - begin).max())
+        parts = max(1, math.ceil(longest / max_step * (1 - 1e-9)))
+
+        def steps(*edges):
+            return np.repeat(np.diff(np.concatenate(edges), axis=0) / parts, parts, 0)
+
+        held = np.broadcast_to(self.held, (*self.held.shape[:2], cuts.shape[1]))
+        return ShiftedSteps(
+            steps(begin, cuts, end),
+            np.repeat(held, parts, 0),
+            steps(still, inside, still),
+            # Cuts beyond the end lie at the end and move with it.
+            steps(still, np.where(acting >= end, -1.0, 0.0), still - 1.0),
+        )
 
 
 @dataclass(frozen=True)
@@ -48,6 +95,8 @@ class _Piece:
     durations: tuple
     controls: tuple
     measured: dict
+    bounds: tuple
+    inputs: tuple
 
 
 class TimelineCache:
@@ -92,7 +141,7 @@ class TimelineCache:
         lanes = np.array([place[id(frame)] for frame in frames])
         cut = [self._cut(frame) for frame in distinct]
         count = max(len(pieces) for pieces in cut)
-        none = _Piece((), (), {})
+        none = _Piece((), (), {}, (0.0, 0.0), ())
         return Line(
             tuple(
                 self._side_by_side([p[k] if k < len(p) else none for p in cut], lanes)
@@ -116,9 +165,25 @@ class TimelineCache:
                 if index in piece.measured:
                     values[column] = piece.measured[index]
             measured.append((index, values if len(pieces) == 1 else values[lanes]))
+        changes, held = self._inputs_side_by_side(pieces)
+        bounds = np.array([piece.bounds for piece in pieces]).T
+        arrays = (durations, controls, bounds, changes, held)
         if len(pieces) > 1:
-            durations, controls = durations[:, lanes], controls[..., lanes]
-        return Segment(durations, controls, tuple(measured))
+            arrays = tuple(array[..., lanes] for array in arrays)
+        durations, controls, bounds, changes, held = arrays
+        return Segment(durations, controls, tuple(measured), bounds, changes, held)
+
+    def _inputs_side_by_side(self, pieces):
+        """Return changes [E, B] and held [E, nu, B]; pieces with fewer inputs repeat the last."""
+        count = max(1, *(len(piece.inputs) for piece in pieces))
+        changes = np.zeros((count, len(pieces)))
+        held = np.zeros((count, self._control_size, len(pieces)))
+        for column, piece in enumerate(pieces):
+            for row in range(count if piece.inputs else 0):
+                at, values = piece.inputs[min(row, len(piece.inputs) - 1)]
+                changes[row, column] = at
+                held[row, :, column] = values
+        return changes, held
 
     def _cut(self, frame):
         """Return the pieces of one frame, from stamp to stamp."""
@@ -129,7 +194,9 @@ class TimelineCache:
             measured = {
                 self._index[s.sensor]: s.values for s in frame.samples if s.stamp_ns == stamp
             }
-            pieces.append(_Piece(durations, controls, measured))
+            bounds = tuple((at - frame.start_ns) * _NANO for at in (start, stamp))
+            inputs = tuple(((at - frame.start_ns) * _NANO, v) for at, v in frame.inputs)
+            pieces.append(_Piece(durations, controls, measured, bounds, inputs))
             start = stamp
         return pieces
 

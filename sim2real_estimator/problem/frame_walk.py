@@ -1,0 +1,221 @@
+"""Through a frame from sample to sample, with derivatives."""
+
+import numpy as np
+import torch
+
+from ..backend.base import RolloutInputs
+from ..backend.choice import choose_backend
+from ..dynamics.system import System
+from ..errors import ConfigError
+from ..inference.protocol import Linearization
+
+# The name of the delay that all commands share.
+COMMAND_DELAY = 'commands.delay'
+
+
+class FrameWalk:
+    """
+    Simulates frames and compares them with their samples, for many pairs of state and parameters.
+
+    A sensor whose clock is late saw an earlier state: the walk to its sample ends earlier, by a
+    time that may be unknown. Commands that act late cut the integration steps elsewhere.
+    """
+
+    def __init__(self, parameters, sensors, chart, state_chart, options):
+        """Take the parts of a `RobotProblem`."""
+        self.sensors, self.chart, self.state_chart = sensors, chart, state_chart
+        self.max_step = options.max_step
+        self.outputs = _output_slices(sensors)
+        observing = [s for s in sensors if s.output_size]
+
+        def observe(robot, q, v):
+            return [x for sensor in observing for x in sensor.observe(robot, q, v)]
+
+        physical = tuple(n for n in chart.names if n in parameters)
+        self.system = System(
+            parameters, physical, options.integrator, observation=observe if observing else None
+        )
+        values = dict(zip(parameters, parameters.nominal())) | chart.fixed
+        self.backend = choose_backend(options.backend)(self.system, values)
+        self._physical = len(physical)
+        self._command_row, self._sensor_rows = _delay_rows(sensors, chart.names, physical)
+
+    @property
+    def has_delays(self):
+        """Whether any delay is unknown."""
+        return self._command_row is not None or bool(self._sensor_rows)
+
+    def through(self, points, parameters, line, derivatives):
+        """Return the `Linearization` of one frame per column; slopes are left out if not asked."""
+        values = self.chart.to_named(parameters)
+        by_chart = self.chart.slope(parameters) if derivatives else None
+        t, n = self.state_chart.size, self.state_chart.size + len(parameters)
+        transition = np.zeros((points.shape[1], t, n))
+        transition[:, range(t), range(t)] = 1.0
+        residual, slope = [], []
+        for segment in line.segments:
+            begin = points, transition
+            points, moved = self._move(points, values, segment, None, derivatives)
+            transition = _chained(moved, by_chart, transition)
+            for row, measured in self._by_delay(segment):
+                at = points, transition
+                if row is not None:
+                    state, moved = self._move(begin[0], values, segment, row, derivatives)
+                    at = state, _chained(moved, by_chart, begin[1])
+                rows, gradient = self._measure(at[0], values, measured, derivatives)
+                residual.append(rows)
+                if derivatives:
+                    slope.append(_chained(gradient, by_chart, at[1]))
+        if not residual:
+            residual, slope = [np.zeros((points.shape[1], 0))], [np.zeros((len(transition), 0, n))]
+        return Linearization(
+            points,
+            transition,
+            np.concatenate(residual, 1),
+            np.concatenate(slope, 1) if derivatives else np.zeros((0, 0, n)),
+        )
+
+    def observe(self, points, parameters, line):
+        """Return (residual [B, m], slope [B, m, t]) of a frame's samples, all taken as now."""
+        values, by_chart = self.chart.to_named(parameters), self.chart.slope(parameters)
+        t = self.state_chart.size
+        still = np.zeros((points.shape[1], t, t + len(parameters)))
+        still[:, range(t), range(t)] = 1.0
+        found = [
+            self._measure(points, values, segment.measured, True)
+            for segment in line.segments
+            if segment.measured
+        ]
+        slopes = [_chained(gradient, by_chart, still)[..., :t] for _, gradient in found]
+        return np.concatenate([r for r, _ in found], 1), np.concatenate(slopes, 1)
+
+    def steps(self, parameters, line):
+        """Return (durations [S, B], controls [S, nu, B]) of all segments on end."""
+        values = self.chart.to_named(parameters)
+        shifted = [self._steps(values, segment, None) for segment in line.segments]
+        batch = parameters.shape[1]
+        durations = [np.broadcast_to(s[0], (*s[0].shape[:1], batch)) for s in shifted]
+        controls = [np.broadcast_to(s[1], (*s[1].shape[:2], batch)) for s in shifted]
+        return np.concatenate(durations), np.concatenate(controls)
+
+    def inputs(self, points, values, durations, controls):
+        """Return `RolloutInputs` of NumPy arrays; values [P, B] of all named parameters."""
+        arrays = (points, values[: self._physical], controls, durations)
+        return RolloutInputs(*(torch.from_numpy(np.ascontiguousarray(a)) for a in arrays))
+
+    def _by_delay(self, segment):
+        """Yield (row of the delay or None, samples) for what is measured at a segment's end."""
+        for row in {self._sensor_rows.get(index): None for index, _ in segment.measured}:
+            yield row, [m for m in segment.measured if self._sensor_rows.get(m[0]) == row]
+
+    def _steps(self, values, segment, early_row):
+        """Return (durations, controls, [(row of a delay, slope of the durations)])."""
+        if self._command_row is None and early_row is None:
+            return segment.durations, segment.controls, []
+        nothing = np.zeros(values.shape[1])
+        delay = nothing if self._command_row is None else values[self._command_row]
+        early = nothing if early_row is None else values[early_row]
+        found = segment.shifted(delay, early, self.max_step)
+        slopes = ((self._command_row, found.by_delay), (early_row, found.by_early))
+        return found.durations, found.controls, [(r, s) for r, s in slopes if r is not None]
+
+    def _move(self, points, values, segment, early_row, derivatives):
+        """Return the states after a segment and (by state, by named parameters) or None."""
+        durations, controls, slopes = self._steps(values, segment, early_row)
+        inputs = self.inputs(points, values, durations, controls)
+        with torch.no_grad():
+            if not derivatives:
+                return self.backend.rollout(inputs)[0][-1].numpy(), None
+            found = self.backend.jacobian(inputs)
+        ends, chart = found.state.numpy(), self.state_chart
+        by_named = np.zeros((points.shape[1], chart.size, len(values)))
+        by_named[..., : self._physical] = chart.pull_rows(ends, found.by_parameters.numpy())
+        for row, slope in slopes:
+            # A row that comes late and one that acts late may be the same; their effects add up.
+            moved = np.einsum('bis,sb->bi', found.by_durations.numpy(), slope)
+            by_named[..., row] += chart.pull_rows(ends, moved[..., None])[..., 0]
+        return ends, (chart.pull(ends, found.by_state.numpy(), points), by_named)
+
+    def _measure(self, points, values, measured, derivatives):
+        """Return the rows [B, m] of samples in a state and (by state, by named) or None."""
+        outputs, d_outputs = self._observed(points, values, measured, derivatives)
+        residual, by_state, by_named = [], [], []
+        for index, sample in measured:
+            sensor, part = self.sensors[index], self.outputs[index]
+            rows = sensor.rows(
+                points,
+                None if outputs is None else outputs[part],
+                np.broadcast_to(sample, (points.shape[1], sensor.value_size)),
+            )
+            residual.append(rows.values)
+            if derivatives:
+                ambient, named = self._row_slopes(rows, d_outputs, part, len(values))
+                by_state.append(self.state_chart.push(points, ambient))
+                by_named.append(named)
+        residual = np.concatenate(residual, 1)
+        if not derivatives:
+            return residual, None
+        return residual, (np.concatenate(by_state, 1), np.concatenate(by_named, 1))
+
+    def _observed(self, points, values, measured, derivatives):
+        """Return the outputs [k, B] in a state and their derivative, None where nobody asks."""
+        if not any(self.sensors[index].output_size for index, _ in measured):
+            return None, None
+        none = np.zeros((0, self.system.control_size, 1))
+        inputs = self.inputs(points, values, np.zeros((0, 1)), none)
+        with torch.no_grad():
+            if not derivatives:
+                return self.backend.rollout(inputs)[1][0].numpy(), None
+            found = self.backend.sensitivities(inputs)
+        return found.outputs[0].numpy(), found.d_outputs[:, 0].numpy()
+
+    def _row_slopes(self, rows, d_outputs, part, named_size):
+        """Return the slopes of a sensor's rows by the state's numbers and by named parameters."""
+        batch, count = rows.values.shape
+        size = self.state_chart.point_size
+        ambient = np.zeros((batch, count, size))
+        named = np.zeros((batch, count, named_size))
+        if rows.by_state is not None:
+            ambient = ambient + rows.by_state
+        if rows.by_outputs is not None:
+            slopes = rows.by_outputs @ d_outputs[:, part]
+            ambient = ambient + slopes[..., :size]
+            named[..., : self._physical] += slopes[..., size:]
+        return ambient, named
+
+
+def _chained(moved, by_chart, transition):
+    """Return derivatives by z at the frame's beginning from those at a state on the way."""
+    if moved is None:
+        return transition
+    by_state, by_named = moved
+    result = by_state @ transition
+    size = transition.shape[1]
+    result[..., size:] += by_named @ by_chart
+    return result
+
+
+def _delay_rows(sensors, names, physical):
+    """Return the row of the commands' delay, or None, and sensor index -> row of its delay."""
+    known = {f'{sensor.name}.delay': index for index, sensor in enumerate(sensors)}
+    command, late = None, {}
+    for row, name in enumerate(names):
+        if name == COMMAND_DELAY:
+            command = row
+        elif name in known:
+            late[known[name]] = row
+        elif name not in physical:
+            raise ConfigError(
+                f"'{name}' is neither a parameter of the model nor a delay; delays are "
+                f'{", ".join([COMMAND_DELAY, *known])}'
+            )
+    return command, late
+
+
+def _output_slices(sensors):
+    """Return for every sensor where its outputs stand among all."""
+    slices, start = [], 0
+    for sensor in sensors:
+        slices.append(slice(start, start + sensor.output_size))
+        start += sensor.output_size
+    return slices
