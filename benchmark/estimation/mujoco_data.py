@@ -12,8 +12,9 @@ from sim2real_estimator.inference.estimators import ESTIMATORS
 from sim2real_estimator.model.urdf import load_urdf
 from sim2real_estimator.problem.parameter_chart import Prior
 
+from .course import follow
 from .metrics import judge, Quantities
-from .p2 import innovation_record
+from .p2 import base_quantities, frame_at
 from .targets import coverage_lines, Line, median_error, median_width
 
 TITLE = 'P2 simulated by MuJoCo, with its dry friction'
@@ -32,15 +33,10 @@ def measure(seed):
     frames = p2.observed(rng, simulate(values, state, torques), torques)
     quantities = _quantities(problem, values)
     estimator = ESTIMATORS['gaussian_sum']()
-    held, record, innovations = estimator.init(problem), {}, []
-    for k, frame in enumerate(frames):
-        held, report = estimator.update(problem, held, frame)
-        if report.stage == 'filter':
-            innovations.append((report.nis, report.degrees))
-        if k in [round(t * p2.RATE) for t in MARKS]:
-            said = judge(estimator.mixture(problem, held), quantities)
-            record[str(round(k / p2.RATE))] = said
-    return record | innovation_record(innovations)
+    marks = {t: frame_at(t) for t in MARKS}
+    course = follow(problem, estimator, frames, marks.values())
+    record = {str(t): judge(course.mixtures[k], quantities) for t, k in marks.items()}
+    return record | course.innovation_record()
 
 
 def simulate(values, state, torques):
@@ -63,13 +59,8 @@ def simulate(values, state, torques):
 
 def _quantities(problem, values):
     """Return the logarithms of the five base parameters of inertia."""
-
-    def inertial(x):
-        named = dict(zip(problem.chart.names, problem.chart.to_named(x)))
-        return np.log(p2.base_parameters(np.array([named[n] for n in p2.NAMES]))[:5])
-
-    true = p2.base_parameters(np.array([values[name] for name in p2.NAMES]))[:5]
-    return Quantities(inertial, np.log(true))
+    whole = base_quantities(problem, values)
+    return Quantities(lambda x: whole.function(x)[:5], whole.truth[:5])
 
 
 @cache
@@ -83,5 +74,5 @@ def lines():
     for seconds in MARKS:
         mark, when = str(seconds), f'{seconds} s'
         found.append(Line(f'median error [%], {when}', median_error(mark), (None, 1.0)))
-        found += coverage_lines(when, mark, ('median width [%]', median_width(mark)))
+        found += coverage_lines(when, mark, ('width [%]', median_width(mark)))
     return found

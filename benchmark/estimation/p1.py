@@ -7,6 +7,7 @@ from problems import p1
 
 from sim2real_estimator.inference.estimators import ESTIMATORS
 
+from .course import follow
 from .metrics import bounds, efficiency_ratios, judge, Quantities
 from .targets import coverage_lines, efficient, Line, median_error, median_nees
 
@@ -25,13 +26,11 @@ def measure(seed, noise=p1.NOISE, marks=MARKS):
     logs = np.log([truth.values[name] for name in p1.NAMES])
     quantities = Quantities(lambda x: x, logs)
     least = bounds(problem, truth.states, logs, frames, marks)
-    estimator = ESTIMATORS['gaussian_sum'](**SETTINGS)
-    state, record = estimator.init(problem), {}
-    for k, frame in enumerate(frames):
-        state, _ = estimator.update(problem, state, frame)
-        if k in marks:
-            said = judge(estimator.mixture(problem, state), quantities)
-            record[str(k)] = said | {'ratios': efficiency_ratios(said['error'], least[k])}
+    course = follow(problem, ESTIMATORS['gaussian_sum'](**SETTINGS), frames, marks)
+    record = {'handed_over': course.when('handed over')}
+    for k in marks:
+        said = judge(course.mixtures[k], quantities)
+        record[str(k)] = said | {'ratios': efficiency_ratios(said['error'], least[k])}
     return record
 
 

@@ -6,16 +6,28 @@ import numpy as np
 from problems import p2
 from scipy.stats import chi2
 
+from sim2real_estimator.inference.changes import ChangeDetector
 from sim2real_estimator.inference.estimators import ESTIMATORS
 
+from .course import cold_start, follow, GROUP
 from .metrics import ASTRAY, bounds, efficiency_ratios, judge, matching_point, Quantities
-from .targets import coverage_lines, efficient, Line, median_error, median_nees, share
+from .physical import physical_ranks
+from .targets import (
+    coverage_lines,
+    efficient,
+    Line,
+    median_error,
+    median_nees,
+    median_width,
+    share,
+    total,
+)
 
 TITLE = 'P2, double pendulum, torques and encoders at 100 Hz, 0.1 deg'
 # Seconds, and the wanted median error [%].
 MARKS = {1: 0.5, 2: 0.1, 5: 0.04, 10: 0.025}
-# Frames whose squared innovations are looked at together.
-GROUP = 5
+# The filter that begins with the prior is followed for so many seconds.
+COLD = 5
 
 
 def measure(seed):
@@ -23,22 +35,21 @@ def measure(seed):
     problem = shared_problem()
     truth, frames = p2.draw(seed, seconds=max(MARKS))
     quantities = base_quantities(problem, truth.values)
-    marks = {round(t * p2.RATE): str(t) for t in MARKS}
+    marks = [frame_at(t) for t in MARKS]
     point = matching_point(quantities, problem.prior.mean)
     least = bounds(problem, truth.states, point, frames, marks)
-    estimator = ESTIMATORS['gaussian_sum']()
-    state, record, innovations = estimator.init(problem), {'handed_over': None}, []
-    for k, frame in enumerate(frames):
-        state, report = estimator.update(problem, state, frame)
-        if 'handed over' in report.events:
-            record['handed_over'] = k / p2.RATE
-        if report.stage == 'filter':
-            innovations.append((report.nis, report.degrees))
-        if k in marks:
-            said = judge(estimator.mixture(problem, state), quantities)
-            spread = quantities.slope(point) @ least[k] @ quantities.slope(point).T
-            record[marks[k]] = said | {'ratios': efficiency_ratios(said['error'], spread)}
-    return record | {'arrived': arrived(record), **innovation_record(innovations)}
+    course = follow(problem, ESTIMATORS['gaussian_sum'](), frames, marks)
+    slope, record = quantities.slope(point), {}
+    for t, k in zip(MARKS, marks):
+        said = judge(course.mixtures[k], quantities)
+        ratios = efficiency_ratios(said['error'], slope @ least[k] @ slope.T)
+        record[str(t)] = said | {'ratios': ratios}
+    record['handed_over'] = course.when('handed over')
+    record['false_alarms'] = sum(text == 'changed' for _, text in course.events)
+    record['arrived'] = arrived(record)
+    record['physical'] = physical_ranks(problem, course.mixtures[marks[-1]], truth.values, seed)
+    record['cold'] = _cold(problem, frames, quantities)
+    return record | course.innovation_record()
 
 
 def arrived(record):
@@ -47,26 +58,35 @@ def arrived(record):
     return float(record['handed_over'] is not None and near.all())
 
 
-def innovation_record(innovations):
-    """Return mean and grouped means of squared innovations per degree of freedom."""
-    whole = np.array(innovations[: len(innovations) // GROUP * GROUP])
-    grouped = whole.reshape(-1, GROUP, 2).sum(1)
-    return {
-        'nis': float(whole[:, 0].sum() / whole[:, 1].sum()),
-        'nis_groups': np.round(grouped[:, 0] / grouped[:, 1], 3).tolist(),
-    }
+def frame_at(seconds):
+    """Return the index of the frame that ends at a time."""
+    return round(seconds * p2.RATE)
 
 
 def base_quantities(problem, values):
     """Return the logarithms of the base parameters as `Quantities`."""
-    true = np.log(p2.base_parameters(np.array([values[name] for name in p2.NAMES])))
-    return Quantities(lambda x: np.log(p2.base_parameters(problem.chart.to_named(x))), true)
+
+    def logs(x):
+        named = dict(zip(problem.chart.names, problem.chart.to_named(x)))
+        return np.log(p2.base_parameters([named[name] for name in p2.NAMES]))
+
+    true = np.log(p2.base_parameters([values[name] for name in p2.NAMES]))
+    return Quantities(logs, true)
 
 
 @cache
 def shared_problem():
     """Return the problem, set up once per process."""
     return p2.make_problem()
+
+
+def _cold(problem, frames, quantities):
+    """Return what a filter says that begins with the prior, for the picture."""
+    # It would notice its own misfit, and begin again.
+    deaf = ESTIMATORS['gaussian_sum'](detector=ChangeDetector(probability=0.0))
+    mark = frame_at(COLD)
+    course = follow(problem, deaf, frames, [mark], cold_start(problem, frames))
+    return judge(course.mixtures[mark], quantities)
 
 
 def extreme_innovation(records):
@@ -84,9 +104,12 @@ def lines():
         found.append(Line(f'median error [%], {when}', median_error(mark), (None, error)))
         found.append(Line(f'efficiency, {when}', efficient(mark), (0.8, None)))
         found += coverage_lines(when, mark, ('efficiency', efficient(mark)))
-    found += [
+    width = 'width [% of prior]', median_width('physical')
+    return [
+        *found,
+        *coverage_lines('10 physical parameters', 'physical', width),
         Line('median NEES / p, 10 s', median_nees('10'), (0.75, 1.1)),
         Line('mean NIS per degree', share('nis'), (0.9, 1.1)),
         Line('NIS of 5 frames, 99.9 %, / chi2', extreme_innovation, (0.85, 1.15)),
+        Line('false alarms of a change', total('false_alarms'), (None, 0)),
     ]
-    return found

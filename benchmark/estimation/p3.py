@@ -7,6 +7,7 @@ from problems import p3
 
 from sim2real_estimator.inference.estimators import ESTIMATORS
 
+from .course import follow
 from .metrics import bounds, judge, Quantities
 from .reference import exact_posterior
 from .targets import coverage_lines, Line, median_width, share
@@ -26,7 +27,9 @@ def measure(seed):
     problem = shared_problem()
     truth, frames = p3.draw(seed, seconds=SECONDS, is_start_known=True)
     modes = Modes(problem, truth, frames)
-    mixture = run(problem, frames)[0]
+    last = len(frames) - 1
+    course = follow(problem, ESTIMATORS['gaussian_sum'](**SETTINGS), frames, [last])
+    mixture = course.mixtures[last]
     grid = exact_posterior(truth, frames, modes.deviations)
     exact = grid.side_weights()
     record = {'end': judge(mixture, Quantities(lambda x: x, modes.true))}
@@ -35,15 +38,6 @@ def measure(seed):
     record['kept'] = modes.kept_by(mixture) if modes.are_two else None
     record['weight_error'] = abs(modes.side_weight(mixture) - exact[0]) if modes.are_two else None
     return record
-
-
-def run(problem, frames):
-    """Return (mixture, state) after some frames."""
-    estimator = ESTIMATORS['gaussian_sum'](**SETTINGS)
-    state = estimator.init(problem)
-    for frame in frames:
-        state, _ = estimator.update(problem, state, frame)
-    return estimator.mixture(problem, state), state
 
 
 class Modes:
@@ -109,5 +103,5 @@ def lines():
         Line('both modes kept', share('kept'), (0.97, None), 'share'),
         Line('mean error of a weight', share('weight_error'), (None, 0.02)),
         Line('median KL(exact || estimate)', median_divergence, (None, 0.05)),
-        *coverage_lines('2 s', 'end', ('median width [%]', median_width('end'))),
+        *coverage_lines('2 s', 'end', ('width [%]', median_width('end'))),
     ]

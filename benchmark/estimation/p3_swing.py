@@ -4,7 +4,9 @@ import numpy as np
 from problems import p3
 
 from sim2real_estimator.inference.estimators import ESTIMATORS
+from sim2real_estimator.inference.estimators.gaussian_sum import FilterState
 
+from .course import follow
 from .metrics import judge, Quantities
 from .p3 import Modes, SETTINGS, shared_problem
 from .targets import coverage_lines, Line, median_width, share
@@ -31,13 +33,10 @@ def measure(seed):
     early, free, told = (round(t * p3.RATE) for t in (EARLY, FREE, TOLD))
     modes = Modes(problem, truth, frames[: free + 1])
     estimator = ESTIMATORS['gaussian_sum'](**SETTINGS)
-    state, at, is_doubtful = estimator.init(problem), {}, True
-    for k, frame in enumerate(frames):
-        state, _ = estimator.update(problem, state, frame)
-        if k in (early, free, told):
-            at[k] = estimator.mixture(problem, state)
-        if k == free:
-            is_doubtful = getattr(state, 'share', 0.0) < _DOUBTFUL
+    course = follow(problem, estimator, frames, (early, free, told))
+    at, state = course.mixtures, course.states[free]
+    # A batch that has not handed over doubts its mixture as well.
+    is_doubtful = not isinstance(state, FilterState) or state.share < _DOUBTFUL
     record = {'end': judge(at[free], Quantities(lambda x: x, modes.true))}
     found = dict.fromkeys(('kept', 'unnoticed', 'moved', 'told'))
     if modes.are_two:
@@ -56,5 +55,5 @@ def lines():
         Line('a mode lost without a warning', share('unnoticed'), (None, 0.0), 'share'),
         Line('mean change of a weight, 2 to 4 s', share('moved'), (None, 0.02)),
         Line('truth weighs > 0.99 after 0.5 s of torque', share('told'), (0.97, None), 'share'),
-        *coverage_lines('4 s', 'end', ('median width [%]', median_width('end'))),
+        *coverage_lines('4 s', 'end', ('width [%]', median_width('end'))),
     ]

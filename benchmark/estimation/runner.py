@@ -15,8 +15,17 @@ from .store import code_digest, RESULTS, Store
 from .targets import evaluate
 
 # Each is a module of this folder with TITLE, measure(seed) -> record, and lines().
-STUDIES = ('p1', 'p1_mocap', 'p2', 'p3', 'p3_swing', 'mujoco_data')
-_COLUMNS = 110
+STUDIES = (
+    'p1',
+    'p1_mocap',
+    'p2',
+    'p2_outliers',
+    'p2_change',
+    'p3',
+    'p3_swing',
+    'mujoco_data',
+)
+_COLUMNS = 150
 
 
 def run(arguments):
@@ -28,8 +37,7 @@ def run(arguments):
         for name in STUDIES
         for line in study(name).lines()
     ]
-    for name in STUDIES:
-        _print([o for o in outcomes if o.study == name], study(name).TITLE)
+    _print(outcomes)
     path = RESULTS / f'estimation_seed{arguments.seed}.json'
     path.write_text(json.dumps([_as_dict(o) for o in outcomes], indent=1) + '\n')
     missed = sum(not o.holds for o in outcomes)
@@ -87,18 +95,23 @@ def _measure(name, seed, index):
     return study(name).measure((seed, index))
 
 
-def _print(outcomes, title):
-    """Print the lines of one study."""
-    table = Table(title=title, title_justify='left', box=box.SIMPLE, padding=(0, 1))
+def _print(outcomes):
+    """Print the table, a line per target."""
+    table = Table(box=box.SIMPLE, padding=(0, 1), row_styles=())
     table.add_column('name', no_wrap=True)
-    for heading in ('target', 'measured', '99 % interval', 'n'):
+    for heading in ('target', 'measured', '99 % interval', 'problems'):
         table.add_column(heading, justify='right', no_wrap=True)
-    table.add_column('beside')
+    table.add_column('read with', no_wrap=True)
     table.add_column('verdict', no_wrap=True)
+    shown = None
     for o in outcomes:
+        if o.study != shown:
+            table.add_section()
+            table.add_row(study(o.study).TITLE, style='bold')
+            shown = o.study
         low, high = o.interval
         table.add_row(
-            o.line.name,
+            f'  {o.line.name}',
             o.line.wanted,
             f'{o.value:.3g}',
             f'{low:.3g} ... {high:.3g}',

@@ -70,57 +70,37 @@ def evaluate(study, line, records, seed):
 
 def median_error(mark):
     """Return the statistic of the median relative error [%] at a mark."""
-
-    def statistic(records):
-        return 100 * float(np.median(np.abs([r[mark]['error'] for r in records])))
-
-    return statistic
+    return _of_judgements(mark, 'error', lambda errors: 100 * np.median(np.abs(errors)))
 
 
 def median_width(mark):
     """Return the statistic of the median relative standard deviation [%] at a mark."""
-
-    def statistic(records):
-        return 100 * float(np.median([r[mark]['sd'] for r in records]))
-
-    return statistic
+    return _of_judgements(mark, 'sd', lambda deviations: 100 * np.median(deviations))
 
 
 def covered(mark, level):
     """Return the statistic of the coverage of middle intervals at a mark."""
-
-    def statistic(records):
-        return coverage([r[mark]['rank'] for r in records], level)
-
-    return statistic
+    return _of_judgements(mark, 'rank', lambda ranks: coverage(ranks, level))
 
 
 def median_nees(mark):
     """Return the statistic of the median squared error in the posterior's own metric."""
-
-    def statistic(records):
-        return float(np.median([r[mark]['nees'] for r in records]))
-
-    return statistic
+    return _of_judgements(mark, 'nees', np.median)
 
 
 def efficient(mark):
     """Return the statistic of the efficiency at a mark."""
-
-    def statistic(records):
-        return efficiency([r[mark]['ratios'] for r in records])
-
-    return statistic
+    return _of_judgements(mark, 'ratios', efficiency)
 
 
 def share(key):
     """Return the statistic of the mean of a number that a record may have as None."""
+    return _of_numbers(key, np.mean)
 
-    def statistic(records):
-        values = [r[key] for r in records if r[key] is not None]
-        return float(np.mean(values)) if values else np.nan
 
-    return statistic
+def total(key):
+    """Return the statistic of the sum of a number."""
+    return _of_numbers(key, np.sum)
 
 
 def coverage_lines(when, mark, beside):
@@ -129,3 +109,21 @@ def coverage_lines(when, mark, beside):
         Line(f'50 % intervals, {when}', covered(mark, 0.5), (0.43, 0.57), 'share', beside),
         Line(f'90 % intervals, {when}', covered(mark, 0.9), (0.85, 0.95), 'share', beside),
     ]
+
+
+def _of_judgements(mark, key, function):
+    """Return the statistic of a part of the judgements at a mark; some have none there."""
+
+    def statistic(records):
+        values = [r[mark][key] for r in records if r[mark] is not None]
+        return float(function(np.array(values))) if values else np.nan
+
+    return statistic
+
+
+def _of_numbers(key, function):
+    def statistic(records):
+        values = [r[key] for r in records if r[key] is not None]
+        return float(function(values)) if values else np.nan
+
+    return statistic

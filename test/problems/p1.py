@@ -85,7 +85,7 @@ def draw(seed, count=125, rate=RATE, noise=NOISE):
     """Return (`Truth`, frames) of `count` frames after the first instant."""
     rng = np.random.default_rng(seed)
     values = {n: LENGTH * np.exp(SPREAD * rng.standard_normal()) for n in NAMES}
-    states = states_of(roll(_simulator(), _first_state(rng), rate, count, values))
+    states = states_of(roll(simulator(), _first_state(rng), rate, count, values))
     measured = [dict(zip(RODS, _orientations(rng, state, noise))) for state in states]
     return Truth(values, states), make_frames(rate, measured)
 
@@ -109,5 +109,5 @@ def _orientations(rng, state, noise):
 
 
 @cache
-def _simulator():
+def simulator():
     return Simulator(model(), NAMES, max_step=TRUTH_STEP)

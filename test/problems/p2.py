@@ -135,7 +135,7 @@ def draw(seed, seconds=10.0, rate=RATE):
     values = log_normal_draw(priors(), rng)
     state, torques = draw_motion(rng, seconds, rate)
     states = states_of(
-        roll(_simulator(), state, rate, len(torques), values, torch.from_numpy(torques))
+        roll(simulator(), state, rate, len(torques), values, torch.from_numpy(torques))
     )
     return Truth(values, states), observed(rng, states, torques, rate)
 
@@ -147,5 +147,5 @@ def observed(rng, states, torques, rate=RATE):
 
 
 @cache
-def _simulator():
+def simulator():
     return Simulator(model(), NAMES, max_step=TRUTH_STEP)
