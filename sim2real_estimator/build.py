@@ -13,6 +13,7 @@ from .model.parameters import Parameters
 from .model.urdf import load_urdf
 from .priors import choose_priors
 from .problem.chart_choice import choose_chart
+from .problem.frame_walk import COMMAND_DELAY
 from .problem.robot_problem import ProblemOptions, RobotProblem
 from .sensors import JointEfforts, SENSORS
 from .stream.channels import Channel, InputChannel
@@ -21,6 +22,8 @@ from .stream.stream import Stream, StreamOptions
 
 MEASURED_EFFORTS, COMMANDED_EFFORTS = 'measured_efforts', 'commanded_efforts'
 _NANO = 1e9
+# Standard deviations beyond which a delay is not looked for.
+_FAR = 6.0
 # As for frames, samples a tenth short of the period still pass.
 _JITTER = 0.1
 _logger = logging.getLogger(__name__)
@@ -35,7 +38,7 @@ def build_parts(config, plan=None):
     model = build_model(config)
     sensors, efforts = build_sensors(config, model), build_efforts(config, model)
     problem = build_problem(config, model, sensors, efforts)
-    stream = build_stream(config, model, sensors, efforts, plan)
+    stream = build_stream(config, problem, efforts, plan)
     return problem, build_estimator(config.estimator), stream, (*sensors, *efforts)
 
 
@@ -86,7 +89,8 @@ def build_efforts(config, model):
 def build_problem(config, model, sensors, efforts):
     """Return the `RobotProblem`."""
     parameters = Parameters(model)
-    chosen = choose_priors(parameters, config.estimate)
+    delays = [f'{sensor.name}.delay' for sensor in sensors]
+    chosen = choose_priors(parameters, config.estimate, [COMMAND_DELAY, *delays])
     for name, reason in chosen.left_out.items():
         _logger.info("'%s' is not estimated: %s", name, reason)
     known = {place for source in efforts for place in source.places}
@@ -121,7 +125,7 @@ def build_estimator(config):
     return replace(member(), seed=config.seed, **settings)
 
 
-def build_stream(config, model, sensors, efforts, plan=None):
+def build_stream(config, problem, efforts, plan=None):
     """Return the `Stream`."""
     frames = config.frames
     reference = frames.reference or next(iter(config.sensors))
@@ -130,13 +134,17 @@ def build_stream(config, model, sensors, efforts, plan=None):
             f"frames.reference: is '{reference}', which is no sensor; "
             f'{_nearest(reference, config.sensors)}'
         )
-    channels = {s.name: _channel(s, config.sensors[s.name].max_rate) for s in sensors}
+    channels = {s.name: _channel(s, config.sensors[s.name].max_rate) for s in problem.sensors}
     inputs = {s.name: InputChannel(s.places, s.joints, s.limits) for s in efforts}
     options = StreamOptions(
-        frames.lateness, frames.jump_back, config.efforts.hold, frames.patience
+        lateness=frames.lateness,
+        jump_back=frames.jump_back,
+        hold=config.efforts.hold,
+        history=_longest_delay(problem.chart.priors),
+        patience=frames.patience,
     )
     plan = plan or ReferencePlan(frames.max_rate, frames.gap)
-    return Stream(channels, inputs, len(model.commands), reference, plan, options)
+    return Stream(channels, inputs, len(problem.model.commands), reference, plan, options)
 
 
 def _actuators(config):
@@ -181,6 +189,12 @@ def _channel(sensor, max_rate):
     return Channel(
         sensor.value_size, sensor.scale, sensor.joints, sensor.measures_joints, interval
     )
+
+
+def _longest_delay(priors):
+    """Return how late [s] anything acts or is seen, as far as its prior reaches."""
+    reach = [p.mean + _FAR * p.sd for name, p in priors.items() if name.endswith('.delay')]
+    return max(reach, default=0.0)
 
 
 def _effort_topics(config):

@@ -75,26 +75,26 @@ class Chosen:
     left_out: dict
 
 
-def choose_priors(parameters, wishes):
+def choose_priors(parameters, wishes, delays=()):
     """
     Return the `Chosen` of a robot.
 
     parameters: a `Parameters`; wishes: pattern -> `PriorConfig`, a later one replacing what it
-    gives of an earlier one. A parameter that is zero in the URDF and whose prior is one of
-    logarithms has no size to begin with: named outright that is an error, matched by a pattern
-    it is left out.
+    gives of an earlier one; delays: names of delays that may be estimated besides. A parameter
+    that is zero in the URDF and whose prior is one of logarithms has no size to begin with: named
+    outright that is an error, matched by a pattern it is left out.
     """
     merged, is_named = {}, set()
     for pattern, wish in wishes.items():
-        for name in _matching(parameters, pattern):
+        for name in _matching(parameters, delays, pattern):
             merged[name] = _merged(merged.get(name, PriorConfig()), wish)
             if name == pattern:
                 is_named.add(name)
     priors, fixed, left_out = {}, {}, {}
-    for name in (name for name in parameters if name in merged):
+    for name in (name for name in (*parameters, *delays) if name in merged):
         wish = merged[name]
         if wish.fixed:
-            fixed[name] = parameters[name].nominal if wish.mean is None else wish.mean
+            fixed[name] = default_prior(parameters, name).mean if wish.mean is None else wish.mean
             continue
         prior = _prior(parameters, name, wish)
         problem = _ZERO if prior.is_log and prior.mean == 0 else ''
@@ -128,7 +128,10 @@ _MASSLESS = (
 
 def default_prior(parameters, name):
     """Return the usual `Prior` of a parameter; its mean is 0 where nothing tells its size."""
-    kind, nominal = KINDS[_kind_of(name)], parameters[name].nominal
+    kind = KINDS[_kind_of(name)]
+    if name not in parameters:
+        return Prior(0.0, kind.sd, kind.is_log)
+    nominal = parameters[name].nominal
     owner, _, entry = name.rpartition('.')
     sd = kind.sd
     if kind.share:
@@ -182,7 +185,7 @@ def _prior(parameters, name, wish):
     elif wish.mean is not None and usual.sd == _GUESSED_SD:
         # Who gives the size knows it better than a guess from the joint's limits.
         sd = KINDS[_kind_of(name)].sd
-    if parameters[name].is_positive and mean < 0:
+    if name in parameters and parameters[name].is_positive and mean < 0:
         raise ConfigError(f'estimate.{name}.mean: is {mean:g}; give a value above zero')
     return Prior(mean, sd, is_log)
 
@@ -218,13 +221,19 @@ def _merged(before, wish):
     return PriorConfig(**{**kept, **given})
 
 
-def _matching(parameters, pattern):
+def _matching(parameters, delays, pattern):
     """Return the names that a pattern matches; none is a ConfigError that says what is near."""
+    # The delays of single joints are for `Simulator`; estimated is the one of all commands.
+    known = [*(name for name in parameters if not name.endswith('.delay')), *delays]
     if not set(pattern) & set('*?['):
-        return [parameters[pattern].name]
-    names = [name for name in parameters if fnmatchcase(name, pattern)]
+        if pattern.endswith('.delay') and pattern not in delays:
+            raise ConfigError(
+                f"estimate: there is no delay '{pattern}'; choose from {', '.join(delays)}"
+            )
+        return [pattern if pattern in delays else parameters[pattern].name]
+    names = [name for name in known if fnmatchcase(name, pattern)]
     if not names:
-        quantities = sorted({name.partition('.')[2] for name in parameters})
+        quantities = sorted({name.partition('.')[2] for name in known})
         raise ConfigError(
             f"estimate: the pattern '{pattern}' matches no parameter of the robot; the "
             f'quantities of links and joints are {", ".join(quantities)}'

@@ -68,7 +68,8 @@ class Frame:
     All samples with start_ns < stamp <= end_ns, in the order of (stamp, sensor).
 
     inputs: the efforts that act during the frame, as (from_ns, values), NaN where an effort is
-    unknown; the first one acts from the start on. after_gap: nothing is known of the motion
+    unknown; the first one acts at the start already, those before the start matter where efforts
+    act late. after_gap: nothing is known of the motion
     since the frame before; such a frame has no length and holds the samples of one instant.
     """
 

@@ -146,6 +146,19 @@ def test_a_replay_follows_the_frames_of_an_overloaded_run(recording):
     assert posterior_bytes(replay) == posterior_bytes(live)
 
 
+def test_a_delay_of_the_commands_is_found(recording):
+    late = {'estimate.commands.delay.sd': 0.004, 'frames.max_rate': 100.0}
+    pipeline = Pipeline.from_config(with_values(config(), late))
+    samples = [
+        Sample(s.sensor, s.stamp_ns - 3_000_000, s.values) if 'efforts' in s.sensor else s
+        for s in samples_of(recording)
+    ]
+    last = run(pipeline, samples)[-1]
+    found = dict(zip(last.names, zip(last.mean, last.sd)))['commands.delay']
+    assert abs(found[0] - 0.003) < 4 * found[1]
+    assert found[1] < 0.0005
+
+
 def test_before_any_data_the_estimate_is_the_prior():
     estimate = Pipeline.from_config(config()).estimate()
     assert estimate.report == UpdateReport('prior')

@@ -121,3 +121,13 @@ def test_patterns_leave_out_what_is_zero_and_say_so(branching_arm_urdf):
 def test_what_cannot_be_a_prior_is_an_error_with_a_remedy(parameters, wishes, message):
     with pytest.raises(ConfigError, match=message):
         choose_priors(parameters, wishes)
+
+
+def test_delays_are_estimated_by_name_or_pattern(parameters):
+    delays = ('commands.delay', 'encoders.delay')
+    found = choose_priors(parameters, {'*.delay': PriorConfig()}, delays)
+    assert found.priors == dict.fromkeys(delays, Prior(0.0, 0.005, False))
+    found = choose_priors(parameters, {'encoders.delay': PriorConfig(mean=0.01)}, delays)
+    assert found.priors == {'encoders.delay': Prior(0.01, 0.005, False)}
+    with pytest.raises(ConfigError, match="no delay 'elbow.delay'; choose from commands.delay"):
+        choose_priors(parameters, {'elbow.delay': PriorConfig()}, delays)

@@ -10,13 +10,15 @@ class HeldInputs:
     A zero-order hold over all commands, NaN where an effort is not known.
 
     What has not been renewed for the hold time is unknown from then on. Samples come in the
-    order of time.
+    order of time. Efforts that act late still act when the next frame has begun: as much of the
+    past as `history_ns` stays at hand.
     """
 
-    def __init__(self, channels, size, hold_ns, counts):
-        """Take name -> `InputChannel`, the number of commands, the hold time and the `Counts`."""
+    def __init__(self, channels, size, hold_ns, history_ns, counts):
+        """Take name -> `InputChannel`, the number of commands, times and the `Counts`."""
         self._places = {name: np.array(c.places, dtype=int) for name, c in channels.items()}
-        self._size, self._hold_ns, self._counts = size, hold_ns, counts
+        self._size, self._counts = size, counts
+        self._hold_ns, self._history_ns = hold_ns, history_ns
         self.clear()
 
     def clear(self):
@@ -32,14 +34,24 @@ class HeldInputs:
         self._counts.add(sample.sensor, Status.USED)
 
     def between(self, start_ns, end_ns):
-        """Return ((from_ns, values), ...) for a time, and forget what was before its end."""
+        """
+        Return ((from_ns, values), ...) for a time and its history, and forget what is older.
+
+        The first entry acts from before the history, or from the start where nothing is known.
+        """
         self._expire(end_ns)
-        before = [change for change in self._changes if change[0] <= start_ns]
-        first = before[-1] if before else (start_ns, np.full(self._size, np.nan))
-        inside = [change for change in self._changes if start_ns < change[0] < end_ns]
-        done = [change for change in self._changes if change[0] <= end_ns]
-        self._changes = [*done[-1:], *self._changes[len(done) :]]
-        return (first, *inside)
+        unknown = (start_ns, np.full(self._size, np.nan))
+        found = self._since(start_ns - self._history_ns, before=end_ns)
+        if not found or found[0][0] > start_ns:
+            found = [unknown, *found]
+        self._changes = self._since(end_ns - self._history_ns)
+        return tuple(found)
+
+    def _since(self, instant, before=None):
+        """Return the change that acts at an instant and all after it, up to another instant."""
+        old = sum(at <= instant for at, _ in self._changes)
+        changes = self._changes[max(old - 1, 0) :]
+        return [c for c in changes if before is None or c[0] < before or c[0] <= instant]
 
     def _expire(self, until_ns):
         """Let efforts that nobody has renewed become unknown."""

@@ -23,12 +23,14 @@ class StreamOptions:
 
     lateness: how much older than the newest a sample may arrive; jump_back: a stamp that goes
     back further restarts the stream; hold: an effort not renewed for this long is unknown;
+    history: how far efforts of the past reach into a frame, because they act late;
     patience: how long encoders may repeat themselves while torque or poses say that they move.
     """
 
     lateness: float = 0.05
     jump_back: float = 1.0
     hold: float = 0.5
+    history: float = 0.0
     patience: float = 0.5
 
 
@@ -54,7 +56,8 @@ class Stream:
         self._sizes = {name: c.size for name, c in {**channels, **inputs}.items()}
         self._buffer = TimeBuffer(_nano(options.lateness), _nano(options.jump_back))
         self._screen = Screen(channels, inputs, _nano(options.patience), self.counts)
-        held = HeldInputs(inputs, command_count, _nano(options.hold), self.counts)
+        times = _nano(options.hold), _nano(options.history)
+        held = HeldInputs(inputs, command_count, *times, self.counts)
         self._frames = FrameMaker(reference, plan, held, inputs, self.counts)
 
     @property

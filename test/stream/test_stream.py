@@ -92,6 +92,18 @@ def test_efforts_are_unknown_before_the_first_and_after_the_hold_time():
     assert stream.counts.of('efforts', Status.MISSING_EFFORT) == 2
 
 
+def test_efforts_of_the_past_stay_at_hand_where_they_may_act_late():
+    samples = sorted(
+        [*(encoders(10 * k) for k in range(9)), *(efforts(4 * k, k, 0.0) for k in range(20))],
+        key=lambda s: (s.stamp_ns, s.sensor),
+    )
+    frames = run(make_stream(history=0.01), samples)
+    assert [at // MS for at, _ in frames[5].inputs] == [28, 32, 36, 40, 44, 48]
+    assert [values[0] for _, values in frames[5].inputs] == [7, 8, 9, 10, 11, 12]
+    without = run(make_stream(), samples)
+    assert [at // MS for at, _ in without[5].inputs] == [40, 44, 48]
+
+
 def test_a_missing_effort_is_unknown_and_counted():
     samples = [efforts(0, 1.0, np.nan), encoders(0), efforts(1, np.inf, 2.0), encoders(10)]
     stream = make_stream()
