@@ -2,9 +2,11 @@
 
 from .base import AbstractEstimator
 from .gaussian_sum import GaussianSum
+from .gumbel_mixture import GumbelMixture
 
 ESTIMATORS = {
     'gaussian_sum': GaussianSum,
+    'gumbel_mixture': GumbelMixture,
 }
 
 __all__ = ['ESTIMATORS', 'AbstractEstimator']
