@@ -12,18 +12,9 @@ def main(arguments=None):
     """Run a subcommand and return the exit status."""
     parser = argparse.ArgumentParser(prog='sim2real-estimator', description=__doc__)
     commands = parser.add_subparsers(dest='command', required=True)
-    reproduce = commands.add_parser('reproduce', help='run an experiment of the papers again')
-    experiments = reproduce.add_subparsers(dest='experiment', required=True)
-    lengths = experiments.add_parser(
-        'lengths', help='link lengths of a double pendulum by gradient descent'
+    _add_experiments(
+        commands.add_parser('reproduce', help='run an experiment of the papers again')
     )
-    lengths.add_argument('--starts', type=_positive, default=24, help='random starts (24)')
-    lengths.add_argument('--epochs', type=_positive, default=400, help='epochs of Adam (400)')
-    lengths.add_argument('--seed', type=int, default=0, help='seed of all random numbers (0)')
-    lengths.add_argument(
-        '--output', type=Path, default=Path('results'), help='folder for the picture (results)'
-    )
-    lengths.set_defaults(run=_reproduce_lengths)
     init = commands.add_parser('init', help='write a commented config for a robot')
     init.add_argument('urdf', type=Path, help='robot description')
     init.add_argument('-o', '--output', type=Path, help='file to write (print it)')
@@ -40,6 +31,32 @@ def main(arguments=None):
         return 2
     except KeyboardInterrupt:
         return 130
+
+
+def _add_experiments(reproduce):
+    """Add the experiments to the parser of `reproduce`."""
+    experiments = reproduce.add_subparsers(dest='experiment', required=True)
+    lengths = experiments.add_parser(
+        'lengths', help='link lengths of a double pendulum by gradient descent'
+    )
+    lengths.add_argument('--starts', type=_positive, default=24, help='random starts (24)')
+    lengths.add_argument('--epochs', type=_positive, default=400, help='epochs of Adam (400)')
+    lengths.set_defaults(run=_reproduce_lengths)
+    mixture = experiments.add_parser(
+        'mixture', help='link lengths of a triple pendulum as a mixture, while samples arrive'
+    )
+    mixture.add_argument('--seeds', type=_positive, default=20, help='random pendulums (20)')
+    mixture.add_argument(
+        '--epochs', type=_positive, default=300, help="of the paper's estimator (300)"
+    )
+    mixture.set_defaults(run=_reproduce_mixture)
+    for experiment in (lengths, mixture):
+        experiment.add_argument(
+            '--seed', type=int, default=0, help='seed of all random numbers (0)'
+        )
+        experiment.add_argument(
+            '--output', type=Path, default=Path('results'), help='folder for the picture (results)'
+        )
 
 
 def _positive(text):
@@ -61,6 +78,7 @@ def _init(chosen):
         return 0
     if chosen.output.exists() and not chosen.force:
         raise ConfigError(f'{chosen.output}: exists; give another --output, or --force')
+    folder.mkdir(parents=True, exist_ok=True)
     chosen.output.write_text(text, encoding='utf-8')
     print(f'written: {chosen.output}')
     return 0
@@ -70,20 +88,13 @@ def _reproduce_lengths(chosen):
     """Run the first experiment with a live display; print a table and where the picture is."""
     # Imported here, so that `--help` answers at once.
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     import torch
 
     from .reproduce import lengths, lengths_report
 
     torch.set_num_threads(1)  # two would only wait for one another
     console, results = Console(), []
-    columns = (
-        TextColumn('{task.description:<28}'),
-        BarColumn(20),
-        MofNCompleteColumn(),
-        TextColumn('{task.fields[state]}'),
-    )
-    with Progress(*columns, console=console) as progress:
+    with _progress(console) as progress:
         for case in lengths.CASES:
             task = progress.add_task(case.title, total=chosen.epochs, state='compiling')
 
@@ -96,12 +107,63 @@ def _reproduce_lengths(chosen):
             result = lengths.run_case(case, chosen.starts, chosen.epochs, chosen.seed, show)
             result.seconds = time.monotonic() - began
             results.append(result)
-    chosen.output.mkdir(parents=True, exist_ok=True)
-    path = chosen.output / 'lengths.png'
+    path = _picture_path(chosen, 'lengths.png')
     lengths_report.picture(results, path)
     console.print(lengths_report.table(results))
     console.print(f'picture: {path}', soft_wrap=True)
     return 0
+
+
+def _reproduce_mixture(chosen):
+    """Run the second experiment with a live display; print a table and where the picture is."""
+    from rich.console import Console
+    import torch
+
+    from .reproduce import mixture, mixture_report
+
+    torch.set_num_threads(1)
+    console, paper, ours = Console(), [], []
+    with _progress(console) as progress:
+
+        def shower(title, total):
+            task = progress.add_task(title, total=total, state='compiling')
+
+            def show(run):
+                error = abs(run.errors()[-1]).max()
+                progress.update(task, advance=1, state=f'worst length {100 * error:.2f} % off')
+
+            return show
+
+        show_paper = shower('gumbel_mixture, epochs', chosen.seeds * chosen.epochs)
+        show_ours = shower('gaussian_sum, samples', chosen.seeds * mixture.SAMPLES)
+        for seed in range(chosen.seed, chosen.seed + chosen.seeds):
+            stream = mixture.make_stream(seed)
+            paper.append(mixture.run_gumbel(stream, chosen.epochs, seed, show_paper))
+            ours.append(mixture.run_gaussian_sum(stream, seed, show_ours))
+    path = _picture_path(chosen, 'mixture.png')
+    mixture_report.picture(paper[0], ours[0], path)
+    console.print(mixture_report.table(paper, ours))
+    console.print(f'picture of the first pendulum: {path}', soft_wrap=True)
+    return 0
+
+
+def _progress(console):
+    """Return a live display of tasks with a `state`."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    return Progress(
+        TextColumn('{task.description:<28}'),
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TextColumn('{task.fields[state]}'),
+        console=console,
+    )
+
+
+def _picture_path(chosen, name):
+    """Return where a picture goes, its folder made."""
+    chosen.output.mkdir(parents=True, exist_ok=True)
+    return chosen.output / name
 
 
 if __name__ == '__main__':

@@ -1,5 +1,11 @@
 """The whole flow, from messages to a posterior, on the config that is shipped."""
 
+import hashlib
+import os
+from pathlib import Path
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from ros_like import joint_state
@@ -122,6 +128,31 @@ def test_asking_for_estimates_late_does_not_change_a_bit(finished, recording):
     pipeline.step()
     pipeline.finish()
     assert posterior_bytes(pipeline) == posterior_bytes(finished[0])
+
+
+def test_another_process_finds_the_same_bit_for_bit(finished, recording):
+    script = """
+import hashlib
+from simulated import config, record
+from test_pipeline import posterior_bytes, run, samples_of
+from sim2real_estimator.pipeline import Pipeline
+import torch
+
+torch.set_num_threads(1)
+pipeline = Pipeline.from_config(config())
+run(pipeline, samples_of(record(2.5)))
+print(hashlib.sha256(posterior_bytes(pipeline)).hexdigest())
+"""
+    tests = Path(__file__).parent
+    environment = {
+        **os.environ,
+        'PYTHONPATH': os.pathsep.join([str(tests), str(tests.parent)]),
+        'PYTHONHASHSEED': '123',
+    }
+    done = subprocess.run(
+        [sys.executable, '-c', script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == hashlib.sha256(posterior_bytes(finished[0])).hexdigest()
 
 
 def test_another_seed_is_another_run(finished, recording):

@@ -215,7 +215,8 @@ class Config:
     estimate: dict[str, PriorConfig] = setting(
         dict,
         "what to estimate: parameter or pattern such as '*.damping' -> prior, {} for the usual "
-        'one of its kind; where several match, a later one replaces what it gives',
+        'one of its kind; where several match, a later one replaces what it gives. Besides the '
+        'parameters of the robot: commands.delay and SENSOR.delay',
         required=True,
     )
     frames: FramesConfig = setting(FramesConfig, 'how samples are put together')

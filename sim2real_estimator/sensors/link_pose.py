@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..dynamics.kinematics import link_poses
+from ..errors import ConfigError
 from .base import AbstractSensor, Rows
 from .decoding import (
     checked_type,
@@ -38,6 +39,10 @@ class LinkPose(AbstractSensor):
         self.name, self.link, self.joints = name, link, joints_to(model, link)
         self.message_type = checked_type(self, message_type)
         self.position_sd, self.orientation_sd = position_sd, orientation_sd
+        if position_sd is None and orientation_sd is None:
+            raise ConfigError(
+                f"sensor '{name}': measures nothing; give a position_sd or an orientation_sd"
+            )
         self.row_size = 3 * (position_sd is not None) + 3 * (orientation_sd is not None)
 
     @property

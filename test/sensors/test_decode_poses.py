@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from ros_like import point_stamped, pose_stamped, transform_stamped
 
+from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.model.urdf import load_urdf
 from sim2real_estimator.records import Status
 from sim2real_estimator.sensors import SENSORS
@@ -50,6 +51,11 @@ def test_what_is_not_a_number_is_left_to_the_stream(sensor_and_message):
     sensor, message = sensor_and_message
     (sample,) = sensor.decode(message(STAMP, (np.nan,) * 3, (np.nan,) * 4)).samples
     assert np.isnan(sample.values).all()
+
+
+def test_a_pose_of_which_nothing_is_measured_is_refused(model):
+    with pytest.raises(ConfigError, match="'hand': measures nothing; give a position_sd"):
+        SENSORS['link_pose']('hand', model, 'lower')
 
 
 def test_poses_are_expected_first(model):
