@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+from ..records import Status
+
 
 class Counts:
     """Numbers of every `Status`, sensor by sensor."""
@@ -24,6 +26,14 @@ class Counts:
         return sum(
             n for (s, status), n in self._numbers.items() if s == sensor and status.is_outcome
         )
+
+    def snapshot(self):
+        """Return the numbers as plain values."""
+        return tuple((s, status.value, n) for (s, status), n in self._numbers.items())
+
+    def restore(self, saved):
+        """Go on from a snapshot."""
+        self._numbers = Counter({(s, Status(word)): n for s, word, n in saved})
 
     def table(self):
         """Return sensor -> {status in words: number}, in the order of names."""

@@ -26,6 +26,19 @@ class FrameMaker:
         self._counts, self._has_opened = counts, False
         self._pending, self._bound_ns, self._previous_ns = [], None, None
 
+    def snapshot(self):
+        """Return the plan, the frames so far and the one that is open, as plain values."""
+        bounds = tuple(self._pending), self._bound_ns, self._previous_ns, self._has_opened
+        return self.plan, self.recorder.plan(), bounds, self._held.snapshot()
+
+    def restore(self, saved):
+        """Go on from a snapshot, with the plan that was followed then."""
+        self.plan, recorded, bounds, held = saved
+        self.recorder = PlanRecorder(recorded)
+        pending, self._bound_ns, self._previous_ns, self._has_opened = bounds
+        self._pending = list(pending)
+        self._held.restore(held)
+
     def make(self, samples):
         """Return the frames that samples complete; those of one stamp have to come together."""
         frames = []

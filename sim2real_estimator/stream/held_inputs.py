@@ -26,6 +26,15 @@ class HeldInputs:
         self._acting = np.full(self._size, np.nan)
         self._changes, self._ends = [], {}
 
+    def snapshot(self):
+        """Return what acts and until when, as plain values."""
+        return self._acting, tuple(self._changes), dict(self._ends)
+
+    def restore(self, saved):
+        """Go on from a snapshot."""
+        self._acting, changes, ends = saved
+        self._changes, self._ends = list(changes), dict(ends)
+
     def put(self, sample):
         """Let the efforts of a sample act from its stamp on."""
         self._expire(sample.stamp_ns)

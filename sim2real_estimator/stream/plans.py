@@ -61,9 +61,10 @@ class RecordedPlan:
 class PlanRecorder:
     """Writes down where frames begin and end."""
 
-    def __init__(self):
-        """Begin with none."""
-        self.bounds, self.openings = array('q'), array('q')
+    def __init__(self, before=None):
+        """Begin with none, or with the `RecordedPlan` of the frames before."""
+        self.bounds = array('q', sorted(before.bounds) if before else ())
+        self.openings = array('q', sorted(before.openings) if before else ())
 
     def add(self, frame):
         """Write a frame down."""

@@ -57,6 +57,24 @@ class Screen:
         """Forget all samples."""
         self._tracks, self._efforts = {}, {}
 
+    def snapshot(self):
+        """Return what is remembered of the samples, as plain values."""
+        tracks = {name: tuple(vars(track).values()) for name, track in self._tracks.items()}
+        efforts = {
+            name: (track.largest, track.zero_since_ns, tuple(track.recent))
+            for name, track in self._efforts.items()
+        }
+        return tracks, efforts
+
+    def restore(self, saved):
+        """Go on from a snapshot."""
+        tracks, efforts = saved
+        self._tracks = {name: _Track(*values) for name, values in tracks.items()}
+        self._efforts = {
+            name: _EffortTrack(largest, zero_since_ns, deque(recent))
+            for name, (largest, zero_since_ns, recent) in efforts.items()
+        }
+
     def passed(self, samples):
         """Return the samples to be used; the others are counted."""
         return [sample for sample in samples if self._passes(sample)]

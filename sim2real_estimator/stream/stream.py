@@ -70,6 +70,28 @@ class Stream:
         if isinstance(self._frames.plan, ReferencePlan):
             self._frames.plan = replace(self._frames.plan, max_rate=max_rate)
 
+    def snapshot(self):
+        """
+        Return all that is not yet in a frame, and all that decides what becomes of it.
+
+        Plain values, arrays and records; a stream with the same settings goes on from them as
+        if nothing had been.
+        """
+        parts = (self._buffer, self._screen, self._frames, self.counts)
+        return self._sizes, tuple(part.snapshot() for part in parts)
+
+    def restore(self, saved):
+        """Go on from a snapshot; a DataError where it is of other sensors."""
+        sizes, snapshots = saved
+        if sizes != self._sizes:
+            raise DataError(
+                f'the samples that wait are of {_listed(sizes)}, but this stream takes '
+                f'{_listed(self._sizes)}; use the same sensors and efforts'
+            )
+        parts = (self._buffer, self._screen, self._frames, self.counts)
+        for part, snapshot in zip(parts, snapshots):
+            part.restore(snapshot)
+
     def push(self, sample):
         """Take a sample in and return USED, or the `Status` that says why it is left out."""
         if sample.sensor not in self._sizes:
@@ -121,3 +143,8 @@ class Stream:
 def _nano(seconds):
     """Return seconds as whole nanoseconds."""
     return round(seconds * _NANO)
+
+
+def _listed(sizes):
+    """Return sensors and the sizes of their samples in words."""
+    return ', '.join(f'{name} ({size} values)' for name, size in sorted(sizes.items()))

@@ -25,6 +25,17 @@ class TimeBuffer:
         self._heap, self._keys, self._last, self._floor_ns = [], set(), {}, None
         return waiting
 
+    def snapshot(self):
+        """Return what waits and what was seen, as plain values."""
+        waiting = tuple(sample for _, _, sample in self._heap)
+        return waiting, dict(self._last), self._floor_ns
+
+    def restore(self, saved):
+        """Go on from a snapshot."""
+        waiting, last, self._floor_ns = saved
+        self._heap = [(sample.stamp_ns, sample.sensor, sample) for sample in waiting]
+        self._keys, self._last = {entry[:2] for entry in self._heap}, dict(last)
+
     def push(self, sample):
         """
         Take a sample in and return USED; any other `Status` says why it is left out.
