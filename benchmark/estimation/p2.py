@@ -6,10 +6,9 @@ import numpy as np
 from problems import p2
 from scipy.stats import chi2
 
-from sim2real_estimator.inference.changes import ChangeDetector
 from sim2real_estimator.inference.estimators import ESTIMATORS
 
-from .course import cold_start, follow, GROUP
+from .course import follow, follow_from_prior, GROUP
 from .metrics import ASTRAY, bounds, efficiency_ratios, judge, matching_point, Quantities
 from .physical import physical_ranks
 from .targets import (
@@ -26,7 +25,7 @@ from .targets import (
 TITLE = 'P2, double pendulum, torques and encoders at 100 Hz, 0.1 deg'
 # Seconds, and the wanted median error [%].
 MARKS = {1: 0.5, 2: 0.1, 5: 0.04, 10: 0.025}
-# The filter that begins with the prior is followed for so many seconds.
+# The filter that begins with the prior is followed for so many seconds; for the picture.
 COLD = 5
 
 
@@ -48,7 +47,9 @@ def measure(seed):
     record['false_alarms'] = sum(text == 'changed' for _, text in course.events)
     record['arrived'] = arrived(record)
     record['physical'] = physical_ranks(problem, course.mixtures[marks[-1]], truth.values, seed)
-    record['cold'] = _cold(problem, frames, quantities)
+    mark = frame_at(COLD)
+    cold = follow_from_prior(problem, frames, [mark])
+    record['cold'] = judge(cold.mixtures[mark], quantities)
     return record | course.innovation_record()
 
 
@@ -78,15 +79,6 @@ def base_quantities(problem, values):
 def shared_problem():
     """Return the problem, set up once per process."""
     return p2.make_problem()
-
-
-def _cold(problem, frames, quantities):
-    """Return what a filter says that begins with the prior, for the picture."""
-    # It would notice its own misfit, and begin again.
-    deaf = ESTIMATORS['gaussian_sum'](detector=ChangeDetector(probability=0.0))
-    mark = frame_at(COLD)
-    course = follow(problem, deaf, frames, [mark], cold_start(problem, frames))
-    return judge(course.mixtures[mark], quantities)
 
 
 def extreme_innovation(records):
