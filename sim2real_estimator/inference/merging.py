@@ -1,0 +1,117 @@
+"""Posteriors of independent recordings as one; what was known before them counts once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .gaussian import log_normalized
+from .mixture import distances, Mixture
+from .protocol import Gaussian
+
+
+@dataclass(frozen=True)
+class _Information:
+    """
+    Components in whitened coordinates, in which the prior is standard normal.
+
+    log_scales [K]; precisions [K, p, p]; pulls [K, p]: precision times mean.
+    """
+
+    log_scales: np.ndarray
+    precisions: np.ndarray
+    pulls: np.ndarray
+
+
+def merge(posteriors, prior, prune=1e-6, twins=0.01):
+    """
+    Return the posterior of all recordings together, a `Mixture` of parameters without a state.
+
+    posteriors: mixtures over the same parameters, each from the same `prior` and from data of
+    its own; prior: `Gaussian`. The product of all densities over all but one of the priors:
+    exact for mixtures of normal distributions. prune: components of less weight are left out;
+    twins: those nearer than this squared distance become one.
+    """
+    first, *others = (_informations(mixture, prior) for mixture in posteriors)
+    merged = _tidied(first, prune, twins)
+    for other in others:
+        merged = _tidied(_product(merged, _tidied(other, prune, twins)), prune, twins)
+    covariances = np.linalg.inv(merged.precisions)
+    whitened = np.linalg.cholesky(covariances)
+    means = (covariances @ merged.pulls[..., None])[..., 0]
+    return Mixture(
+        log_normalized(merged.log_scales),
+        np.zeros((0, len(means))),
+        prior.mean[:, None] + prior.root @ means.T,
+        prior.root @ whitened,
+    )
+
+
+def matched(mixture):
+    """Return the `Gaussian` of a mixture's mean and covariance; that it had modes is lost."""
+    mean, covariance = mixture.moments()
+    return Gaussian(mean, np.linalg.cholesky(covariance))
+
+
+def _informations(mixture, prior):
+    """
+    Return the `_Information` of a posterior.
+
+    In a direction in which a component is wider than the prior, it is taken to know nothing
+    more: only rounding, or an estimator that is not calibrated, makes it so.
+    """
+    inverse = np.linalg.inv(prior.root)
+    roots = inverse @ mixture.parameter_roots()
+    precisions = np.linalg.inv(roots @ np.swapaxes(roots, 1, 2))
+    means = (inverse @ (mixture.means - prior.mean[:, None])).T
+    sizes, axes = np.linalg.eigh(precisions)
+    pulls = sizes * np.einsum('kij,ki->kj', axes, means)
+    pulls = np.where(sizes > 1.0, pulls, 0.0)
+    scaled = axes * np.maximum(sizes, 1.0)[:, None]
+    return _Information(
+        mixture.log_weights,
+        scaled @ np.swapaxes(axes, 1, 2),
+        np.einsum('kij,kj->ki', axes, pulls),
+    )
+
+
+def _product(a, b):
+    """Return a times b over the prior, all pairs of components, weighted by evidence."""
+    size = a.pulls.shape[1]
+    precisions = (a.precisions[:, None] + b.precisions[None] - np.eye(size)).reshape(
+        -1, size, size
+    )
+    pulls = (a.pulls[:, None] + b.pulls[None]).reshape(-1, size)
+    log_scales = (
+        (a.log_scales + _log_constant(a))[:, None] + (b.log_scales + _log_constant(b))[None]
+    ).ravel()
+    product = _Information(log_scales, precisions, pulls)
+    return _Information(log_scales - _log_constant(product), precisions, pulls)
+
+
+def _log_constant(info):
+    """Return the logarithm of each density at the prior's mean, less a common constant."""
+    means = np.linalg.solve(info.precisions, info.pulls[..., None])[..., 0]
+    return 0.5 * np.linalg.slogdet(info.precisions)[1] - 0.5 * (info.pulls * means).sum(1)
+
+
+def _tidied(info, prune, twins):
+    """Return the components of notable weight, twins as one with the weight of both."""
+    log_weights = log_normalized(info.log_scales)
+    apart = _distances(info)
+    kept, totals = [], []
+    for index in np.argsort(-log_weights, kind='stable'):
+        twin = next((i for i, k in enumerate(kept) if apart[k, index] < twins), None)
+        if twin is not None:
+            totals[twin] = np.logaddexp(totals[twin], log_weights[index])
+        elif np.exp(log_weights[index]) > prune:
+            kept.append(int(index))
+            totals.append(log_weights[index])
+    return _Information(log_normalized(np.array(totals)), info.precisions[kept], info.pulls[kept])
+
+
+def _distances(info):
+    """Return how far components are apart [K, K]: squares, of means and of widths alike."""
+    means = np.linalg.solve(info.precisions, info.pulls[..., None])[..., 0].T
+    ratios = np.linalg.solve(info.precisions[:, None], info.precisions[None])
+    widths = ((ratios - np.eye(len(means))) ** 2).sum((-1, -2))
+    return distances(means, info.precisions) + widths
