@@ -49,8 +49,7 @@ def read_point_stamped(message):
 
 def _read_pose(p, o):
     norm = math.sqrt(o.w**2 + o.x**2 + o.y**2 + o.z**2)
-    # A norm that is not a number passes here: such values are refused as non-finite.
-    is_occluded = abs(norm - 1) > _NORM_TOLERANCE and math.isfinite(norm)
+    is_occluded = abs(norm - 1) > _NORM_TOLERANCE
     values = np.array([p.x, p.y, p.z, o.w, o.x, o.y, o.z])
     return values, Status.OCCLUDED if is_occluded else Status.USED
 
@@ -58,6 +57,8 @@ def _read_pose(p, o):
 def decode_by_readers(sensor, message):
     """Return the `Decoded` of a sensor whose class has `readers`."""
     values, status = sensor.readers[sensor.message_type](message)
+    if not np.isfinite(values).all():
+        status = Status.NON_FINITE
     if status is not Status.USED:
         return Decoded(statuses=(status,))
     return Decoded((Sample(sensor.name, stamp_ns(message), values),))

@@ -47,10 +47,15 @@ def test_rounding_of_a_quaternion_is_let_pass(sensor_and_message):
     assert sensor.decode(message(STAMP, (0.0, 0.0, 0.0), (0.9995, 0, 0, 0))).samples
 
 
-def test_what_is_not_a_number_is_left_to_the_stream(sensor_and_message):
+@pytest.mark.parametrize('bad', [np.nan, np.inf])
+@pytest.mark.parametrize('place', range(7))
+def test_a_pose_with_a_value_that_is_not_finite_is_left_out(sensor_and_message, bad, place):
     sensor, message = sensor_and_message
-    (sample,) = sensor.decode(message(STAMP, (np.nan,) * 3, (np.nan,) * 4)).samples
-    assert np.isnan(sample.values).all()
+    values = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    values[place] = bad
+    decoded = sensor.decode(message(STAMP, values[:3], values[3:]))
+    assert decoded.samples == ()
+    assert decoded.statuses == (Status.NON_FINITE,)
 
 
 def test_a_pose_of_which_nothing_is_measured_is_refused(model):
