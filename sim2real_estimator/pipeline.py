@@ -48,7 +48,10 @@ class Pipeline:
                 f"there is no source '{name}' to decode a message; "
                 f'there are: {", ".join(sorted(self.sources)) or "none"}'
             )
-        decoded = self.sources[name].decode(message)
+        self.take(name, self.sources[name].decode(message))
+
+    def take(self, name, decoded):
+        """Count and push what a message held for the source of that name: its `Decoded`."""
         for status in decoded.statuses:
             self.counts.add(name, status)
         for sample in decoded.samples:
