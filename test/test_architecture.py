@@ -31,7 +31,7 @@ ROOMS = {
     'starter': {'config', 'model', 'priors'},
     'build': (_FLOW | {'priors'}) - {'pipeline'},
     'pipeline': (_FLOW | {'build', 'summary'}) - {'pipeline'},
-    'reproduce': _CORE,
+    'reproduce': {*_CORE, 'problem'},
     'ros': _FLOW,
     'cli': {*_FLOW, 'reproduce', 'ros', 'starter'},
     # The public names, imported when first used.
