@@ -20,6 +20,11 @@ def test_the_examples_of_the_python_page_run_one_after_the_other():
         exec(compile(block, 'docs/python.md', 'exec'), names)
 
 
+def test_the_examples_of_the_page_on_extending_run():
+    for block in python_blocks(ROOT / 'docs/extending.md'):
+        exec(compile(block, 'docs/extending.md', 'exec'), {'__name__': 'example'})
+
+
 def test_the_example_of_the_readme_runs(tmp_path, monkeypatch, branching_arm_urdf):
     (block,) = python_blocks(ROOT / 'README.md')
     from sim2real_estimator import load_urdf
