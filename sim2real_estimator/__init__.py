@@ -12,7 +12,10 @@ _PUBLIC = {
     'Model': 'model.tree',
     'ModelError': 'errors',
     'Parameters': 'model.parameters',
+    'Pipeline': 'pipeline',
+    'Sample': 'records',
     'Simulator': 'backend.simulator',
+    'load_config': 'config',
     'load_urdf': 'model.urdf',
 }
 

@@ -23,7 +23,7 @@ def summarize(problem, mixture, stamp_ns, report):
     priors = [chart.priors[name] for name in chart.names]
     before = np.array([p.sd * abs(v) if p.is_log else p.sd for p, v in zip(priors, values)])
     unseen = before**2 - ((slope @ problem.prior.root) ** 2).sum(1)
-    seen = np.einsum('ij,jk,ik->i', slope, covariance, slope)
+    seen = ((slope @ covariance) * slope).sum(1)
     sd = np.sqrt(np.maximum(unseen, 0.0) + seen)
     verdicts = tuple(_verdict(now, then) for now, then in zip(sd, before))
     return Estimate(stamp_ns, tuple(chart.names), values, sd, verdicts, report)

@@ -35,7 +35,7 @@ ROOMS = {
     'ros': _FLOW,
     'cli': {*_FLOW, 'reproduce', 'ros', 'starter'},
     # The public names, imported when first used.
-    '__init__': {'errors', 'model', 'backend'},
+    '__init__': {'errors', 'records', 'config', 'model', 'backend', 'pipeline'},
 }
 
 # Which packages of others a room may import; a longer path is asked before a shorter one.
