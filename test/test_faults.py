@@ -11,6 +11,15 @@ from sim2real_estimator.config import with_values
 from sim2real_estimator.pipeline import Pipeline
 
 SECOND = 10**9
+SETTINGS = {
+    'sensors.hand.kind': 'link_pose',
+    'sensors.hand.topic': 'hand',
+    'sensors.hand.link': 'lower',
+    'sensors.hand.position_sd': 0.001,
+    'sensors.hand.orientation_sd': 0.01,
+    # Bad poses would only make the fits slow.
+    'estimator.settings.horizons': [1000, 2000],
+}
 
 
 def bad_messages(recording):
@@ -49,26 +58,23 @@ def bad_messages(recording):
     yield 'joint_states', joint_state(offset - 9 * SECOND, JOINTS, angles, effort=torques)
 
 
-def test_every_fault_has_its_count():
-    recording = record(2.5)
-    settings = {
-        'sensors.hand.kind': 'link_pose',
-        'sensors.hand.topic': 'hand',
-        'sensors.hand.link': 'lower',
-        'sensors.hand.position_sd': 0.001,
-        'sensors.hand.orientation_sd': 0.01,
-        # Bad poses would only make the fits slow.
-        'estimator.settings.horizons': [1000, 2000],
-    }
-    wanted = with_values(config(), settings)
-    pipeline, received = Pipeline.from_config(wanted), Counter()
-    for topic, message in bad_messages(recording):
+def received_of(pipeline, wanted):
+    """Run the bad recording and return how many messages each source got."""
+    received = Counter()
+    for topic, message in bad_messages(record(2.5)):
         for name, subscribed in topics(wanted).items():
             if subscribed == topic:
                 received[name] += 1
                 pipeline.receive(name, message)
         pipeline.step()
     pipeline.finish()
+    return received
+
+
+def test_every_fault_has_its_count():
+    wanted = with_values(config(), SETTINGS)
+    pipeline = Pipeline.from_config(wanted)
+    received = received_of(pipeline, wanted)
     table = pipeline.counts.table()
     for name, number in received.items():
         assert pipeline.counts.outcomes(name) == number
