@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..moments import Moments
-from .base import AbstractOptimizer, finite, Result
+from .base import AbstractOptimizer, Result
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Adam(AbstractOptimizer):
                 found[active], gradient[:, active] = objective.gradient(points[:, active])
             evaluations += active
             sound = np.isfinite(found) & np.isfinite(gradient).all(0)
-            found = np.where(sound, finite(found), np.inf)
+            found = np.where(sound, found, np.inf)
             gained = found < values * (1 - self.tolerance * np.sign(values))
             lower = found < values
             best, values = np.where(lower, points, best), np.where(lower, found, values)
