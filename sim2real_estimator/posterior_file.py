@@ -1,0 +1,223 @@
+"""
+What is known of a robot, in one file: kept, continued in another process, and joined.
+
+A zip archive of `header.json` and of arrays as `.npy`; docs/posterior_files.md lists both.
+`numpy.load` opens it. Nothing in it is ever run: no pickle is written, and none is read.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from importlib import metadata
+import json
+import os
+from pathlib import Path
+import tempfile
+import zipfile
+import zlib
+
+import numpy as np
+
+from .encoding import Decoder, Encoder
+from .errors import DataError
+from .identity import Recording, require_same
+from .inference.merging import merge
+from .inference.mixture import Mixture
+from .inference.protocol import Gaussian
+from .records import Estimate
+
+FORMAT, VERSION = 'sim2real_estimator posterior', 1
+_HEADER = 'header.json'
+_DISTRIBUTIONS = ('log_weights', 'means', 'roots', 'prior_mean', 'prior_root')
+# The same content gives the same file: an archive would else have the time of day in it.
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_DAMAGES = (AttributeError, IndexError, KeyError, TypeError, ValueError, zlib.error)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """
+    All that a file holds.
+
+    identity: of `identity.describe`; mixture: of the parameters, without a state; prior: before
+    all `recordings`; config: the settings as YAML; estimate: in the words of people; run: what
+    it takes to go on, plain values and records, None where several recordings were merged.
+    """
+
+    identity: dict
+    mixture: Mixture
+    prior: Gaussian
+    recordings: tuple
+    config: str = ''
+    estimate: Estimate | None = None
+    run: dict | None = None
+
+
+def save(path, posterior):
+    """Write a file, all of it or nothing: whoever reads meanwhile finds the old one or the new."""
+    encoder = Encoder()
+    content = encoder.encode((posterior.estimate, posterior.run))
+    nodes, arrays = encoder.tables()
+    header = {
+        'format': FORMAT,
+        'version': VERSION,
+        'package': _package_version(),
+        'identity': posterior.identity,
+        'recordings': [asdict(recording) for recording in posterior.recordings],
+        'config': posterior.config,
+        'content': content,
+        'nodes': nodes,
+    }
+    mixture, prior = posterior.mixture, posterior.prior
+    distributions = (
+        mixture.log_weights,
+        mixture.means,
+        mixture.parameter_roots(),
+        prior.mean,
+        prior.root,
+    )
+    _replace(path, header, {**dict(zip(_DISTRIBUTIONS, distributions)), **arrays})
+
+
+def load(path):
+    """Return the `Posterior` of a file; what is wrong with it is a DataError."""
+    header, arrays = _read(Path(path))
+    try:
+        found = {name: arrays.pop(name) for name in _DISTRIBUTIONS}
+        estimate, run = Decoder(header['nodes'], arrays).decode(header['content'])
+        means = found['means']
+        return Posterior(
+            header['identity'],
+            Mixture(found['log_weights'], np.zeros((0, means.shape[1])), means, found['roots']),
+            Gaussian(found['prior_mean'], found['prior_root']),
+            tuple(Recording(**recording) for recording in header['recordings']),
+            header['config'],
+            estimate,
+            run,
+        )
+    except DataError as error:
+        raise DataError(f'{path}: {error}; it was not written by this version') from error
+    except _DAMAGES as error:
+        raise DataError(f'{path}: is damaged ({error!r}); save it again') from error
+
+
+def joined(posteriors):
+    """
+    Return the `Posterior` of several recordings of one robot; their prior counts once.
+
+    What they know of the robot's state is left out, and so is what it takes to go on.
+    """
+    first, *others = posteriors
+    for other in others:
+        require_same(other.identity, first.identity, 'the other file')
+        require_same_prior(other, first.prior)
+    recordings = [recording for posterior in posteriors for recording in posterior.recordings]
+    starts = [recording.first for recording in recordings]
+    if len(set(starts)) < len(starts):
+        twice = next(r for r in recordings if starts.count(r.first) > 1)
+        raise DataError(
+            f'the recording that begins at {twice.begin_ns} ns is in two of the posteriors, and '
+            'would count twice; leave one of them out'
+        )
+    mixture = merge([posterior.mixture for posterior in posteriors], first.prior)
+    return replace(first, mixture=mixture, recordings=tuple(recordings), estimate=None, run=None)
+
+
+def require_same_prior(posterior, prior):
+    """Raise a DataError where a posterior began from another prior."""
+    for k, label in enumerate(posterior.identity['coordinates']):
+        before = posterior.prior.mean[k], np.linalg.norm(posterior.prior.root[k])
+        now = prior.mean[k], np.linalg.norm(prior.root[k])
+        if not np.allclose(before, now, rtol=1e-9, atol=1e-12):
+            raise DataError(
+                f"the prior of '{label}' was {before[0]:.6g} +- {before[1]:.6g} and is "
+                f'{now[0]:.6g} +- {now[1]:.6g} here; use the settings that the posterior has '
+                'been estimated with'
+            )
+
+
+def _package_version():
+    """Return the version of this package; from sources that nobody installed there is none."""
+    try:
+        return metadata.version('sim2real_estimator')
+    except metadata.PackageNotFoundError:
+        return ''
+
+
+def _replace(path, header, arrays):
+    """Write header and arrays to a file beside the path, and put it in its place."""
+    path = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f'.{path.name}.', dir=path.parent)
+        try:
+            with os.fdopen(handle, 'wb') as file:
+                _write(file, header, arrays)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise DataError(f'{path}: cannot be written ({error}); choose another place') from error
+
+
+def _write(file, header, arrays):
+    with zipfile.ZipFile(file, 'w', zipfile.ZIP_DEFLATED) as archive:
+        text = json.dumps(header, allow_nan=False)
+        archive.writestr(_entry(_HEADER), text)
+        for name, array in arrays.items():
+            with archive.open(_entry(f'{name}.npy'), 'w') as member:
+                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
+
+
+def _entry(name):
+    entry = zipfile.ZipInfo(name, _EPOCH)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    return entry
+
+
+def _read(path):
+    """Return (header, name -> array)."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            header = _checked_header(path, archive)
+            names = [name for name in archive.namelist() if name.endswith('.npy')]
+            return header, {name[:-4]: _array(path, archive, name) for name in names}
+    except OSError as error:
+        raise DataError(f'{path}: cannot be read ({error}); give a saved posterior') from error
+    except zipfile.BadZipFile as error:
+        with path.open('rb') as file:
+            is_archive = file.read(2) == b'PK'
+        what = f'is cut off or damaged ({error}); save it again' if is_archive else _STRANGE
+        raise DataError(f'{path}: {what}') from error
+
+
+_STRANGE = 'is not a saved posterior; give a file that `save` has written'
+
+
+def _checked_header(path, archive):
+    """Return the header; refuse that of another format or of a later version."""
+    if _HEADER not in archive.namelist():
+        raise DataError(f'{path}: {_STRANGE}')
+    try:
+        header = json.loads(archive.read(_HEADER))
+        name, version = header['format'], header['version']
+    except _DAMAGES as error:
+        raise DataError(f'{path}: {_STRANGE} ({error!r})') from error
+    if name != FORMAT:
+        raise DataError(f"{path}: is a file of '{name}'; give one of '{FORMAT}'")
+    if version != VERSION:
+        raise DataError(
+            f'{path}: has version {version} of the format, written by version '
+            f"'{header.get('package')}' of the package; this one reads version {VERSION}: "
+            'install the version that wrote it'
+        )
+    return header
+
+
+def _array(path, archive, name):
+    """Return one array; one of Python objects is refused, since reading it could run code."""
+    try:
+        with archive.open(name) as member:
+            return np.lib.format.read_array(member, allow_pickle=False)
+    except (ValueError, EOFError, zlib.error) as error:
+        raise DataError(f'{path}: {name} cannot be read ({error}); save it again') from error

@@ -1,0 +1,67 @@
+"""
+Runs that are stopped and continued, for the tests of posteriors in files.
+
+As a script it continues some in a process of its own: arguments FILE:NUMBER, the number of
+samples that are in the file; it prints the posterior bytes of each as a hexadecimal number.
+"""
+
+from functools import cache
+import sys
+
+import numpy as np
+from simulated import config as shipped_config
+from simulated import record
+import torch
+
+from sim2real_estimator.config import with_values
+from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.records import Sample
+
+
+@cache
+def samples_of(seconds=2.5, remounted_at=1.9):
+    """Return samples of encoders and efforts; the encoders are remounted on the way."""
+    recording, samples = record(seconds), []
+    for stamp, angles, torques in zip(recording.stamps, recording.angles, recording.torques):
+        if stamp - recording.stamps[0] > remounted_at * 1e9:
+            angles = angles + np.array([0.5, -0.3])
+        samples.append(Sample('encoders', int(stamp), angles))
+        samples.append(Sample('measured_efforts', int(stamp), torques))
+    return samples
+
+
+def pipeline_of(changes=None, config=None):
+    """Return a pipeline of the shipped config with some settings changed."""
+    torch.set_num_threads(1)
+    return Pipeline.from_config(with_values(config or shipped_config(), changes or {}))
+
+
+def feed(pipeline, samples, to_the_end=True):
+    """Return all estimates."""
+    estimates = []
+    for sample in samples:
+        pipeline.push(sample)
+        estimates += pipeline.step()
+    return [*estimates, *pipeline.finish()] if to_the_end else estimates
+
+
+def posterior_bytes(pipeline):
+    """Return the posterior mixture, bit for bit."""
+    mixture = pipeline.posterior().mixture
+    arrays = (mixture.log_weights, mixture.points, mixture.means, mixture.roots)
+    return b''.join(np.ascontiguousarray(array).tobytes() for array in arrays)
+
+
+def main(arguments):
+    """Continue saved runs."""
+    samples = samples_of()
+    for argument in arguments:
+        path, _, number = argument.rpartition(':')
+        pipeline = pipeline_of()
+        pipeline.load(path)
+        feed(pipeline, samples[int(number) :])
+        print(posterior_bytes(pipeline).hex())
+
+
+if __name__ == '__main__':
+    main(sys.argv[1:])

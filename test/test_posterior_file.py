@@ -1,0 +1,346 @@
+"""Posteriors in files: stopped and continued bit for bit, refused where they do not fit."""
+
+from dataclasses import replace
+import io
+import json
+import os
+from pathlib import Path
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+from posteriors import feed, pipeline_of, posterior_bytes, samples_of
+import pytest
+from simulated import CONFIG, config
+
+from sim2real_estimator import posterior_file
+from sim2real_estimator.config import with_values
+from sim2real_estimator.encoding import Decoder, Encoder
+from sim2real_estimator.errors import DataError
+from sim2real_estimator.inference.estimators import ESTIMATORS
+from sim2real_estimator.posterior_file import joined, load, save
+from sim2real_estimator.records import Frame, Sample
+
+SECOND = 10**9
+
+
+@pytest.fixture(scope='module')
+def samples():
+    return samples_of()
+
+
+@pytest.fixture(scope='module')
+def traced(samples):
+    """Return (bytes of the last posterior, [events of every frame]) of a run without a stop."""
+    pipeline = pipeline_of()
+    estimates = feed(pipeline, samples)
+    return posterior_bytes(pipeline), [estimate.report for estimate in estimates]
+
+
+@pytest.fixture
+def saved(tmp_path, samples):
+    """Return the path of a posterior after the first fit."""
+    pipeline = pipeline_of()
+    feed(pipeline, samples[:60], to_the_end=False)
+    pipeline.save(tmp_path / 'arm.npz')
+    return tmp_path / 'arm.npz'
+
+
+def frames_of_interest(reports):
+    """Return where to stop: name -> number of frames."""
+    happened = {event: k for k, r in reversed(list(enumerate(reports))) for event in r.events}
+    changed = happened['changed']
+    return {
+        'before any': 0,
+        'before the first fit': happened['fitted'] - 3,
+        'between fits': happened['fitted'] + 4,
+        'just after hand-over': happened['handed over'] + 1,
+        'in the filter': (happened['handed over'] + changed) // 2,
+        'after a change': changed + 3,
+        'between fits after it': changed + 16,
+    }
+
+
+def test_in_another_process_it_goes_on_as_if_nothing_had_been(traced, samples, tmp_path):
+    expected, reports = traced
+    pipeline, done, stops = pipeline_of(), 0, sorted(frames_of_interest(reports).values())
+    paths = []
+    for k, sample in enumerate(samples):
+        while stops and done >= stops[0]:
+            paths.append((tmp_path / f'after_{stops.pop(0)}.npz', k))
+            pipeline.save(paths[-1][0])
+        pipeline.push(sample)
+        done += len(pipeline.step())
+    assert not stops
+    pipeline.finish()
+    assert posterior_bytes(pipeline) == expected  # saving changes nothing
+    here = Path(__file__).parent
+    arguments = [f'{path}:{k}' for path, k in paths]
+    found = subprocess.run(
+        [sys.executable, here / 'posteriors.py', *arguments],
+        stdout=subprocess.PIPE,
+        check=True,
+        env={**os.environ, 'PYTHONPATH': str(here.parent)},
+    )
+    digests = found.stdout.decode().split()
+    assert len(digests) == len(paths) == 7
+    assert {bytes.fromhex(digest) for digest in digests} == {expected}
+
+
+def test_the_same_posterior_is_the_same_file(saved, samples, tmp_path):
+    pipeline = pipeline_of()
+    pipeline.load(saved)
+    pipeline.save(tmp_path / 'again.npz')
+    assert (tmp_path / 'again.npz').read_bytes() == saved.read_bytes()
+
+
+def test_a_file_can_be_read_without_this_package(saved):
+    with np.load(saved, allow_pickle=False) as file:
+        header = json.loads(file['header.json'])
+        assert file['means'].shape == (len(header['identity']['coordinates']), 1)
+        np.testing.assert_allclose(np.exp(file['log_weights']).sum(), 1.0)
+    assert header['format'] == posterior_file.FORMAT
+    assert header['identity']['estimator']['seed'] == 0
+    assert 'sensors:' in header['config']
+    (recording,) = header['recordings']
+    assert recording['end_ns'] - recording['begin_ns'] < SECOND
+
+
+def test_all_estimators_can_be_saved(samples):
+    for name in ESTIMATORS:
+        pipeline = pipeline_of({'estimator.name': name})
+        feed(pipeline, samples[:30], to_the_end=False)
+        encoder = Encoder()
+        content = encoder.encode(pipeline.state)
+        nodes, arrays = encoder.tables()
+        state = Decoder(json.loads(json.dumps(nodes)), arrays).decode(content)
+        pipeline.state = state
+        again = Encoder()
+        assert again.encode(state) == content
+        assert again.tables()[0] == nodes
+
+
+@pytest.mark.parametrize(
+    'value',
+    [
+        None,
+        (1, -0.0, 'text', True, (None,)),
+        {'a': (1.5,), 'b': {}},
+        frozenset({3, 1_700_000_000_000_000_001}),
+        Frame(1, 2, (Sample('s', 2, np.arange(3.0)),), ((1, np.array([True])),)),
+    ],
+)
+def test_values_come_back_as_they_were(value):
+    encoder = Encoder()
+    content = json.loads(json.dumps(encoder.encode(value), allow_nan=False))
+    assert Decoder(*encoder.tables()).decode(content) == value
+
+
+def test_numbers_keep_their_bits_and_arrays_their_order():
+    array = np.swapaxes(np.arange(24.0).reshape(2, 3, 4)[:, :2], 1, 2)
+    encoder = Encoder()
+    content = encoder.encode((np.inf, np.nan, np.float64(0.1), array, array, np.zeros((0, 2))))
+    infinite, unknown, number, one, same, empty = Decoder(*encoder.tables()).decode(content)
+    assert infinite == np.inf
+    assert np.isnan(unknown)
+    assert isinstance(number, np.float64)
+    np.testing.assert_array_equal(one, array)
+    assert one is same
+    assert one.strides == (64, 8, 32)
+    assert empty.shape == (0, 2)
+
+
+def test_what_has_no_name_in_the_table_is_not_saved():
+    with pytest.raises(TypeError, match='encoding.KINDS'):
+        Encoder().encode(object())
+    with pytest.raises(TypeError, match='array of object'):
+        Encoder().encode(np.array([{}]))
+
+
+def test_a_saved_file_is_replaced_at_once_or_not_at_all(saved, monkeypatch):
+    before = saved.read_bytes()
+
+    def broken(*_):
+        raise OSError('disk full')
+
+    monkeypatch.setattr(posterior_file, '_write', broken)
+    with pytest.raises(DataError, match='disk full'):
+        pipeline_of().save(saved)
+    assert saved.read_bytes() == before
+    assert list(saved.parent.iterdir()) == [saved]
+
+
+def test_another_robot_is_refused_with_what_differs(saved, tmp_path):
+    text = CONFIG.with_suffix('.urdf').read_text()
+    heavier = tmp_path / 'heavier.urdf'
+    heavier.write_text(text.replace('<mass value="0.8"/>', '<mass value="0.9"/>'))
+    assert heavier.read_text() != text
+    pipeline = pipeline_of({'model.urdf': str(heavier)})
+    before = posterior_bytes(pipeline)
+    with pytest.raises(DataError, match="another robot.*'lower.mass' was 0.8 and is 0.9"):
+        pipeline.load(saved)
+    with pytest.raises(DataError, match='another robot'):
+        pipeline.begin_from(saved)
+    assert posterior_bytes(pipeline) == before
+    heavier.write_text(text.replace('elbow', 'knee'))
+    knee = {'model.urdf': str(heavier), 'joints': {'shoulder': {'effort': 'measured'}}}
+    other = with_values(config(), {'sensors.encoders.joints': ['shoulder', 'knee'], **knee})
+    with pytest.raises(DataError, match="joint 'knee' is in this pipeline only.*and .+ more"):
+        pipeline_of(config=other).load(saved)
+
+
+@pytest.mark.parametrize(
+    ('changes', 'reason'),
+    [
+        ({'estimate.*.com.z.fixed': True}, 'other parameters.*lower.com.z'),
+        ({'estimate.*.mass.sd': 0.1}, "other coordinates|prior of 'log"),
+        ({'estimator.seed': 1}, 'another estimator.*seed was 0 and is 1'),
+        ({'estimator.settings.noise': 'student'}, 'noise was .*Normal.* and is .*Student'),
+        ({'estimator.name': 'gumbel_mixture'}, 'name was gaussian_sum'),
+    ],
+)
+def test_other_settings_are_refused(saved, changes, reason):
+    with pytest.raises(DataError, match=f'arm.npz: .*({reason})'):
+        pipeline_of(changes).load(saved)
+
+
+def rewritten(path, change):
+    """Write a file again with members changed; change: of a dict of name -> bytes."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    with zipfile.ZipFile(path, 'w') as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def with_header(**changes):
+    """Return a change of the header's entries."""
+
+    def change(members):
+        header = {**json.loads(members['header.json']), **changes}
+        members['header.json'] = json.dumps(header).encode()
+
+    return change
+
+
+def with_pickle(members):
+    """Put a pickle in place of an array."""
+    file = io.BytesIO()
+    np.save(file, np.array([{'a': 1}], dtype=object), allow_pickle=True)
+    members['means.npy'] = file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ('change', 'reason'),
+    [
+        (with_pickle, 'means.npy cannot be read .*[Oo]bject arrays cannot be loaded'),
+        (with_header(version=2, package='9.9'), "version 2 .*'9.9'.*reads version 1"),
+        (with_header(format='a song'), "a file of 'a song'"),
+        (with_header(nodes=[]), 'is damaged'),
+        (with_header(content=[None, {'node': -1, 'more': 1}]), 'is damaged'),
+        (with_header(content={'import': 'os'}), "unknown sort 'import'"),
+        (with_header(nodes=[{'kind': 'os.system', 'fields': {}}]), "unknown kind 'os.system'"),
+        (lambda members: members.pop('header.json'), 'not a saved posterior'),
+        (lambda members: members.pop('means.npy'), "is damaged .*'means'"),
+        (lambda members: members.update({'header.json': b'{'}), 'not a saved posterior'),
+        (lambda members: members.update({'float64.npy': b'?'}), 'float64.npy cannot be read'),
+    ],
+)
+def test_a_file_that_is_none_is_refused(saved, change, reason):
+    rewritten(saved, change)
+    with pytest.raises(DataError, match=f'arm.npz: .*{reason}'):
+        load(saved)
+
+
+@pytest.mark.parametrize('share', [0.0, 0.01, 0.5, 0.99])
+def test_a_file_cut_off_is_refused(saved, share):
+    content = saved.read_bytes()
+    saved.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(DataError, match='cut off or damaged' if share else 'not a saved'):
+        load(saved)
+
+
+def test_what_is_no_file_is_refused(tmp_path):
+    with pytest.raises(DataError, match='cannot be read'):
+        load(tmp_path / 'missing.npz')
+    (tmp_path / 'text').write_text('hello')
+    with pytest.raises(DataError, match='not a saved posterior'):
+        load(tmp_path / 'text')
+    with pytest.raises(DataError, match='cannot be written'):
+        pipeline_of().save(tmp_path / 'no' / 'folder.npz')
+
+
+def test_a_file_with_a_flipped_bit_is_refused(saved):
+    content = bytearray(saved.read_bytes())
+    content[len(content) // 2] ^= 1
+    saved.write_bytes(content)
+    with pytest.raises(DataError, match='arm.npz'):
+        load(saved)
+
+
+@pytest.fixture(scope='module')
+def halves():
+    """Return the samples of two recordings of one robot."""
+    samples = samples_of(4.0, remounted_at=np.inf)
+    return samples[: len(samples) // 2], samples[len(samples) // 2 :]
+
+
+@pytest.fixture(scope='module')
+def two(halves, tmp_path_factory):
+    """Return the paths of the posteriors of two recordings."""
+    paths = []
+    for k, samples in enumerate(halves):
+        pipeline = pipeline_of()
+        feed(pipeline, samples)
+        paths.append(tmp_path_factory.mktemp('two') / f'{k}.npz')
+        pipeline.save(paths[-1])
+    return paths
+
+
+def test_two_recordings_are_as_one_that_begins_from_the_other(two, halves):
+    both = joined([load(path) for path in two])
+    after = pipeline_of()
+    after.begin_from(two[0])
+    feed(after, halves[1])
+    mean, covariance = both.mixture.moments()
+    expected_mean, expected = after.posterior().mixture.moments()
+    sd = np.sqrt(np.diag(expected))
+    assert (np.abs(mean - expected_mean) < 0.2 * sd).all()
+    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), sd, rtol=0.1)
+    assert after.posterior().recordings == both.recordings
+
+
+def test_the_joined_posterior_is_kept_and_begun_from(two, tmp_path):
+    path = tmp_path / 'both.npz'
+    save(path, joined([load(p) for p in two]))
+    pipeline = pipeline_of()
+    with pytest.raises(DataError, match='several recordings.*begin_from'):
+        pipeline.load(path)
+    pipeline.begin_from(path)
+    known = pipeline.estimate()
+    assert dict(zip(known.names, known.verdicts))['shoulder.damping'] == 'identified'
+    pipeline.reset()
+    np.testing.assert_array_equal(pipeline.estimate().sd, known.sd)
+    pipeline.save(tmp_path / 'begun.npz')
+    again = pipeline_of()
+    again.load(tmp_path / 'begun.npz')
+    np.testing.assert_array_equal(again.estimate().sd, known.sd)
+
+
+def test_a_recording_counts_once(two):
+    first, second = (load(path) for path in two)
+    with pytest.raises(DataError, match='would count twice'):
+        joined([first, second, joined([first])])
+
+
+def test_posteriors_of_other_priors_or_robots_do_not_join(two):
+    first, second = (load(path) for path in two)
+    wider = replace(second, prior=replace(second.prior, root=2 * second.prior.root))
+    with pytest.raises(DataError, match='the prior of .* was'):
+        joined([first, wider])
+    model = {**second.identity['model'], "parameter 'lower.mass'": '7'}
+    other = replace(second, identity={**second.identity, 'model': model})
+    with pytest.raises(DataError, match="another robot than the other file.*'lower.mass' was 7"):
+        joined([first, other])
