@@ -60,9 +60,15 @@ def forward_dynamics(robot, q, v, commands, wrenches=None):
     return solved_dynamics(robot, q, v, commands, wrenches)[0]
 
 
-def solved_dynamics(robot, q, v, commands, wrenches=None):
-    """Return the joint accelerations and the system whose `solve` applies M^-1."""
+def solved_dynamics(robot, q, v, commands, wrenches=None, disturbances=None):
+    """
+    Return the joint accelerations and the system whose `solve` applies M^-1.
+
+    disturbances: efforts on every velocity besides those of the drives, or None.
+    """
     efforts = all_efforts(robot, q, v, commands)
+    if disturbances is not None:
+        efforts = [add(e, d) for e, d in zip(efforts, disturbances)]
     if any(not body.moving.is_independent for body in robot.bodies):
         return dense_dynamics(robot, q, v, efforts, wrenches)
     # Pass 1, outwards: where everything is and how it turns.

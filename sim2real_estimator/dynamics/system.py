@@ -24,7 +24,7 @@ class System:
     estimated: names of the parameters that vary from sample to sample; wrench_links: links on
     which an external wrench acts; observation: function (robot, q, v) -> list of scalars, or
     None. Controls are the model's commands, then (moment, force) about the frame of each wrench
-    link, in world axes.
+    link, in world axes, then, where `is_disturbed`, an effort of unknown origin on every velocity.
     """
 
     parameters: Parameters
@@ -32,6 +32,7 @@ class System:
     integrator: str = 'rk4'
     wrench_links: tuple = ()
     observation: object = None
+    is_disturbed: bool = False
 
     def __post_init__(self):
         """Check the names."""
@@ -58,7 +59,8 @@ class System:
     @property
     def control_size(self):
         """Number of controls of one step."""
-        return len(self.model.commands) + 6 * len(self.wrench_links)
+        disturbances = self.model.velocity_size if self.is_disturbed else 0
+        return len(self.model.commands) + 6 * len(self.wrench_links) + disturbances
 
     @cached_property
     def output_size(self):
@@ -90,14 +92,15 @@ class System:
 
     def acceleration(self, robot, q, v, controls):
         """Return the accelerations and the system that solves with the mass matrix."""
-        commands, wrenches = self._split(robot, q, v, controls)
-        return solved_dynamics(robot, q, v, commands, wrenches)
+        commands, wrenches, disturbances = self._split(robot, q, v, controls)
+        return solved_dynamics(robot, q, v, commands, wrenches, disturbances)
 
     def residual(self, robot, q, v, acceleration, controls):
         """Return the efforts left over: zero where `acceleration` solves the dynamics."""
-        commands, wrenches = self._split(robot, q, v, controls)
+        commands, wrenches, disturbances = self._split(robot, q, v, controls)
         needed = inverse_dynamics(robot, q, v, acceleration, wrenches)
         given = all_efforts(robot, q, v, commands)
+        given = given if disturbances is None else [g + d for g, d in zip(given, disturbances)]
         return [n - g for n, g in zip(needed, given)]
 
     def step(self, robot, q, v, controls, duration, acceleration=None):
@@ -110,7 +113,7 @@ class System:
         return INTEGRATORS[self.integrator].step(robot, q, v, duration, acceleration)
 
     def _split(self, robot, q, v, controls):
-        """Return the commands, and the wrenches as body index to Force about its origin."""
+        """Return commands, wrenches as body index to Force about its origin, disturbances."""
         count = len(self.model.commands)
         commands, wrenches = list(controls[:count]), {}
         states = kinematics(robot, q, v) if self.wrench_links else ()
@@ -122,4 +125,5 @@ class System:
             lever = states[place.body].rotation * place.origin
             wrench = Force(Vec3(*values[:3]), Vec3(*values[3:])).carried(lever)
             wrenches[place.body] = wrenches.get(place.body, Force.zero()) + wrench
-        return commands, wrenches
+        size = self.model.velocity_size
+        return commands, wrenches, list(controls[-size:]) if self.is_disturbed else None

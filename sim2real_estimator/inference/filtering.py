@@ -45,7 +45,8 @@ def take_frame(problem, mixture, frame, noise):
         log_normalized(mixture.log_weights + update.log_evidence),
         problem.retract(found.ends, moves.T),
         mixture.means + update.step[:, size:].T,
-        predict(update.root, found.transition, problem.noise_floor),
+        predict(update.root, found.transition, problem.floor(frame, mixture.scales)),
+        mixture.scales,
     )
     if not _is_finite(after):
         return None
@@ -95,7 +96,8 @@ def tidied(mixture, prune, merge):
     order = np.argsort(-mixture.log_weights, kind='stable')
     order = [k for k in order if mixture.log_weights[k] > np.log(prune)]
     informations = np.linalg.inv(mixture.parameter_covariances())
-    kept = distinct(order, distances(mixture.means, informations), merge)
+    squared = distances(mixture.means, informations)
+    kept = distinct(order, squared, merge, mixture.scales)
     return mixture if len(kept) == mixture.size else mixture.pick(np.array(kept))
 
 

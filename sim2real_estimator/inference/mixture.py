@@ -13,13 +13,20 @@ class Mixture:
     K components with log weights [K].
 
     points [nx, K]: states; means [p, K]: parameters; roots [K, n, n]: of the covariance of
-    z = (local state, parameters).
+    z = (local state, parameters); scales [K]: standard deviation of the disturbances that each
+    component reckons with, zero where none is given.
     """
 
     log_weights: np.ndarray
     points: np.ndarray
     means: np.ndarray
     roots: np.ndarray
+    scales: np.ndarray | None = None
+
+    def __post_init__(self):
+        """Fill in the scales."""
+        if self.scales is None:
+            object.__setattr__(self, 'scales', np.zeros(len(self.log_weights)))
 
     @property
     def size(self):
@@ -38,6 +45,7 @@ class Mixture:
             self.points[:, which],
             self.means[:, which],
             self.roots[which],
+            self.scales[which],
         )
 
     def heaviest(self):
@@ -74,14 +82,16 @@ def distances(means, informations):
     return np.einsum('kja,kab,kjb->kj', away, informations, away)
 
 
-def distinct(order, squared, limit=0.5):
+def distinct(order, squared, limit=0.5, kinds=None):
     """
     Return the indices of `order` that are not within `limit` of an earlier one.
 
-    squared [K, K]: distances in the metric of the row, the better one.
+    squared [K, K]: distances in the metric of the row, the better one; kinds [K]: only those of
+    one kind are compared.
     """
     kept = []
     for index in order:
-        if all(squared[better, index] >= limit for better in kept):
+        rivals = [k for k in kept if kinds is None or kinds[k] == kinds[index]]
+        if all(squared[better, index] >= limit for better in rivals):
             kept.append(int(index))
     return kept

@@ -41,16 +41,16 @@ class Problem(Protocol):
     A robot with sensors and unknown parameters.
 
     States are points of `point_size` numbers [nx, B] with `tangent_size` local coordinates t;
-    parameters are `labels` many real numbers [p, B] without constraints. `noise_floor` [t]: what
-    a frame adds to the standard deviation of the state. `neutral` [nx]: a state to begin from
-    where nothing is known.
+    parameters are `labels` many real numbers [p, B] without constraints. `neutral` [nx]: a state
+    to begin from where nothing is known. The last `disturbance_size` entries of a state are
+    disturbances, in units of the problem's own.
     """
 
     point_size: int
     tangent_size: int
     labels: tuple
     prior: Gaussian
-    noise_floor: np.ndarray
+    disturbance_size: int
     neutral: np.ndarray
 
     def first_state(self, frames):
@@ -58,6 +58,13 @@ class Problem(Protocol):
 
     def retract(self, points, deltas):
         """Return the points [nx, B] moved by local coordinates [t, B]."""
+
+    def floor(self, frame, scales):
+        """
+        Return what a frame adds to the standard deviation of the state, [K, t].
+
+        scales [K]: standard deviation of the disturbances of each column.
+        """
 
     def trajectory(self, points, parameters, frames):
         """Return the states [H + 1, nx, B] at the bounds of consecutive frames."""

@@ -15,7 +15,7 @@ def guess_state(problem, frames):
     Positions are fitted to the samples of each of the first frames, whatever the sensors are;
     a parabola through them gives the velocity.
     """
-    start, nv = frames[0].start_ns, problem.tangent_size // 2
+    start, nv = frames[0].start_ns, problem.model.velocity_size
     times, found, point = [], [], problem.neutral
     for frame in frames[:_FRAMES]:
         if frame.samples:
@@ -29,15 +29,15 @@ def guess_state(problem, frames):
     degree = min(2, len(times) - 1)
     powers = np.vander(np.array(times), degree + 1, increasing=True)
     curve = np.linalg.lstsq(powers, moves.T, rcond=None)[0]
-    delta = np.zeros((2 * nv, 1))
+    delta = np.zeros((problem.tangent_size, 1))
     delta[:nv, 0] = curve[0]
-    delta[nv:, 0] = curve[1] if degree else 0.0
+    delta[nv : 2 * nv, 0] = curve[1] if degree else 0.0
     return problem.retract(found[0][:, None], delta)[:, 0]
 
 
 def _fit_positions(problem, point, frame):
     """Return the state at rest nearest to `point` that explains a frame's samples."""
-    nv, parameters = problem.tangent_size // 2, problem.prior.mean[:, None]
+    nv, parameters = problem.model.velocity_size, problem.prior.mean[:, None]
     origin = point[:, None]
     current = origin
     for _ in range(_ITERATIONS):
@@ -45,7 +45,7 @@ def _fit_positions(problem, point, frame):
         moved = problem.local(origin, current)[:nv, 0] / _REACH
         rows = np.concatenate([slope[0, :, :nv], np.eye(nv) / _REACH])
         right = np.concatenate([residual[0], moved])
-        delta = np.zeros((2 * nv, 1))
+        delta = np.zeros((problem.tangent_size, 1))
         delta[:nv, 0] = -np.linalg.lstsq(rows, right, rcond=None)[0]
         current = problem.retract(current, delta)
         if np.abs(delta).max() < 1e-9:

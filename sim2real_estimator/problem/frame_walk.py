@@ -8,6 +8,8 @@ from ..backend.choice import choose_backend
 from ..dynamics.system import System
 from ..errors import ConfigError
 from ..inference.protocol import Linearization
+from .effort_scales import effort_scales
+from .state_chart import StateChart
 
 # The name of the delay that all commands share.
 COMMAND_DELAY = 'commands.delay'
@@ -18,13 +20,16 @@ class FrameWalk:
     Simulates frames and compares them with their samples, for many pairs of state and parameters.
 
     A sensor whose clock is late saw an earlier state: the walk to its sample ends earlier, by a
-    time that may be unknown. Commands that act late cut the integration steps elsewhere.
+    time that may be unknown. Commands that act late cut the integration steps elsewhere. Where
+    efforts of unknown origin are reckoned with, they are part of the state: constant during a
+    frame, they fade at its end.
     """
 
     def __init__(self, parameters, sensors, chart, state_chart, options):
         """Take the parts of a `RobotProblem`."""
         self.sensors, self.chart, self.state_chart = sensors, chart, state_chart
-        self.max_step = options.max_step
+        self.options = options
+        self._robot_chart = StateChart(parameters.model)
         self.outputs = _output_slices(sensors)
         observing = [s for s in sensors if s.output_size]
 
@@ -33,12 +38,22 @@ class FrameWalk:
 
         physical = tuple(n for n in chart.names if n in parameters)
         self.system = System(
-            parameters, physical, options.integrator, observation=observe if observing else None
+            parameters,
+            physical,
+            options.integrator,
+            observation=observe if observing else None,
+            is_disturbed=options.disturbance_time is not None,
         )
+        self.efforts = effort_scales(parameters) if self.system.is_disturbed else np.zeros(0)
         values = dict(zip(parameters, parameters.nominal())) | chart.fixed
         self.backend = choose_backend(options.backend)(self.system, values)
         self._physical = len(physical)
         self._command_row, self._sensor_rows = _delay_rows(sensors, chart.names, physical)
+
+    @property
+    def known_controls(self):
+        """How many controls come from outside: all but the disturbances."""
+        return self.system.control_size - len(self.efforts)
 
     @property
     def has_delays(self):
@@ -66,6 +81,7 @@ class FrameWalk:
                 residual.append(rows)
                 if derivatives:
                     slope.append(_chained(gradient, by_chart, at[1]))
+        points, transition = self._faded(points, transition, line)
         if not residual:
             residual, slope = [np.zeros((points.shape[1], 0))], [np.zeros((len(transition), 0, n))]
         return Linearization(
@@ -98,9 +114,17 @@ class FrameWalk:
         controls = [np.broadcast_to(s[1], (*s[1].shape[:2], batch)) for s in shifted]
         return np.concatenate(durations), np.concatenate(controls)
 
-    def inputs(self, points, values, durations, controls):
-        """Return `RolloutInputs` of NumPy arrays; values [P, B] of all named parameters."""
-        arrays = (points, values[: self._physical], controls, durations)
+    def inputs(self, points, values, durations, controls, fading=1.0):
+        """
+        Return `RolloutInputs` of NumPy arrays.
+
+        values [P, B] of all named parameters; fading: part of the disturbances of `points` that
+        is left, for all steps or [S, 1, 1] for each.
+        """
+        state = points[: self._robot_chart.point_size]
+        if self.system.is_disturbed:
+            controls = self._with_disturbances(points, controls, fading)
+        arrays = (state, values[: self._physical], controls, durations)
         return RolloutInputs(*(torch.from_numpy(np.ascontiguousarray(a)) for a in arrays))
 
     def _by_delay(self, segment):
@@ -115,7 +139,7 @@ class FrameWalk:
         nothing = np.zeros(values.shape[1])
         delay = nothing if self._command_row is None else values[self._command_row]
         early = nothing if early_row is None else values[early_row]
-        found = segment.shifted(delay, early, self.max_step)
+        found = segment.shifted(delay, early, self.options.max_step)
         slopes = ((self._command_row, found.by_delay), (early_row, found.by_early))
         return found.durations, found.controls, [(r, s) for r, s in slopes if r is not None]
 
@@ -125,16 +149,58 @@ class FrameWalk:
         inputs = self.inputs(points, values, durations, controls)
         with torch.no_grad():
             if not derivatives:
-                return self.backend.rollout(inputs)[0][-1].numpy(), None
+                return self._joined(self.backend.rollout(inputs)[0][-1].numpy(), points), None
             found = self.backend.jacobian(inputs)
-        ends, chart = found.state.numpy(), self.state_chart
-        by_named = np.zeros((points.shape[1], chart.size, len(values)))
-        by_named[..., : self._physical] = chart.pull_rows(ends, found.by_parameters.numpy())
+        ends, chart = found.state.numpy(), self._robot_chart
+        by_named = np.zeros((points.shape[1], self.state_chart.size, len(values)))
+        moved = by_named[:, : chart.size]
+        moved[..., : self._physical] = chart.pull_rows(ends, found.by_parameters.numpy())
         for row, slope in slopes:
             # A row that comes late and one that acts late may be the same; their effects add up.
-            moved = np.einsum('bis,sb->bi', found.by_durations.numpy(), slope)
-            by_named[..., row] += chart.pull_rows(ends, moved[..., None])[..., 0]
-        return ends, (chart.pull(ends, found.by_state.numpy(), points), by_named)
+            late = np.einsum('bis,sb->bi', found.by_durations.numpy(), slope)
+            moved[..., row] += chart.pull_rows(ends, late[..., None])[..., 0]
+        return self._joined(ends, points), (self._by_state(found, ends, points), by_named)
+
+    def _joined(self, ends, points):
+        """Return robot states with the disturbances of the points they come from."""
+        size = self._robot_chart.point_size
+        return ends if len(points) == size else np.concatenate([ends, points[size:]])
+
+    def _by_state(self, found, ends, points):
+        """Return the derivative [B, t, t] of a segment's end by its beginning."""
+        chart, size = self._robot_chart, self._robot_chart.size
+        state = points[: chart.point_size]
+        robot = chart.pull(ends, found.by_state.numpy(), state)
+        if not self.system.is_disturbed:
+            return robot
+        result = np.zeros((len(robot), self.state_chart.size, self.state_chart.size))
+        result[:, :size, :size] = robot
+        count = len(self.efforts)
+        pushed = found.by_controls.numpy()[..., -count:].sum(2) * self.efforts
+        result[:, :size, size:] = chart.pull_rows(ends, pushed)
+        result[:, range(size, size + count), range(size, size + count)] = 1.0
+        return result
+
+    def _with_disturbances(self, points, controls, fading):
+        """Return controls [S, nu, B] followed by the disturbances of the points as efforts."""
+        efforts = self.efforts[:, None] * points[self._robot_chart.point_size :]
+        steps, batch = len(controls), points.shape[1]
+        known = np.broadcast_to(controls, (*controls.shape[:2], batch))
+        return np.concatenate([known, fading * np.tile(efforts, (steps, 1, 1))], 1)
+
+    def fading(self, line):
+        """Return which part of a disturbance is left after a frame, [B or 1]."""
+        return np.exp(-line.lengths / self.options.disturbance_time)
+
+    def _faded(self, points, transition, line):
+        """Return points and transition at a frame's end with the disturbances faded."""
+        if not self.system.is_disturbed:
+            return points, transition
+        left = np.broadcast_to(self.fading(line), (points.shape[1],))
+        points, size = points.copy(), self._robot_chart.point_size
+        points[size:] *= left
+        transition[:, self._robot_chart.size :] *= left[:, None, None]
+        return points, transition
 
     def _measure(self, points, values, measured, derivatives):
         """Return the rows [B, m] of samples in a state and (by state, by named) or None."""
@@ -150,18 +216,24 @@ class FrameWalk:
             residual.append(rows.values)
             if derivatives:
                 ambient, named = self._row_slopes(rows, d_outputs, part, len(values))
-                by_state.append(self.state_chart.push(points, ambient))
+                by_state.append(self._pushed(points, ambient))
                 by_named.append(named)
         residual = np.concatenate(residual, 1)
         if not derivatives:
             return residual, None
         return residual, (np.concatenate(by_state, 1), np.concatenate(by_named, 1))
 
+    def _pushed(self, points, ambient):
+        """Return slopes by the state's tangent [B, m, t] from those by the robot's numbers."""
+        robot = self._robot_chart.push(points[: self._robot_chart.point_size], ambient)
+        extra = self.state_chart.size - robot.shape[-1]
+        return np.pad(robot, ((0, 0), (0, 0), (0, extra))) if extra else robot
+
     def _observed(self, points, values, measured, derivatives):
         """Return the outputs [k, B] in a state and their derivative, None where nobody asks."""
         if not any(self.sensors[index].output_size for index, _ in measured):
             return None, None
-        none = np.zeros((0, self.system.control_size, 1))
+        none = np.zeros((0, self.known_controls, 1))
         inputs = self.inputs(points, values, np.zeros((0, 1)), none)
         with torch.no_grad():
             if not derivatives:
@@ -172,7 +244,7 @@ class FrameWalk:
     def _row_slopes(self, rows, d_outputs, part, named_size):
         """Return the slopes of a sensor's rows by the state's numbers and by named parameters."""
         batch, count = rows.values.shape
-        size = self.state_chart.point_size
+        size = self._robot_chart.point_size
         ambient = np.zeros((batch, count, size))
         named = np.zeros((batch, count, named_size))
         if rows.by_state is not None:

@@ -13,6 +13,8 @@ from .timeline import TimelineCache
 from .trajectory_loss import TrajectoryLoss
 
 _SPREAD_DRAWS, _SPREAD_POSES = 24, 6
+# Standard deviation of the first disturbance while fits begin without any.
+_NO_DISTURBANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,8 @@ class ProblemOptions:
 
     max_step [s]: longest integration step; position_floor, velocity_floor: what a frame adds to
     the standard deviations of positions [rad or m] and velocities [per s]; position_sd,
-    velocity_sd: of the first state about the guess.
+    velocity_sd: of the first state about the guess; disturbance_time [s]: correlation time of
+    efforts of unknown origin, None for a robot without any.
     """
 
     integrator: str = 'rk4'
@@ -32,6 +35,7 @@ class ProblemOptions:
     velocity_floor: float = 1e-5
     position_sd: float = 0.5
     velocity_sd: float = 5.0
+    disturbance_time: float | None = None
 
 
 class RobotProblem:
@@ -52,10 +56,12 @@ class RobotProblem:
         self.options = options or ProblemOptions()
         self.parameters, self.sensors, self.chart = parameters, tuple(sensors), chart
         self.model = parameters.model
-        self._state = StateChart(self.model)
+        nv = self.model.velocity_size
+        extra = nv if self.options.disturbance_time is not None else 0
+        self._state = StateChart(self.model, extra)
         self._walk = FrameWalk(parameters, self.sensors, chart, self._state, self.options)
         self._timelines = TimelineCache(
-            self.sensors, self._walk.system.control_size, self.options.max_step
+            self.sensors, self._walk.known_controls, self.options.max_step
         )
         self._loss = TrajectoryLoss(
             self._walk.system,
@@ -65,12 +71,9 @@ class RobotProblem:
             self._walk.outputs,
             self._timelines,
         )
-        self.point_size, self.tangent_size = self.model.state_size, self._state.size
+        self.point_size, self.tangent_size = self._state.point_size, self._state.size
         self.labels, self.prior = chart.labels, chart.prior
-        nv = self.model.velocity_size
-        self.noise_floor = np.array(
-            [self.options.position_floor] * nv + [self.options.velocity_floor] * nv
-        )
+        self.disturbance_size = extra
 
     def retract(self, points, deltas):
         """Return the points [nx, B] moved by local coordinates [t, B]."""
@@ -79,13 +82,29 @@ class RobotProblem:
     def first_state(self, frames):
         """Return (point [nx], root [t, t]): a state guessed from the first frames, and its sd."""
         nv = self.model.velocity_size
-        root = np.diag([self.options.position_sd] * nv + [self.options.velocity_sd] * nv)
+        deviations = [self.options.position_sd] * nv + [self.options.velocity_sd] * nv
+        root = np.diag(deviations + [_NO_DISTURBANCE] * self.disturbance_size)
         return guess_state(self, frames), root
 
     @property
     def neutral(self):
         """The state [nx] with every joint at its neutral position, at rest."""
-        return np.array([*self.model.neutral_positions(), *[0.0] * self.model.velocity_size])
+        rest = self.model.velocity_size + self.disturbance_size
+        return np.array([*self.model.neutral_positions(), *[0.0] * rest])
+
+    def floor(self, frame, scales):
+        """
+        Return what a frame adds to the standard deviation of the state, [K, t].
+
+        scales [K]: standard deviation of the disturbances of each column.
+        """
+        nv = self.model.velocity_size
+        base = [self.options.position_floor] * nv + [self.options.velocity_floor] * nv
+        result = np.tile([*base, *[0.0] * self.disturbance_size], (len(scales), 1))
+        if self.disturbance_size:
+            left = self._walk.fading(self._timelines.line((frame,)))
+            result[:, 2 * nv :] = scales[:, None] * np.sqrt(1.0 - left**2)
+        return result
 
     def local(self, starts, ends):
         """Return the local coordinates [t, B] at `starts` of the points `ends`."""
@@ -97,18 +116,35 @@ class RobotProblem:
 
     def trajectory(self, points, parameters, frames):
         """Return the states [H + 1, nx, K] at the bounds of consecutive frames."""
-        if self._walk.has_delays:
-            steps = [self._walk.steps(parameters, self._timelines.line((f,))) for f in frames]
-            durations = np.concatenate([d for d, _ in steps])
-            controls = np.concatenate([c for _, c in steps])
-            bounds = np.cumsum([0, *(len(d) for d, _ in steps)])
-        else:
-            chain = self._timelines.chain(frames)
-            durations, controls, bounds = chain.durations, chain.controls, chain.bounds
-        inputs = self._walk.inputs(points, self.chart.to_named(parameters), durations, controls)
+        durations, controls, bounds = self._course(parameters, frames)
+        left = self._left(frames)
+        fading = np.repeat(left[:-1], np.diff(bounds))[:, None, None]
+        values = self.chart.to_named(parameters)
+        inputs = self._walk.inputs(points, values, durations, controls, fading)
         with torch.no_grad():
-            states, _ = self._walk.backend.rollout(inputs)
-        return states.numpy()[bounds]
+            states = self._walk.backend.rollout(inputs)[0].numpy()[bounds]
+        if not self.disturbance_size:
+            return states
+        fading = left[:, None, None] * points[None, self.model.state_size :]
+        return np.concatenate([states, fading], 1)
+
+    def _course(self, parameters, frames):
+        """Return durations, controls and the bounds [H + 1] of the steps of frames on end."""
+        if not self._walk.has_delays:
+            chain = self._timelines.chain(frames)
+            return chain.durations, chain.controls, chain.bounds
+        steps = [self._walk.steps(parameters, self._timelines.line((f,))) for f in frames]
+        return (
+            np.concatenate([d for d, _ in steps]),
+            np.concatenate([c for _, c in steps]),
+            np.cumsum([0, *(len(d) for d, _ in steps)]),
+        )
+
+    def _left(self, frames):
+        """Return the part of a disturbance that is left at the bounds of frames, [H + 1]."""
+        time = self.options.disturbance_time
+        ends = [0, *(frame.end_ns - frames[0].start_ns for frame in frames)]
+        return np.ones(len(ends)) if time is None else np.exp(-1e-9 * np.array(ends) / time)
 
     def residuals(self, states, parameters, frames):
         """Return the whitened residuals [K, M] of consecutive frames on a trajectory."""

@@ -8,13 +8,15 @@ class StateChart:
     """
     Maps states (q, v) [nx, B] to and from local coordinates [t, B] with t = 2 nv.
 
+    Plain numbers may follow q and v; they are coordinates of their own.
+
     Joints whose coordinates are plain numbers need no map: their block is the identity.
     """
 
-    def __init__(self, model):
-        """Find the quaternions of a model's state."""
+    def __init__(self, model, extra=0):
+        """Find the quaternions of a model's state; extra: plain numbers that follow it."""
         self.model = model
-        self.size, self.point_size = 2 * model.velocity_size, model.state_size
+        self.size, self.point_size = 2 * model.velocity_size + extra, model.state_size + extra
         self._joints = [m for m in model.moving_joints if m.is_independent]
         self.is_plain = model.position_size == model.velocity_size
 
@@ -59,7 +61,7 @@ class StateChart:
         """Return how a state's numbers move with its tangent, [B, nx, t]."""
         nq, nv, batch = self.model.position_size, self.model.velocity_size, points.shape[1]
         basis = np.zeros((batch, self.point_size, self.size))
-        basis[:, range(nq, nq + nv), range(nv, 2 * nv)] = 1.0
+        basis[:, range(nq, self.point_size), range(nv, self.size)] = 1.0
         for m in self._joints:
             p, v = m.positions.start, m.velocities.start
             for k in range(m.joint.kind.velocity_size):

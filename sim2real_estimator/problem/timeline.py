@@ -74,9 +74,10 @@ class Segment:
 
 @dataclass(frozen=True)
 class Line:
-    """The segments of frames side by side, in order of time."""
+    """The segments of frames side by side, in order of time; lengths [B] of the frames [s]."""
 
     segments: tuple
+    lengths: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -142,12 +143,12 @@ class TimelineCache:
         cut = [self._cut(frame) for frame in distinct]
         count = max(len(pieces) for pieces in cut)
         none = _Piece((), (), {}, (0.0, 0.0), ())
-        return Line(
-            tuple(
-                self._side_by_side([p[k] if k < len(p) else none for p in cut], lanes)
-                for k in range(count)
-            )
+        segments = tuple(
+            self._side_by_side([p[k] if k < len(p) else none for p in cut], lanes)
+            for k in range(count)
         )
+        lengths = np.array([(f.end_ns - f.start_ns) * _NANO for f in distinct])
+        return Line(segments, lengths[lanes])
 
     def _side_by_side(self, pieces, lanes):
         """Return the `Segment` of pieces of distinct frames, spread to the columns."""

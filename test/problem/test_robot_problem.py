@@ -57,6 +57,18 @@ def late_arm():
     )
 
 
+@pytest.fixture(scope='module')
+def disturbed_arm():
+    """Return the same robot with efforts of unknown origin on its joints."""
+    parameters = ball_arm()
+    return RobotProblem(
+        parameters,
+        ball_arm_sensors(parameters.model),
+        DirectChart({'hand.mass': Prior(0.4, 0.3, True)}),
+        ProblemOptions(max_step=0.004, disturbance_time=0.05),
+    )
+
+
 def random_columns(problem, count, generator):
     """Return random states [nx, count] and parameters [p, count]."""
     neutral = np.repeat(problem.neutral[:, None], count, 1)
@@ -75,7 +87,7 @@ def shifted(problem, points, parameters, direction, step):
     return problem.retract(points, delta[:size]), parameters + delta[size:]
 
 
-@pytest.mark.parametrize('robot', ['arm', 'late_arm'])
+@pytest.mark.parametrize('robot', ['arm', 'late_arm', 'disturbed_arm'])
 def test_slopes_are_the_derivatives_of_residuals_and_end_states(robot, request):
     arm = request.getfixturevalue(robot)
     generator = np.random.default_rng(3)
@@ -111,7 +123,9 @@ def test_frames_side_by_side_are_the_frames_alone(arm):
         np.testing.assert_allclose(together.transition[k], alone.transition[0], atol=1e-11)
 
 
-def test_a_trajectory_passes_through_the_ends_of_its_frames(arm):
+@pytest.mark.parametrize('robot', ['arm', 'late_arm', 'disturbed_arm'])
+def test_a_trajectory_passes_through_the_ends_of_its_frames(robot, request):
+    arm = request.getfixturevalue(robot)
     generator = np.random.default_rng(6)
     frames = ball_arm_frames(generator)
     points, parameters = random_columns(arm, 3, generator)

@@ -14,6 +14,7 @@ import numpy as np
 from ...records import UpdateReport
 from ..batch import effective_share, fit, Fits, Window
 from ..changes import ChangeDetector, ChangeMemory
+from ..disturbances import spread_over_bank
 from ..filtering import take_frame, tidied
 from ..gaussian import log_normalized, predict
 from ..mixture import distances, distinct, Mixture
@@ -22,6 +23,8 @@ from .base import AbstractEstimator
 
 # Components of less weight do not delay the hand-over.
 _NOTABLE = 0.01
+# By which factor a batch grows from fit to fit beyond the given horizons.
+_GROWTH = 1.25
 
 
 @dataclass(frozen=True)
@@ -54,22 +57,24 @@ class GaussianSum(AbstractEstimator):
     """
     See the module.
 
-    starts: of the batch; horizons: frame counts at which the growing batch is fitted, the last
-    step repeated; handover: relative standard deviation of the mass matrix below which the
+    starts: of the batch; horizons: frame counts at which the growing batch is fitted, then
+    growing by a quarter; handover: relative standard deviation of the mass matrix below which the
     filter takes over, if besides the batch's mixture stands for the posterior by a `share` or
     the batch has grown to `longest` frames; noise: of the residuals; prune, merge: weight and
-    squared distance below which components go; detector: of changes; seed: of all draws.
+    squared distance below which components go; detector: of changes; disturbances: standard
+    deviations the filter reckons with, in the problem's units; seed: of all draws.
     """
 
     starts: int = 8
     horizons: tuple = (12, 25, 50, 75, 100)
     handover: float = 0.02
     share: float = 0.9
-    longest: int = 400
+    longest: int = 1000
     noise: object = field(default_factory=NormalNoise)
     prune: float = 1e-6
     merge: float = 0.5
     detector: ChangeDetector = field(default_factory=ChangeDetector)
+    disturbances: tuple = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
     seed: int = 0
 
     name = 'gaussian_sum'
@@ -108,10 +113,13 @@ class GaussianSum(AbstractEstimator):
         state = BatchState(state.frames, fits, window, self._next_horizon(count), mixture)
         spread = problem.spread(mixture.means, mixture.parameter_roots())
         if not (spread[mixture.weights > _NOTABLE] <= self.handover).all():
-            return state, UpdateReport('batch', events=('fitted',))
+            return self._bounded(state), UpdateReport('batch', events=('fitted',))
         share = effective_share(problem, window, modes, self.noise, generator)
         if share < self.share and count < self.longest:
             return state, UpdateReport('batch', events=('fitted', 'not yet Gaussian'))
+        mixture = spread_over_bank(
+            mixture, self.disturbances, problem.disturbance_size, problem.prior
+        )
         return FilterState(mixture, share=share), UpdateReport('batch', events=('handed over',))
 
     def _refit(self, problem, window, before, generator):
@@ -150,7 +158,19 @@ class GaussianSum(AbstractEstimator):
     def _next_horizon(self, count):
         """Return the frame count of the next fit."""
         later = [h for h in self.horizons if h > count]
-        return later[0] if later else count + self.horizons[-1] - self.horizons[-2]
+        return later[0] if later else int(np.ceil(_GROWTH * count))
+
+    def _bounded(self, state):
+        """
+        Return a batch that does not grow for ever, as it would for a robot at rest.
+
+        The older half of the frames goes, and with it what little they told.
+        """
+        if len(state.frames) < self.longest:
+            return state
+        kept = state.frames[len(state.frames) // 2 :]
+        due = self._next_horizon(len(kept))
+        return BatchState(kept, due=due, mixture=state.mixture)
 
     def _modes(self, fits):
         """Return the distinct fits of notable evidence."""
@@ -169,7 +189,7 @@ class GaussianSum(AbstractEstimator):
         mixture = Mixture(log_normalized(fits.log_evidence()), points, fits.parameters, roots)
         for frame in window.frames:
             found = problem.linearize(mixture.points, mixture.means, (frame,))
-            roots = predict(mixture.roots, found.transition, problem.noise_floor)
+            roots = predict(mixture.roots, found.transition, problem.floor(frame, mixture.scales))
             mixture = replace(mixture, points=found.ends, roots=roots)
         return mixture
 
