@@ -1,6 +1,5 @@
 """Posteriors in files: stopped and continued bit for bit, refused where they do not fit."""
 
-from dataclasses import replace
 import io
 import json
 import os
@@ -16,11 +15,8 @@ from simulated import CONFIG, config
 
 from sim2real_estimator import posterior_file
 from sim2real_estimator.config import with_values
-from sim2real_estimator.encoding import Decoder, Encoder
 from sim2real_estimator.errors import DataError
-from sim2real_estimator.inference.estimators import ESTIMATORS
-from sim2real_estimator.posterior_file import joined, load, save
-from sim2real_estimator.records import Frame, Sample
+from sim2real_estimator.posterior_file import load
 
 SECOND = 10**9
 
@@ -105,57 +101,6 @@ def test_a_file_can_be_read_without_this_package(saved):
     assert 'sensors:' in header['config']
     (recording,) = header['recordings']
     assert recording['end_ns'] - recording['begin_ns'] < SECOND
-
-
-def test_all_estimators_can_be_saved(samples):
-    for name in ESTIMATORS:
-        pipeline = pipeline_of({'estimator.name': name})
-        feed(pipeline, samples[:30], to_the_end=False)
-        encoder = Encoder()
-        content = encoder.encode(pipeline.state)
-        nodes, arrays = encoder.tables()
-        state = Decoder(json.loads(json.dumps(nodes)), arrays).decode(content)
-        pipeline.state = state
-        again = Encoder()
-        assert again.encode(state) == content
-        assert again.tables()[0] == nodes
-
-
-@pytest.mark.parametrize(
-    'value',
-    [
-        None,
-        (1, -0.0, 'text', True, (None,)),
-        {'a': (1.5,), 'b': {}},
-        frozenset({3, 1_700_000_000_000_000_001}),
-        Frame(1, 2, (Sample('s', 2, np.arange(3.0)),), ((1, np.array([True])),)),
-    ],
-)
-def test_values_come_back_as_they_were(value):
-    encoder = Encoder()
-    content = json.loads(json.dumps(encoder.encode(value), allow_nan=False))
-    assert Decoder(*encoder.tables()).decode(content) == value
-
-
-def test_numbers_keep_their_bits_and_arrays_their_order():
-    array = np.swapaxes(np.arange(24.0).reshape(2, 3, 4)[:, :2], 1, 2)
-    encoder = Encoder()
-    content = encoder.encode((np.inf, np.nan, np.float64(0.1), array, array, np.zeros((0, 2))))
-    infinite, unknown, number, one, same, empty = Decoder(*encoder.tables()).decode(content)
-    assert infinite == np.inf
-    assert np.isnan(unknown)
-    assert isinstance(number, np.float64)
-    np.testing.assert_array_equal(one, array)
-    assert one is same
-    assert one.strides == (64, 8, 32)
-    assert empty.shape == (0, 2)
-
-
-def test_what_has_no_name_in_the_table_is_not_saved():
-    with pytest.raises(TypeError, match='encoding.KINDS'):
-        Encoder().encode(object())
-    with pytest.raises(TypeError, match='array of object'):
-        Encoder().encode(np.array([{}]))
 
 
 def test_a_saved_file_is_replaced_at_once_or_not_at_all(saved, monkeypatch):
@@ -278,69 +223,3 @@ def test_a_file_with_a_flipped_bit_is_refused(saved):
     saved.write_bytes(content)
     with pytest.raises(DataError, match='arm.npz'):
         load(saved)
-
-
-@pytest.fixture(scope='module')
-def halves():
-    """Return the samples of two recordings of one robot."""
-    samples = samples_of(4.0, remounted_at=np.inf)
-    return samples[: len(samples) // 2], samples[len(samples) // 2 :]
-
-
-@pytest.fixture(scope='module')
-def two(halves, tmp_path_factory):
-    """Return the paths of the posteriors of two recordings."""
-    paths = []
-    for k, samples in enumerate(halves):
-        pipeline = pipeline_of()
-        feed(pipeline, samples)
-        paths.append(tmp_path_factory.mktemp('two') / f'{k}.npz')
-        pipeline.save(paths[-1])
-    return paths
-
-
-def test_two_recordings_are_as_one_that_begins_from_the_other(two, halves):
-    both = joined([load(path) for path in two])
-    after = pipeline_of()
-    after.begin_from(two[0])
-    feed(after, halves[1])
-    mean, covariance = both.mixture.moments()
-    expected_mean, expected = after.posterior().mixture.moments()
-    sd = np.sqrt(np.diag(expected))
-    assert (np.abs(mean - expected_mean) < 0.2 * sd).all()
-    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), sd, rtol=0.1)
-    assert after.posterior().recordings == both.recordings
-
-
-def test_the_joined_posterior_is_kept_and_begun_from(two, tmp_path):
-    path = tmp_path / 'both.npz'
-    save(path, joined([load(p) for p in two]))
-    pipeline = pipeline_of()
-    with pytest.raises(DataError, match='several recordings.*begin_from'):
-        pipeline.load(path)
-    pipeline.begin_from(path)
-    known = pipeline.estimate()
-    assert dict(zip(known.names, known.verdicts))['shoulder.damping'] == 'identified'
-    pipeline.reset()
-    np.testing.assert_array_equal(pipeline.estimate().sd, known.sd)
-    pipeline.save(tmp_path / 'begun.npz')
-    again = pipeline_of()
-    again.load(tmp_path / 'begun.npz')
-    np.testing.assert_array_equal(again.estimate().sd, known.sd)
-
-
-def test_a_recording_counts_once(two):
-    first, second = (load(path) for path in two)
-    with pytest.raises(DataError, match='would count twice'):
-        joined([first, second, joined([first])])
-
-
-def test_posteriors_of_other_priors_or_robots_do_not_join(two):
-    first, second = (load(path) for path in two)
-    wider = replace(second, prior=replace(second.prior, root=2 * second.prior.root))
-    with pytest.raises(DataError, match='the prior of .* was'):
-        joined([first, wider])
-    model = {**second.identity['model'], "parameter 'lower.mass'": '7'}
-    other = replace(second, identity={**second.identity, 'model': model})
-    with pytest.raises(DataError, match="another robot than the other file.*'lower.mass' was 7"):
-        joined([first, other])

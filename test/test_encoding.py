@@ -1,0 +1,62 @@
+"""States as JSON and arrays: nothing is lost, and nothing is made that has no name."""
+
+import json
+
+import numpy as np
+from posteriors import feed, pipeline_of, samples_of
+import pytest
+
+from sim2real_estimator.encoding import Decoder, Encoder
+from sim2real_estimator.inference.estimators import ESTIMATORS
+from sim2real_estimator.records import Frame, Sample
+
+
+def test_all_estimators_can_be_saved():
+    for name in ESTIMATORS:
+        pipeline = pipeline_of({'estimator.name': name})
+        feed(pipeline, samples_of()[:30], to_the_end=False)
+        encoder = Encoder()
+        content = encoder.encode(pipeline.state)
+        nodes, arrays = encoder.tables()
+        state = Decoder(json.loads(json.dumps(nodes)), arrays).decode(content)
+        pipeline.state = state
+        again = Encoder()
+        assert again.encode(state) == content
+        assert again.tables()[0] == nodes
+
+
+@pytest.mark.parametrize(
+    'value',
+    [
+        None,
+        (1, -0.0, 'text', True, (None,)),
+        {'a': (1.5,), 'b': {}},
+        frozenset({3, 1_700_000_000_000_000_001}),
+        Frame(1, 2, (Sample('s', 2, np.arange(3.0)),), ((1, np.array([True])),)),
+    ],
+)
+def test_values_come_back_as_they_were(value):
+    encoder = Encoder()
+    content = json.loads(json.dumps(encoder.encode(value), allow_nan=False))
+    assert Decoder(*encoder.tables()).decode(content) == value
+
+
+def test_numbers_keep_their_bits_and_arrays_their_order():
+    array = np.swapaxes(np.arange(24.0).reshape(2, 3, 4)[:, :2], 1, 2)
+    encoder = Encoder()
+    content = encoder.encode((np.inf, np.nan, np.float64(0.1), array, array, np.zeros((0, 2))))
+    infinite, unknown, number, one, same, empty = Decoder(*encoder.tables()).decode(content)
+    assert infinite == np.inf
+    assert np.isnan(unknown)
+    assert isinstance(number, np.float64)
+    np.testing.assert_array_equal(one, array)
+    assert one is same
+    assert one.strides == (64, 8, 32)
+    assert empty.shape == (0, 2)
+
+
+def test_what_has_no_name_in_the_table_is_not_saved():
+    with pytest.raises(TypeError, match='encoding.KINDS'):
+        Encoder().encode(object())
+    with pytest.raises(TypeError, match='array of object'):
+        Encoder().encode(np.array([{}]))
