@@ -23,6 +23,7 @@ def main(arguments=None):
     )
     init.add_argument('--force', action='store_true', help='overwrite the file')
     init.set_defaults(run=_init)
+    _add_posteriors(commands)
     chosen = parser.parse_args(arguments)
     try:
         return chosen.run(chosen)
@@ -31,6 +32,20 @@ def main(arguments=None):
         return 2
     except KeyboardInterrupt:
         return 130
+
+
+def _add_posteriors(commands):
+    """Add the commands for saved posteriors."""
+    show = commands.add_parser('show', help='print what a saved posterior knows')
+    show.add_argument('file', type=Path, help='saved posterior')
+    show.set_defaults(run=_show)
+    merge = commands.add_parser(
+        'merge', help='join saved posteriors of several recordings of one robot'
+    )
+    merge.add_argument('files', type=Path, nargs='+', help='saved posteriors')
+    merge.add_argument('-o', '--output', type=Path, required=True, help='file to write')
+    merge.add_argument('--force', action='store_true', help='overwrite the file')
+    merge.set_defaults(run=_merge)
 
 
 def _add_experiments(reproduce):
@@ -76,10 +91,41 @@ def _init(chosen):
     if chosen.output is None:
         print(text, end='')
         return 0
-    if chosen.output.exists() and not chosen.force:
-        raise ConfigError(f'{chosen.output}: exists; give another --output, or --force')
+    _require_free(chosen)
     folder.mkdir(parents=True, exist_ok=True)
     chosen.output.write_text(text, encoding='utf-8')
+    print(f'written: {chosen.output}')
+    return 0
+
+
+def _require_free(chosen):
+    """Refuse to overwrite the output unless told to."""
+    if chosen.output.exists() and not chosen.force:
+        raise ConfigError(f'{chosen.output}: exists; give another --output, or --force')
+
+
+def _show(chosen):
+    """Print a saved posterior."""
+    from rich.console import Console
+
+    from .posterior_file import load
+    from .posterior_report import table
+
+    Console().print(table(load(chosen.file)))
+    return 0
+
+
+def _merge(chosen):
+    """Join saved posteriors, and print the result."""
+    from rich.console import Console
+
+    from .posterior_file import joined, load, save
+    from .posterior_report import table
+
+    _require_free(chosen)
+    posterior = joined([load(path) for path in chosen.files])
+    save(chosen.output, posterior)
+    Console().print(table(posterior))
     print(f'written: {chosen.output}')
     return 0
 

@@ -36,7 +36,8 @@ ROOMS = {
     'pipeline': (_FLOW | {'build', 'identity', 'posterior_file', 'summary'}) - {'pipeline'},
     'reproduce': {*_CORE, 'problem'},
     'ros': _FLOW | {'build'},
-    'cli': {*_FLOW, 'reproduce', 'ros', 'starter'},
+    'posterior_report': {'posterior_file'},
+    'cli': {*_FLOW, 'posterior_file', 'posterior_report', 'reproduce', 'ros', 'starter'},
     # The public names, imported when first used.
     '__init__': {'errors', 'records', 'config', 'model', 'backend', 'pipeline'},
 }
@@ -64,6 +65,7 @@ THIRD_PARTY = {
     'identity': {'numpy'},
     'encoding': {'numpy'},
     'posterior_file': {'numpy'},
+    'posterior_report': {'numpy', 'rich'},
     'pipeline': {'numpy', 'torch'},
     'reproduce': {'matplotlib', 'numpy', 'rich', 'torch'},
     'cli': {'matplotlib', 'numpy', 'rich', 'torch'},

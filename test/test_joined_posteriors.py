@@ -10,6 +10,7 @@ from problems.common import roll, states_of
 import pytest
 import torch
 
+from sim2real_estimator.cli import main
 from sim2real_estimator.errors import DataError
 from sim2real_estimator.inference.estimators import ESTIMATORS
 from sim2real_estimator.inference.merging import matched, merge
@@ -113,3 +114,25 @@ def test_posteriors_of_other_priors_or_robots_do_not_join(two):
     other = replace(second, identity={**second.identity, 'model': model})
     with pytest.raises(DataError, match="another robot than the other file.*'lower.mass' was 7"):
         joined([first, other])
+
+
+def test_the_command_shows_and_merges(two, tmp_path, capsys):
+    assert main(['show', str(two[0])]) == 0
+    shown = capsys.readouterr().out
+    assert 'shoulder.damping' in shown
+    assert 'identified' in shown
+    assert '2 joints on stand' in shown
+    assert '2023-11-14 22:13:20 UTC' in shown
+    output = tmp_path / 'both.npz'
+    arguments = ['merge', *map(str, two), '-o', str(output)]
+    assert main(arguments) == 0
+    shown = capsys.readouterr().out
+    assert 'log(shoulder.damping)' in shown
+    assert shown.count('data: ') == 2
+    assert load(output).run is None
+    assert main(arguments) == 2
+    assert '--force' in capsys.readouterr().err
+    assert main([*arguments, '--force']) == 0
+    assert main(['merge', str(two[0]), str(output), '-o', str(tmp_path / 'twice.npz')]) == 2
+    assert 'would count twice' in capsys.readouterr().err
+    assert main(['show', str(two[0].with_name('missing.npz'))]) == 2
