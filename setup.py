@@ -39,6 +39,7 @@ setup(
     entry_points={
         'console_scripts': [
             'sim2real-estimator = sim2real_estimator.cli:main',
+            'sim2real_estimator_node = sim2real_estimator.ros.node:main',
         ],
     },
 )

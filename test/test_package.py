@@ -45,14 +45,12 @@ NOT_IMPORTED = {
     'ros-jazzy-rmw-fastrtps-cpp': 'middleware, loaded by rclpy at run time',
     'ruff': 'the command of make lint',
 }
-# What the command line, the node and its launch files import, which are not written yet.
+# What the node will import, in parts that are not written yet.
 NOT_IMPORTED.update(
     dict.fromkeys(
-        ['matplotlib', 'python3-matplotlib', 'rich', 'transforms3d', 'python3-transforms3d']
-        + ['launch', 'launch_ros', 'launch_testing', 'rclpy', 'ros-jazzy-rclpy']
-        + ['diagnostic_msgs', 'geometry_msgs', 'lifecycle_msgs', 'rcl_interfaces']
-        + ['rosgraph_msgs', 'sensor_msgs', 'std_msgs', 'std_srvs', 'visualization_msgs'],
-        'command line, node and launch files',
+        ['launch_testing', 'lifecycle_msgs', 'rosgraph_msgs', 'std_msgs', 'std_srvs']
+        + ['visualization_msgs'],
+        'services, markers, lifecycle and launch tests of the node',
     )
 )
 

@@ -1,0 +1,1 @@
+"""The edge to ROS 2: messages in, estimates and diagnostics out."""

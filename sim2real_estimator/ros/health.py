@@ -1,0 +1,122 @@
+"""What the node says of itself: `/diagnostics`, names and levels as in REP 107."""
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+_NANO = 1e9
+
+
+class Health:
+    """Turns totals into what happened since the message before."""
+
+    def __init__(self, node_name):
+        """Take the node's name, which begins the name of every status."""
+        self._node_name, self._before = node_name, {}
+
+    def message(self, now, elapsed, inputs, worker, tally):
+        """
+        Return the DiagnosticArray.
+
+        now: rclpy's time, of the robot; elapsed: real seconds since the message before; inputs:
+        every `Input`; worker: the `Worker`; tally: `Tally` of its reports since then.
+        """
+        statuses = [self._input(each, elapsed) for each in inputs]
+        statuses += [
+            self._source(source.name, worker) for each in inputs for source in each.sources
+        ]
+        statuses += [self._worker(worker, tally), self._estimate(worker, tally, now.nanoseconds)]
+        return DiagnosticArray(header=_header(now), status=statuses)
+
+    def _input(self, each, elapsed):
+        """Return what comes in on a topic."""
+        new = self._since(('input', each.topic), each.received)
+        level, text = DiagnosticStatus.OK, 'messages come in'
+        if each.mismatches:
+            level, text = DiagnosticStatus.WARN, 'a publisher has an incompatible QoS'
+        if not new:
+            level, text = (
+                DiagnosticStatus.WARN,
+                'no messages; ' + (text if each.mismatches else 'see whether somebody publishes'),
+            )
+        values = {
+            'rate [1/s]': f'{new / elapsed:.1f}',
+            'messages': each.received,
+            'incompatible QoS': each.mismatches,
+        }
+        return self._status(f'input {each.topic}', level, text, values)
+
+    def _source(self, name, worker):
+        """Return what became of the samples of a sensor or of a source of efforts."""
+        dropped = worker.backlog.dropped[name]
+        level, text = DiagnosticStatus.OK, 'counted by what became of them'
+        if self._since(('dropped', name), dropped):
+            level, text = DiagnosticStatus.WARN, 'messages dropped: the worker is too slow'
+        counts = worker.report.counts.get(name, {}) if worker.report else {}
+        return self._status(f'samples of {name}', level, text, {**counts, 'dropped': dropped})
+
+    def _worker(self, worker, tally):
+        """Return how the process does that computes."""
+        report = worker.report
+        level, text = DiagnosticStatus.OK, 'running' if report else 'starting'
+        if worker.waiting > worker.backlog.capacity // 2:
+            level, text = DiagnosticStatus.WARN, 'too slow; lower frames.max_rate'
+        if worker.death:
+            level, text = DiagnosticStatus.ERROR, f'{worker.death}; start the node again'
+        values = {'pid': worker.pid, 'backlog [messages]': worker.waiting}
+        if report:
+            updates = self._since('updates', report.updates)
+            busy = self._since('busy', report.busy)
+            values |= {
+                'backend': report.backend,
+                'messages taken': report.taken,
+                'updates': report.updates,
+                'mean update time [ms]': f'{1e3 * busy / updates:.3f}' if updates else '',
+                'longest update time [ms]': f'{1e3 * tally.longest:.3f}',
+            }
+        return self._status('worker', level, text, values)
+
+    def _estimate(self, worker, tally, now_ns):
+        """Return how far the estimate is."""
+        estimate = worker.report.estimate if worker.report else None
+        if estimate is None:
+            return self._status('estimate', DiagnosticStatus.OK, 'none yet', {'stage': 'prior'})
+        values = {
+            'stage': estimate.report.stage,
+            'data age [s]': f'{(now_ns - estimate.stamp_ns) / _NANO:.3f}',
+            'NIS': f'{estimate.report.nis:.3f}',
+            'NIS degrees of freedom': estimate.report.degrees,
+            'events': ', '.join(dict.fromkeys(tally.events)),
+        }
+        return self._status('estimate', DiagnosticStatus.OK, 'see the topic ~/estimate', values)
+
+    def _since(self, key, total):
+        """Return by how much a total has grown since the message before."""
+        growth = total - self._before.get(key, 0)
+        self._before[key] = total
+        return growth
+
+    def _status(self, task, level, text, values):
+        return DiagnosticStatus(
+            name=f'{self._node_name}: {task}',
+            level=level,
+            message=text,
+            values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
+        )
+
+
+class Tally:
+    """What several reports of the worker say together, between two diagnostics."""
+
+    def __init__(self):
+        """Begin with none."""
+        self.longest, self.events = 0.0, []
+
+    def add(self, report):
+        """Take a `Report` in."""
+        self.longest = max(self.longest, report.longest)
+        self.events += report.events
+
+
+def _header(now):
+    header = DiagnosticArray().header
+    header.stamp = now.to_msg()
+    return header

@@ -1,0 +1,153 @@
+"""The node: messages to the worker, estimates from it, and how both are doing."""
+
+import signal
+import sys
+import threading
+import time
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.msg import ParameterDescriptor
+import rclpy
+from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import InvalidParameterException, ParameterException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from rclpy.qos_overriding_options import InvalidQosOverridesError
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import JointState
+
+from ..config import load_config
+from ..errors import ConfigError, EstimatorError
+from .health import Health, Tally
+from .inputs import subscribe
+from .publishers import estimate_message
+from .worker import Worker
+
+NAME = 'sim2real_estimator'
+_POLL_PERIOD, _HEALTH_PERIOD = 0.02, 1.0
+# What rclpy raises on parameters, QoS overrides and arguments that it refuses.
+_REFUSALS = (
+    InvalidParameterException,
+    InvalidQosOverridesError,
+    ParameterException,
+    rclpy_implementation.RCLError,
+    rclpy_implementation.RCLInvalidROSArgsError,
+    rclpy_implementation.UnknownROSArgsError,
+)
+
+
+class EstimatorNode(Node):
+    """Decodes and passes on; whatever takes long is done by the worker."""
+
+    def __init__(self):
+        """Read the config, subscribe, and start the worker; a ConfigError names what is wrong."""
+        super().__init__(NAME)
+        config = load_config(self._config_file())
+        # Imports torch, which takes seconds: not before signals are heeded.
+        from ..build import build_efforts, build_model, build_sensors, topics
+
+        model = build_model(config)
+        sources = (*build_sensors(config, model), *build_efforts(config, model))
+        self._estimates = self.create_publisher(JointState, '~/estimate', 10)
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._inputs = subscribe(self, sources, topics(config), self._hand_on)
+        self._health, self._tally = Health(self.get_fully_qualified_name()[1:]), Tally()
+        self._reported, self._has_told_death = time.monotonic(), False
+        self._worker = Worker(config)
+        # Simulated time may stand still; polling must not.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(_POLL_PERIOD, self._poll, clock=steady)
+        self.create_timer(_HEALTH_PERIOD, self._tell_health, clock=steady)
+        self.get_logger().info(
+            f'listening to {", ".join(each.topic for each in self._inputs)}; '
+            f'the worker has process id {self._worker.pid}'
+        )
+
+    def close(self):
+        """End the worker, then the node."""
+        self._worker.close()
+        self.destroy_node()
+
+    def _config_file(self):
+        """Return the path that the parameter gives."""
+        about = ParameterDescriptor(
+            description='YAML file with the settings; docs/configuration.md', read_only=True
+        )
+        path = self.declare_parameter('config_file', '', about).value
+        if not path:
+            raise ConfigError(
+                'parameter config_file: is empty; give the YAML file of the settings, as in '
+                '--ros-args -p config_file:=robot.yaml'
+            )
+        return path
+
+    def _hand_on(self, name, decoded):
+        self._worker.backlog.append(name, decoded)
+
+    def _poll(self):
+        """Serve the worker, and publish its newest estimate."""
+        before = self._worker.report
+        for report in self._worker.poll():
+            self._tally.add(report)
+        report = self._worker.report
+        if report and report.updates > (before.updates if before else 0):
+            self._estimates.publish(estimate_message(report.estimate))
+        if self._worker.death and not self._has_told_death:
+            self._has_told_death = True
+            self.get_logger().error(
+                f'the worker {self._worker.death}: there are no estimates any more; '
+                'start the node again'
+            )
+
+    def _tell_health(self):
+        """Publish the diagnostics."""
+        elapsed = time.monotonic() - self._reported
+        self._reported += elapsed
+        now = self.get_clock().now()
+        message = self._health.message(now, elapsed, self._inputs, self._worker, self._tally)
+        self._diagnostics.publish(message)
+        self._tally = Tally()
+
+
+def main(arguments=None):
+    """Run the node until a signal ends it, and return the exit status."""
+    stop = _stop_on_signals()
+    node = None
+    try:
+        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+        node = EstimatorNode()
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        while not stop.is_set():
+            executor.spin_once()
+    except (EstimatorError, *_REFUSALS) as error:
+        print(f'{NAME}: {_sentence(error)}', file=sys.stderr)
+        return 2
+    finally:
+        if node:
+            node.close()
+        rclpy.try_shutdown()
+    return 0
+
+
+def _stop_on_signals():
+    """
+    Return the event that SIGINT and SIGTERM set, however often and whenever they come.
+
+    rclpy's own handlers raise in the middle of whatever is done, and a second signal raises
+    again in the clean-up.
+    """
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
+def _sentence(error):
+    """Return the first line of an error's text; rcl appends where in its source it arose."""
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+if __name__ == '__main__':
+    sys.exit(main())

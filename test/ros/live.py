@@ -1,0 +1,111 @@
+"""The node as a process of its own, and somebody who talks to it over DDS."""
+
+from contextlib import contextmanager
+import os
+from pathlib import Path
+import signal
+import subprocess
+import sys
+import time
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from waiting import PATIENCE
+
+ROOT = Path(__file__).resolve().parents[2]
+# Domains above 101 use ports that Linux gives to others.
+DOMAIN = 1 + os.getpid() % 100
+
+
+@contextmanager
+def node_process(config_file, output, *arguments):
+    """Start the node, its output into a file; end it with all its children, whatever happens."""
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT), **discovery()}
+    command = [sys.executable, '-m', 'sim2real_estimator.ros.node', '--ros-args']
+    if config_file:
+        command += ['-p', f'config_file:={config_file}']
+    with open(output, 'w') as file:
+        process = subprocess.Popen(
+            [*command, *arguments],
+            env=environment,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        # The group may live on without the node.
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            assert process.poll() is not None
+        process.wait(PATIENCE)
+
+
+def discovery():
+    """Return the environment in which only this computer is seen, and only this test."""
+    return {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', 'ROS_DOMAIN_ID': str(DOMAIN)}
+
+
+class Client:
+    """Publishes and listens."""
+
+    def __init__(self):
+        """Join the domain of the test."""
+        self.estimates, self._statuses = [], {}
+        self._context = Context()
+        self._context.init(domain_id=DOMAIN)
+        self.node = Node('client', context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self.node.create_subscription(
+            JointState, '/sim2real_estimator/estimate', self.estimates.append, 1000
+        )
+        self.node.create_subscription(DiagnosticArray, '/diagnostics', self._hear, 10)
+
+    def close(self):
+        """Leave the domain."""
+        self._executor.shutdown()
+        self.node.destroy_node()
+        self._context.try_shutdown()
+
+    def publisher(self, kind, topic, qos=None):
+        """Return a publisher that somebody listens to."""
+        publisher = self.node.create_publisher(kind, topic, qos or QoSProfile(depth=1000))
+        self.wait(publisher.get_subscription_count, f'a subscription of {topic}')
+        return publisher
+
+    def wait(self, condition, about):
+        """Listen until a condition holds, and fail where it never does."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, f'waited in vain: {about}; last heard: {self.health}'
+            self._executor.spin_once(timeout_sec=0.1)
+
+    @property
+    def health(self):
+        """Return task -> {key: value} of the latest diagnostics."""
+        return {
+            name: {each.key: each.value for each in status.values}
+            for name, status in self._statuses.items()
+        }
+
+    def status(self, task):
+        """Return (level, message) of a task by the latest diagnostics, None before any."""
+        found = self._statuses.get(task)
+        return found and (found.level, found.message)
+
+    def forget(self):
+        """Wait for news only."""
+        self._statuses = {}
+
+    def _hear(self, message):
+        for status in message.status:
+            node, task = status.name.split(': ', 1)
+            assert node == 'sim2real_estimator'
+            self._statuses[task] = status

@@ -1,0 +1,210 @@
+"""The node over real DDS, from a process of its own."""
+
+from dataclasses import dataclass, replace
+import os
+import signal
+
+import numpy as np
+import pytest
+from simulated import CONFIG, config, JOINTS, record
+import torch
+
+from sim2real_estimator.config import to_yaml, with_values
+from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.records import Estimate, Sample
+
+pytest.importorskip('rclpy')
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
+from live import node_process
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from waiting import is_running, PATIENCE, until
+
+SECOND = 10**9
+BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+@dataclass
+class Run:
+    """What a node said of a recording, how it ended, and what the same arrays say."""
+
+    estimates: list
+    health: dict
+    output: str
+    worker: int
+    exit_code: int
+    expected: Estimate
+    counts: dict
+    messages: int
+
+
+def joint_state(stamp_ns, angles, torques):
+    """Return a JointState, its joints in another order than the config's."""
+    message = JointState(name=JOINTS[::-1], position=angles[::-1], effort=torques[::-1])
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(int(stamp_ns), SECOND)
+    return message
+
+
+def from_arrays(recording):
+    """Return the pipeline after the samples of a recording, without the node or messages."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    pipeline = Pipeline.from_config(config())
+    for stamp, angles, torques in zip(recording.stamps, recording.angles, recording.torques):
+        pipeline.push(Sample('encoders', int(stamp), angles))
+        pipeline.push(Sample('measured_efforts', int(stamp), torques))
+    pipeline.step()
+    torch.set_num_threads(before)
+    return pipeline
+
+
+def running(client):
+    """Wait for the worker, and return its process id."""
+    client.forget()
+    client.wait(lambda: client.status('worker'), 'the first diagnostics')
+    client.wait(lambda: client.status('worker')[1] == 'running', 'the worker')
+    return int(client.health['worker']['pid'])
+
+
+@pytest.fixture(scope='module')
+def run(client, tmp_path_factory):
+    recording, output = record(2.5), tmp_path_factory.mktemp('node') / 'output'
+    pipeline = from_arrays(recording)
+    expected, counts = pipeline.estimate(), pipeline.counts.table()
+    messages = len(recording.stamps)
+    with node_process(CONFIG, output) as process:
+        worker = running(client)
+        publisher = client.publisher(JointState, 'joint_states')
+        client.estimates.clear()
+        for row in zip(recording.stamps, recording.angles, recording.torques):
+            publisher.publish(joint_state(*row))
+        taken = str(2 * messages)
+        client.wait(
+            lambda: (
+                client.health['worker'].get('messages taken') == taken
+                and client.health['worker']['backlog [messages]'] == '0'
+                and client.estimates
+                and stamp_ns(client.estimates[-1]) == expected.stamp_ns
+            ),
+            f'{taken} messages taken',
+        )
+        client.node.destroy_publisher(publisher)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        code = process.wait(PATIENCE)
+    estimates = list(client.estimates)
+    text = output.read_text()
+    return Run(estimates, client.health, text, worker, code, expected, counts, messages)
+
+
+def stamp_ns(message):
+    stamp = message.header.stamp
+    return stamp.sec * SECOND + stamp.nanosec
+
+
+def test_the_estimate_is_that_of_the_same_arrays_bit_for_bit(run):
+    last = run.estimates[-1]
+    assert stamp_ns(last) == run.expected.stamp_ns
+    assert tuple(last.name) == tuple(run.expected.names)
+    assert np.array(last.position).tobytes() == run.expected.mean.tobytes()
+    assert np.array(last.velocity).tobytes() == run.expected.sd.tobytes()
+
+
+def test_estimates_come_in_the_order_of_time(run):
+    stamps = [stamp_ns(message) for message in run.estimates]
+    assert stamps == sorted(set(stamps))
+
+
+def test_diagnostics_count_every_message(run):
+    assert set(run.health) == {
+        'input /joint_states',
+        'samples of encoders',
+        'samples of measured_efforts',
+        'worker',
+        'estimate',
+    }
+    assert run.health['input /joint_states']['messages'] == str(run.messages)
+    for source in ('encoders', 'measured_efforts'):
+        counts = {status: str(number) for status, number in run.counts[source].items()}
+        assert run.health[f'samples of {source}'] == {**counts, 'dropped': '0'}
+
+
+def test_diagnostics_tell_how_the_estimate_and_the_worker_are(run):
+    assert run.health['estimate']['stage'] == run.expected.report.stage
+    assert float(run.health['estimate']['data age [s]']) > 0
+    assert run.health['worker']['backend'] in ('native', 'eager')
+    assert run.health['worker']['updates'] == str(run.counts['encoders']['used'])
+
+
+def test_two_interrupts_end_it_cleanly(run):
+    assert run.exit_code == 0
+    assert 'Traceback' not in run.output
+    assert not is_running(run.worker)
+
+
+def test_poses_come_in_and_the_death_of_the_worker_is_told(client, tmp_path):
+    settings = {
+        'model.urdf': str(CONFIG.with_suffix('.urdf')),
+        'sensors.hand.kind': 'link_pose',
+        'sensors.hand.topic': 'hand',
+        'sensors.hand.link': 'lower',
+        'sensors.hand.position_sd': 0.001,
+    }
+    file, output = tmp_path / 'config.yaml', tmp_path / 'output'
+    file.write_text(to_yaml(replace(with_values(config(), settings), source='')))
+    with node_process(file, output) as process:
+        worker = running(client)
+        publisher = client.publisher(PoseStamped, 'hand', BEST_EFFORT)
+        # Zeros are what drivers send for what they do not see; counted as soon as it is decoded.
+        hidden = PoseStamped()
+        hidden.pose.orientation.w = 0.0
+        publisher.publish(hidden)
+        client.wait(lambda: 'occluded' in client.health['samples of hand'], 'a counted pose')
+        assert client.health['samples of hand']['occluded'] == '1'
+        assert client.health['input /hand']['messages'] == '1'
+        os.kill(worker, signal.SIGKILL)
+        client.wait(lambda: client.status('worker')[0] == DiagnosticStatus.ERROR, 'an error')
+        assert 'was killed by SIGKILL' in client.status('worker')[1]
+        until(lambda: 'was killed by SIGKILL' in output.read_text(), 'the error in the log')
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+        client.node.destroy_publisher(publisher)
+    assert 'Traceback' not in output.read_text()
+
+
+def test_a_killed_node_leaves_no_worker_behind(client, tmp_path):
+    with node_process(CONFIG, tmp_path / 'output') as process:
+        worker = running(client)
+        assert is_running(worker)
+        process.kill()
+        process.wait(PATIENCE)
+        until(lambda: not is_running(worker), 'the end of the worker')
+
+
+@pytest.mark.parametrize(
+    ('change', 'arguments', 'sentence'),
+    [
+        (None, (), 'parameter config_file: is empty; give the YAML file of the settings'),
+        (None, ('-p', 'config_file:=3'), 'config_file'),
+        (('lateness: 0.05', 'latenes: 0.05'), (), "did you mean 'lateness'?"),
+        (
+            ('seed: 0', 'seed: 1'),
+            ('-p', 'qos_overrides./joint_states.subscription.depth:=a'),
+            'qos',
+        ),
+        (('name: gaussian_sum', 'name: oracle'), (), "estimator.name: is 'oracle'"),
+    ],
+)
+def test_what_cannot_be_used_is_told_in_a_sentence(change, arguments, sentence, tmp_path):
+    file, output = tmp_path / 'config.yaml', tmp_path / 'output'
+    if change:
+        text = CONFIG.read_text().replace(*change)
+        file.write_text(text.replace('urdf: ', f'urdf: {CONFIG.parent}/'))
+    with node_process(file if change else None, output, *arguments) as process:
+        assert process.wait(PATIENCE) == 2
+    said = [line for line in output.read_text().splitlines() if 'listening' not in line]
+    assert len(said) == 1
+    assert said[0].startswith('sim2real_estimator: ')
+    assert sentence in said[0]
