@@ -51,14 +51,15 @@ class Fits:
         return -self.costs - 0.5 * np.linalg.slogdet(self.information)[1]
 
 
-def fit(problem, window, offsets, parameters, noise, iterations=30, tolerance=1e-3):
+def fit(problem, window, offsets, parameters, noise, prior=None, iterations=30, tolerance=1e-3):
     """
     Return `Fits` by Levenberg-Marquardt from K starts (offsets [t, K], parameters [p, K]).
 
-    A start whose trajectory is not finite keeps an infinite cost. Stops when no start gains more
-    than `tolerance` of a unit of cost in two iterations on end.
+    prior: `Gaussian` of the parameters, the problem's unless given. A start whose trajectory is
+    not finite keeps an infinite cost. Stops when no start gains more than `tolerance` of a unit
+    of cost in two iterations on end.
     """
-    objective = _Objective(problem, window, noise)
+    objective = _Objective(problem, window, noise, prior or problem.prior)
     count = parameters.shape[1]
     z = np.concatenate([offsets, parameters])
     damping = np.full(count, _LAMBDA_START)
@@ -92,10 +93,9 @@ class _Expansion:
 class _Objective:
     """The negative log posterior of a window as a function of z = (state offset, parameters)."""
 
-    def __init__(self, problem, window, noise):
+    def __init__(self, problem, window, noise, prior):
         self.problem, self.window, self.noise = problem, window, noise
         self.size = problem.tangent_size
-        prior = problem.prior
         self.whitener = np.zeros((self.size + len(prior.mean),) * 2)
         self.whitener[: self.size, : self.size] = np.linalg.inv(window.root)
         self.whitener[self.size :, self.size :] = np.linalg.inv(prior.root)
@@ -192,6 +192,6 @@ def effective_share(problem, window, fits, noise, generator, draws=400):
     log_density = -0.5 * squared + np.log(np.einsum('kii->ki', factor)).sum(-1)[:, None]
     top = log_density.max(0)
     proposal = top + np.log((weights[:, None] * np.exp(log_density - top)).sum(0))
-    ratio = -_Objective(problem, window, noise).costs(z) - proposal
+    ratio = -_Objective(problem, window, noise, problem.prior).costs(z) - proposal
     ratio = np.exp(ratio - ratio.max())
     return float(ratio.sum() ** 2 / (ratio**2).sum() / draws)

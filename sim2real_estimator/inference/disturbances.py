@@ -1,5 +1,7 @@
 """A bank of hypotheses on how much the robot is disturbed."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from .gaussian import log_normalized
@@ -19,27 +21,37 @@ def spread_over_bank(mixture, scales, size, prior):
     """
     if not size:
         return mixture
-    parts = [_with_scale(mixture, scale, size, prior) for scale in scales]
-    return Mixture(
-        log_normalized(np.tile(mixture.log_weights, len(scales))),
-        np.tile(mixture.points, len(scales)),
-        np.tile(mixture.means, len(scales)),
-        np.concatenate(parts),
-        np.repeat(np.array(scales, dtype=float), mixture.size),
+    copies = np.repeat(np.array(scales, dtype=float), mixture.size)
+    return with_scales(
+        Mixture(
+            log_normalized(np.tile(mixture.log_weights, len(scales))),
+            np.tile(mixture.points, len(scales)),
+            np.tile(mixture.means, len(scales)),
+            np.tile(mixture.roots, (len(scales), 1, 1)),
+            copies,
+        ),
+        size,
+        np.sqrt(_FORGOTTEN) * prior.root,
     )
 
 
-def _with_scale(mixture, scale, size, prior):
-    """Return the roots [K, n, n] of a mixture whose disturbances have one standard deviation."""
-    count, n = mixture.size, mixture.roots.shape[-1]
-    state = n - len(mixture.means)
-    rows = range(state - size, state)
-    roots = mixture.roots.copy()
-    roots[:, rows] = 0.0
-    if scale == 0:
-        return roots
-    wide = np.zeros((count, n, n + size + len(mixture.means)))
-    wide[..., :n] = roots
-    wide[:, rows, range(n, n + size)] = scale
-    wide[:, state:, n + size :] = np.sqrt(_FORGOTTEN) * prior.root
-    return np.swapaxes(np.linalg.qr(np.swapaxes(wide, 1, 2), mode='r'), 1, 2)
+def with_scales(mixture, size, forgotten=None):
+    """
+    Return a mixture whose disturbances are as uncertain as their scales say.
+
+    size: how many entries of the state are disturbances; forgotten [p, p] or None: root of what
+    is added to the parameters' covariance of components that reckon with any.
+    """
+    if not size:
+        return mixture
+    n, parameters = mixture.roots.shape[-1], len(mixture.means)
+    rows = np.arange(n - parameters - size, n - parameters)
+    wide = np.zeros((mixture.size, n, n + size + parameters))
+    wide[..., :n] = mixture.roots
+    wide[:, rows, :n] = 0.0
+    wide[:, rows, n + np.arange(size)] = mixture.scales[:, None]
+    if forgotten is not None:
+        disturbed = (mixture.scales > 0)[:, None, None]
+        wide[:, n - parameters :, n + size :] = np.where(disturbed, forgotten, 0.0)
+    roots = np.swapaxes(np.linalg.qr(np.swapaxes(wide, 1, 2), mode='r'), 1, 2)
+    return replace(mixture, roots=roots)

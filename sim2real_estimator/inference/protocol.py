@@ -59,6 +59,9 @@ class Problem(Protocol):
     def retract(self, points, deltas):
         """Return the points [nx, B] moved by local coordinates [t, B]."""
 
+    def knows_inputs(self, frame):
+        """Tell whether all efforts that act during a frame are known."""
+
     def floor(self, frame, scales):
         """
         Return what a frame adds to the standard deviation of the state, [K, t].

@@ -16,10 +16,20 @@ def effort_scales(parameters):
     The root mean square, over random poses of the nominal robot, of the effort that holds it
     against gravity, plus the effort for a unit acceleration.
     """
+    holding, inertia = _holding_and_inertia(parameters)
+    return np.sqrt((holding**2 + inertia**2).mean(0))
+
+
+def usual_accelerations(parameters):
+    """Return for every velocity what a usual effort does to it in a second, [nv]."""
+    return effort_scales(parameters) / _holding_and_inertia(parameters)[1].mean(0)
+
+
+def _holding_and_inertia(parameters):
+    """Return holding efforts and diagonals of the mass matrix in random poses, [poses, nv]."""
     model, robot = parameters.model, realize(parameters, {})
     generator = np.random.default_rng(11)
-    nv, sums = model.velocity_size, np.zeros(model.velocity_size)
-    still = [0.0] * nv
+    still, rows = [0.0] * model.velocity_size, []
     for _ in range(_POSES):
         q = []
         for moving in model.moving_joints:
@@ -27,7 +37,8 @@ def effort_scales(parameters):
                 kind = moving.joint.kind
                 turn = generator.standard_normal(kind.velocity_size).tolist()
                 q += kind.advance(kind.neutral(), turn, 1.0)
-        holding = np.array(inverse_dynamics(robot, q, still, still))
-        inertia = np.array(mass_matrix(robot, q)).reshape(nv, nv)
-        sums += holding**2 + np.diag(inertia) ** 2
-    return np.sqrt(sums / _POSES)
+        matrix = mass_matrix(robot, q)
+        diagonal = [matrix[k][k] for k in range(len(matrix))]
+        rows.append((inverse_dynamics(robot, q, still, still), diagonal))
+    holding, inertia = zip(*rows)
+    return np.array(holding, dtype=float), np.array(inertia, dtype=float)

@@ -1,10 +1,12 @@
 """A robot, its sensors and its unknown parameters as the problem an estimator sees."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 
+from .effort_scales import usual_accelerations
 from .first_state import guess_state
 from .frame_walk import FrameWalk
 from .parameter_chart import mass_matrices
@@ -92,19 +94,32 @@ class RobotProblem:
         rest = self.model.velocity_size + self.disturbance_size
         return np.array([*self.model.neutral_positions(), *[0.0] * rest])
 
+    def knows_inputs(self, frame):
+        """Tell whether all efforts that act during a frame are known."""
+        return not any(np.isnan(values).any() for _, values in frame.inputs)
+
     def floor(self, frame, scales):
         """
         Return what a frame adds to the standard deviation of the state, [K, t].
 
-        scales [K]: standard deviation of the disturbances of each column.
+        scales [K]: standard deviation of the disturbances of each column. Where an effort is
+        unknown, velocities may have changed by all that efforts usually do.
         """
         nv = self.model.velocity_size
         base = [self.options.position_floor] * nv + [self.options.velocity_floor] * nv
         result = np.tile([*base, *[0.0] * self.disturbance_size], (len(scales), 1))
+        if not self.knows_inputs(frame):
+            # An effort on one joint moves all that hang together.
+            length = 1e-9 * (frame.end_ns - frame.start_ns)
+            result[:, nv : 2 * nv] += length * self._usual_accelerations
         if self.disturbance_size:
             left = self._walk.fading(self._timelines.line((frame,)))
             result[:, 2 * nv :] = scales[:, None] * np.sqrt(1.0 - left**2)
         return result
+
+    @cached_property
+    def _usual_accelerations(self):
+        return usual_accelerations(self.parameters)
 
     def local(self, starts, ends):
         """Return the local coordinates [t, B] at `starts` of the points `ends`."""

@@ -196,7 +196,9 @@ class TimelineCache:
                 self._index[s.sensor]: s.values for s in frame.samples if s.stamp_ns == stamp
             }
             bounds = tuple((at - frame.start_ns) * _NANO for at in (start, stamp))
-            inputs = tuple(((at - frame.start_ns) * _NANO, v) for at, v in frame.inputs)
+            inputs = tuple(
+                ((at - frame.start_ns) * _NANO, np.nan_to_num(v)) for at, v in frame.inputs
+            )
             pieces.append(_Piece(durations, controls, measured, bounds, inputs))
             start = stamp
         return pieces
@@ -217,4 +219,5 @@ class TimelineCache:
         latest = [values for at, values in frame.inputs if at <= instant]
         if not latest and frame.inputs:
             latest = [frame.inputs[0][1]]
-        return latest[-1] if latest else np.zeros(self._control_size)
+        # What is unknown counts as zero here, and as a wide disturbance in the floor.
+        return np.nan_to_num(latest[-1]) if latest else np.zeros(self._control_size)

@@ -206,7 +206,7 @@ def test_the_cost_of_a_window_has_the_gradient_it_says():
         for k in range(12)
     )
     window = Window(frames, *problem.first_state(frames))
-    objective = _Objective(problem, window, NormalNoise())
+    objective = _Objective(problem, window, NormalNoise(), problem.prior)
     z = 0.1 * generator.standard_normal((14, 2)) + objective.centre
     gradient = objective.expand(z).gradient
     for direction in range(14):

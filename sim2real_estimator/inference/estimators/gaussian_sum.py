@@ -14,10 +14,11 @@ import numpy as np
 from ...records import UpdateReport
 from ..batch import effective_share, fit, Fits, Window
 from ..changes import ChangeDetector, ChangeMemory
-from ..disturbances import spread_over_bank
+from ..disturbances import spread_over_bank, with_scales
 from ..filtering import take_frame, tidied
 from ..gaussian import log_normalized, predict
 from ..mixture import distances, distinct, Mixture
+from ..resuming import refit
 from ..robust import NormalNoise
 from .base import AbstractEstimator
 
@@ -29,13 +30,19 @@ _GROWTH = 1.25
 
 @dataclass(frozen=True)
 class BatchState:
-    """The frames so far, the last fits of them, and the frame count of the next."""
+    """
+    The frames so far, the last fits of them, and the frame count of the next.
+
+    knowledge: what was known of the parameters before the first of these frames, where the
+    motion was lost sight of; None: the prior.
+    """
 
     frames: tuple = ()
     fits: Fits | None = None
     window: Window | None = None
     due: int = 0
     mixture: Mixture | None = None
+    knowledge: Mixture | None = None
 
 
 @dataclass(frozen=True)
@@ -86,11 +93,19 @@ class GaussianSum(AbstractEstimator):
     def update(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
         if isinstance(state, FilterState):
-            return self._filter(problem, state, frame)
-        state = replace(state, frames=(*state.frames, frame))
-        if len(state.frames) < state.due:
+            if not frame.after_gap:
+                return self._filter(problem, state, frame)
+            state = BatchState(mixture=state.mixture, knowledge=state.mixture)
+        if frame.after_gap or not problem.knows_inputs(frame):
+            # A fit follows the motion without a break, by inputs it knows.
+            state = BatchState((), mixture=state.mixture, knowledge=state.knowledge)
+        if problem.knows_inputs(frame):
+            state = replace(state, frames=(*state.frames, frame))
+        if len(state.frames) < max(state.due, self.horizons[0]):
             return state, UpdateReport('batch')
-        return self._fit(problem, state)
+        return (
+            self._fit(problem, state) if state.knowledge is None else self._resume(problem, state)
+        )
 
     def mixture(self, problem, state):
         """Return the posterior; before the first fit, the prior at the neutral state."""
@@ -109,7 +124,7 @@ class GaussianSum(AbstractEstimator):
         window = replace(window, frames=state.frames)
         fits = self._refit(problem, window, state.fits, generator)
         modes = self._modes(fits)
-        mixture = self._laplace(problem, window, modes)
+        mixture = self._laplace(problem, window, modes, log_normalized(modes.log_evidence()))
         state = BatchState(state.frames, fits, window, self._next_horizon(count), mixture)
         spread = problem.spread(mixture.means, mixture.parameter_roots())
         if not (spread[mixture.weights > _NOTABLE] <= self.handover).all():
@@ -121,6 +136,15 @@ class GaussianSum(AbstractEstimator):
             mixture, self.disturbances, problem.disturbance_size, problem.prior
         )
         return FilterState(mixture, share=share), UpdateReport('batch', events=('handed over',))
+
+    def _resume(self, problem, state):
+        """Go on filtering with the parameters known before the motion was lost sight of."""
+        window = Window(state.frames, *problem.first_state(state.frames))
+        fits, log_weights = refit(problem, window, state.knowledge, self.noise)
+        if not np.isfinite(log_weights).all():
+            return self.init(problem), UpdateReport('batch', events=('changed',))
+        mixture = self._laplace(problem, window, fits, log_weights, state.knowledge.scales)
+        return FilterState(mixture), UpdateReport('batch', events=('resumed',))
 
     def _refit(self, problem, window, before, generator):
         """Return fits warm-started from those before, half of them replaced by new starts."""
@@ -178,7 +202,7 @@ class GaussianSum(AbstractEstimator):
         fits = fits.pick(np.array(self._distinct(fits, order)))
         return fits.pick(log_normalized(fits.log_evidence()) > np.log(self.prune))
 
-    def _laplace(self, problem, window, fits):
+    def _laplace(self, problem, window, fits, log_weights, scales=None):
         """Return the mixture at the window's end from modes at its beginning."""
         points = problem.retract(
             np.repeat(window.point[:, None], len(fits.costs), 1), fits.offsets
@@ -186,12 +210,12 @@ class GaussianSum(AbstractEstimator):
         factor = np.linalg.cholesky(fits.information)
         eye = np.broadcast_to(np.eye(factor.shape[-1]), factor.shape)
         roots = np.swapaxes(np.linalg.solve(factor, eye), -1, -2)
-        mixture = Mixture(log_normalized(fits.log_evidence()), points, fits.parameters, roots)
+        mixture = Mixture(log_weights, points, fits.parameters, roots, scales)
         for frame in window.frames:
             found = problem.linearize(mixture.points, mixture.means, (frame,))
             roots = predict(mixture.roots, found.transition, problem.floor(frame, mixture.scales))
             mixture = replace(mixture, points=found.ends, roots=roots)
-        return mixture
+        return mixture if scales is None else with_scales(mixture, problem.disturbance_size)
 
     def _filter(self, problem, state, frame):
         """Take one frame into every component; begin again where the robot has changed."""

@@ -1,0 +1,145 @@
+"""Gaps, unknown efforts and rest: what is known is kept, what is not is not made up."""
+
+from pathlib import Path
+import sys
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'problem'))
+from robots import MILLI, pendulum, PENDULUM_PRIORS, priors  # noqa: E402, needs the line above
+
+from sim2real_estimator.backend.simulator import Simulator  # noqa: E402
+from sim2real_estimator.inference.estimators.gaussian_sum import (  # noqa: E402
+    BatchState,
+    FilterState,
+    GaussianSum,
+)
+from sim2real_estimator.problem.chart_choice import choose_chart  # noqa: E402
+from sim2real_estimator.problem.robot_problem import RobotProblem  # noqa: E402
+from sim2real_estimator.records import Frame, Sample  # noqa: E402
+from sim2real_estimator.sensors import JointPositions  # noqa: E402
+
+NOISE = 1e-3
+NAMES = ('lower.mass', 'elbow.damping', 'shoulder.damping')
+TRUTH = {'lower.mass': 1.0, 'elbow.damping': 0.06, 'shoulder.damping': 0.06}
+ESTIMATOR = GaussianSum(starts=4)
+
+
+@pytest.fixture(scope='module')
+def problem():
+    parameters = pendulum()
+    sensors = (JointPositions('encoder', parameters.model, ['shoulder', 'elbow'], NOISE),)
+    chosen = priors(parameters, {n: PENDULUM_PRIORS[n] for n in NAMES})
+    return RobotProblem(parameters, sensors, choose_chart(parameters, sensors, chosen))
+
+
+@pytest.fixture(scope='module')
+def frames():
+    """Return 3 s of frames at 100 Hz under torques."""
+    generator = np.random.default_rng(5)
+    model, count = pendulum().model, 300
+    times = 0.01 * np.arange(count)
+    torques = np.stack([1.2 * np.sin(7 * times + 1), 0.4 * np.sin(11 * times)], 1)
+    simulator = Simulator(model, max_step=0.0025, values=TRUTH)
+    start = simulator.neutral_state()
+    start[0] = 0.8
+    path = simulator.rollout(start, [0.01] * count, controls=torques).states[:, :2, 0].numpy()
+    seen = path + NOISE * generator.standard_normal(path.shape)
+
+    def frame(k):
+        at = 10 * MILLI * k
+        inputs = ((at - 10 * MILLI * (k > 0), torques[max(k - 1, 0)]),)
+        begin = at - 10 * MILLI if k else at
+        return Frame(begin, at, (Sample('encoder', at, seen[k]),), inputs)
+
+    return [frame(k) for k in range(count)]
+
+
+def run(problem, frames, state=None):
+    state = ESTIMATOR.init(problem) if state is None else state
+    events = []
+    for frame in frames:
+        state, report = ESTIMATOR.update(problem, state, frame)
+        events += report.events
+    return state, events
+
+
+def misses(problem, state):
+    """Return the errors of the parameters in standard deviations, and these."""
+    mean, covariance = ESTIMATOR.mixture(problem, state).moments()
+    truth = np.log([TRUTH[name] for name in problem.chart.names])
+    sd = np.sqrt(np.diag(covariance))
+    return (mean - truth) / sd, sd
+
+
+def test_without_interruption_the_parameters_are_found(problem, frames):
+    state, events = run(problem, frames)
+    assert isinstance(state, FilterState) and 'handed over' in events
+    away, sd = misses(problem, state)
+    assert np.abs(away).max() < 4 and sd.max() < 0.05
+
+
+def test_after_a_gap_the_filter_goes_on_with_what_it_knew(problem, frames):
+    before, _ = run(problem, frames[:150])
+    assert isinstance(before, FilterState)
+    known = misses(problem, before)[1]
+    first = frames[190]
+    again = Frame(first.end_ns, first.end_ns, first.samples, first.inputs, after_gap=True)
+    during, _ = run(problem, [again, *frames[191:196]], before)
+    assert isinstance(during, BatchState)
+    np.testing.assert_array_equal(misses(problem, during)[1], known)
+    after, events = run(problem, [again, *frames[191:]], before)
+    assert isinstance(after, FilterState) and events.count('resumed') == 1
+    assert 'changed' not in events
+    away, sd = misses(problem, after)
+    assert np.abs(away).max() < 4 and (sd < known).all()
+
+
+def test_an_unknown_effort_widens_the_state_and_is_not_taken_for_zero(problem, frames):
+    before, _ = run(problem, frames[:150])
+
+    def blind(frame):
+        return Frame(
+            frame.start_ns,
+            frame.end_ns,
+            frame.samples,
+            tuple((at, np.array([np.nan, v[1]])) for at, v in frame.inputs),
+        )
+
+    state, events = run(problem, [*map(blind, frames[150:180]), *frames[180:]], before)
+    assert 'changed' not in events
+    assert np.abs(misses(problem, state)[0]).max() < 4
+
+
+def test_a_batch_does_not_fit_frames_with_unknown_efforts(problem, frames):
+    def blind(frame):
+        return Frame(
+            frame.start_ns,
+            frame.end_ns,
+            frame.samples,
+            tuple((at, np.full(2, np.nan)) for at, _ in frame.inputs),
+        )
+
+    state, events = run(problem, [*frames[:8], *map(blind, frames[8:20])])
+    assert not events and state.frames == ()
+    state, _ = run(problem, frames[20:30], state)
+    assert len(state.frames) == 10
+
+
+def test_a_robot_at_rest_stays_prior_only_and_bounded(problem):
+    def still(k):
+        at = 10 * MILLI * k
+        begin = at - 10 * MILLI if k else at
+        values = NOISE * np.random.default_rng(k).standard_normal(2)
+        return Frame(begin, at, (Sample('encoder', at, values),), ((begin, np.zeros(2)),))
+
+    estimator = GaussianSum(starts=2, longest=60)
+    state = estimator.init(problem)
+    for k in range(150):
+        state, report = estimator.update(problem, state, still(k))
+    assert isinstance(state, BatchState) and len(state.frames) <= 75
+    covariance = estimator.mixture(problem, state).moments()[1]
+    share = np.sqrt(np.diag(covariance)) / np.diag(problem.prior.root)
+    assert np.isfinite(share).all()
+    assert share[problem.labels.index('log(elbow.damping)')] > 0.5
