@@ -10,7 +10,6 @@ from importlib import metadata
 import json
 import os
 from pathlib import Path
-import tempfile
 import zipfile
 import zlib
 
@@ -145,17 +144,17 @@ def _package_version():
 def _replace(path, header, arrays):
     """Write header and arrays to a file beside the path, and put it in its place."""
     path = Path(path)
+    # Of this process only: others may be writing to the same path.
+    beside = path.with_name(f'.{path.name}.{os.getpid()}')
     try:
-        handle, name = tempfile.mkstemp(prefix=f'.{path.name}.', dir=path.parent)
         try:
-            with os.fdopen(handle, 'wb') as file:
+            with beside.open('wb') as file:
                 _write(file, header, arrays)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
+            os.replace(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
     except OSError as error:
         raise DataError(f'{path}: cannot be written ({error}); choose another place') from error
 

@@ -30,10 +30,10 @@ def samples_of(seconds=2.5, remounted_at=1.9):
     return samples
 
 
-def pipeline_of(changes=None, config=None):
+def pipeline_of(changes=None, config=None, plan=None):
     """Return a pipeline of the shipped config with some settings changed."""
     torch.set_num_threads(1)
-    return Pipeline.from_config(with_values(config or shipped_config(), changes or {}))
+    return Pipeline.from_config(with_values(config or shipped_config(), changes or {}), plan)
 
 
 def feed(pipeline, samples, to_the_end=True):

@@ -84,6 +84,31 @@ def test_in_another_process_it_goes_on_as_if_nothing_had_been(traced, samples, t
     assert {bytes.fromhex(digest) for digest in digests} == {expected}
 
 
+def test_data_before_a_change_are_not_among_the_recordings(traced, samples):
+    pipeline = pipeline_of()
+    feed(pipeline, samples)
+    (recording,) = pipeline.posterior().recordings
+    assert recording.begin_ns > samples[0].stamp_ns + 1.8 * SECOND
+    assert recording.end_ns == samples[-1].stamp_ns
+
+
+def test_a_replay_goes_on_with_the_frames_it_follows(samples, tmp_path):
+    first = pipeline_of()
+    first.stream.set_rate(40)
+    feed(first, samples[:100])
+    plan = first.stream.recorded_plan
+    assert len(plan.bounds) < 40
+    whole, stopped, again = pipeline_of(plan=plan), pipeline_of(plan=plan), pipeline_of()
+    feed(whole, samples[:100])
+    feed(stopped, samples[:60], to_the_end=False)
+    stopped.save(tmp_path / 'replay.npz')
+    again.load(tmp_path / 'replay.npz')
+    feed(again, samples[60:100])
+    assert posterior_bytes(again) == posterior_bytes(whole)
+    assert again.stream.recorded_plan == plan
+    assert again.counts.table() == whole.counts.table()
+
+
 def test_the_same_posterior_is_the_same_file(saved, samples, tmp_path):
     pipeline = pipeline_of()
     pipeline.load(saved)
