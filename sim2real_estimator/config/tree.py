@@ -189,6 +189,9 @@ class SimulationConfig:
     velocity_sd: float = setting(
         5.0, 'of the first velocities about their guess', unit='rad/s or m/s', above=0
     )
+    disturbance_time: float | None = setting(
+        0.2, 'how long efforts of unknown origin last; empty: there are none', unit='s', above=0
+    )
 
 
 @dataclass(frozen=True)
