@@ -18,7 +18,8 @@ from .p2 import base_quantities, frame_at
 from .targets import coverage_lines, Line, median_error, median_width
 
 TITLE = 'P2 simulated by MuJoCo, with its dry friction'
-MARKS = (2, 5, 10)
+# Seconds, and the wanted median error [%]: as with data of our own.
+MARKS = {2: 0.1, 5: 0.04, 10: 0.025}
 STEP = 0.0005
 # MuJoCo's friction gives way like a spring-damper; this one is as stiff as the step allows.
 _STIFFNESS = (2 * STEP, 1.0)
@@ -71,8 +72,8 @@ def _problem():
 def lines():
     """Return the lines of the table."""
     found = []
-    for seconds in MARKS:
+    for seconds, error in MARKS.items():
         mark, when = str(seconds), f'{seconds} s'
-        found.append(Line(f'median error [%], {when}', median_error(mark), (None, 1.0)))
+        found.append(Line(f'median error [%], {when}', median_error(mark), (None, error)))
         found += coverage_lines(when, mark, ('width [%]', median_width(mark)))
     return found

@@ -9,6 +9,9 @@ from sim2real_estimator.records import Frame, Sample
 
 # Truth is integrated in steps of at most this length [s], far finer than the estimator does it.
 TRUTH_STEP = 0.001
+# The estimator's steps [s]. Light links whip round at 30 rad/s, for which 10 ms are too coarse:
+# after some seconds its error is larger than what the encoders leave open.
+STEP = 0.005
 
 
 @dataclass(frozen=True)

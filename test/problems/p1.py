@@ -19,7 +19,7 @@ from sim2real_estimator.sensors import SENSORS
 from sim2real_estimator.spatial.quaternion import Quaternion
 from sim2real_estimator.spatial.vector import Vec3
 
-from .common import make_frames, roll, states_of, Truth, TRUTH_STEP
+from .common import make_frames, roll, states_of, STEP, Truth, TRUTH_STEP
 
 LENGTH, SPREAD, MASS = 0.4, 0.3, 1.0
 # A ball joint lets a rod spin about itself, which a point on its axis would not resist. A ball
@@ -34,8 +34,6 @@ NOISE = np.deg2rad(0.1)
 MOCAP_NOISE = np.deg2rad(0.038)
 _TILTS = (0.3, 1.2)
 _TURN = 2.0
-# Rods of a lively chain whip round at 30 rad/s; steps of 10 ms are too coarse for that.
-_STEP = 0.005
 
 
 def _urdf():
@@ -78,7 +76,7 @@ def make_problem(options=None, noise=NOISE):
     """Return the problem; noise: of an orientation, about each axis [rad]."""
     sensors = [SENSORS['link_pose'](rod, model(), rod, orientation_sd=noise) for rod in RODS]
     chart = choose_chart(parameters(), sensors, priors())
-    return RobotProblem(parameters(), sensors, chart, options or ProblemOptions(max_step=_STEP))
+    return RobotProblem(parameters(), sensors, chart, options or ProblemOptions(max_step=STEP))
 
 
 def draw(seed, count=125, rate=RATE, noise=NOISE):

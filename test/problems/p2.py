@@ -15,10 +15,10 @@ from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.urdf import load_urdf
 from sim2real_estimator.problem.chart_choice import choose_chart
 from sim2real_estimator.problem.parameter_chart import Prior
-from sim2real_estimator.problem.robot_problem import RobotProblem
+from sim2real_estimator.problem.robot_problem import ProblemOptions, RobotProblem
 from sim2real_estimator.sensors import SENSORS
 
-from .common import log_normal_draw, make_frames, roll, states_of, Truth, TRUTH_STEP
+from .common import log_normal_draw, make_frames, roll, states_of, STEP, Truth, TRUTH_STEP
 
 # The moments of inertia that no motion in the plane can show are large: a body stays possible
 # whatever is drawn for the third.
@@ -108,7 +108,7 @@ def make_problem(options=None, more_priors=None):
     """Return the problem; more_priors: of further unknown parameters."""
     sensor = SENSORS['joint_positions']('encoders', model(), JOINTS, NOISE)
     chart = choose_chart(parameters(), [sensor], priors() | (more_priors or {}))
-    return RobotProblem(parameters(), [sensor], chart, options)
+    return RobotProblem(parameters(), [sensor], chart, options or ProblemOptions(max_step=STEP))
 
 
 def base_parameters(values):

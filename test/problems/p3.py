@@ -16,10 +16,10 @@ from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.urdf import load_urdf
 from sim2real_estimator.problem.chart_choice import choose_chart
 from sim2real_estimator.problem.parameter_chart import Prior
-from sim2real_estimator.problem.robot_problem import RobotProblem
+from sim2real_estimator.problem.robot_problem import ProblemOptions, RobotProblem
 from sim2real_estimator.sensors import SENSORS
 
-from .common import log_normal_draw, make_frames, roll, states_of, Truth, TRUTH_STEP
+from .common import log_normal_draw, make_frames, roll, states_of, STEP, Truth, TRUTH_STEP
 
 MASS, INERTIA = 1.0, 1 / 12
 _URDF = f"""
@@ -72,7 +72,7 @@ def make_problem(options=None):
         kind('start', model(), ['pivot'], _KNOWN, _KNOWN),
     ]
     chart = choose_chart(parameters(), sensors, priors())
-    return RobotProblem(parameters(), sensors, chart, options)
+    return RobotProblem(parameters(), sensors, chart, options or ProblemOptions(max_step=STEP))
 
 
 def mirrored(logs):
