@@ -9,7 +9,7 @@ import time
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 # Each is a module of this folder with `run(arguments) -> bool`. A new one is a file and a line.
-SECTIONS = ('oracles', 'drift', 'optimizers', 'mixture', 'estimation')
+SECTIONS = ('oracles', 'drift', 'optimizers', 'mixture', 'estimation', 'pictures')
 
 
 def parse(arguments=None):
