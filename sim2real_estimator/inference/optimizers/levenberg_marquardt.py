@@ -19,15 +19,15 @@ class LevenbergMarquardt(AbstractOptimizer):
     For least squares with exact Jacobians.
 
     iterations: of each start at most; tolerance: relative gain of a successful step below which
-    a start rests; longest_step: no coordinate moves further in one step (a factor of e where
-    coordinates are logarithms); damping: the first one. Long or
-    hardly damped first steps cost some of the far starts of a pendulum (`make evaluate`).
+    a start rests; longest_step: no coordinate moves further in one step, which where coordinates
+    are logarithms is a factor of 4.5; damping: the first one. Longer or hardly damped first
+    steps cost some of the far starts of a pendulum (`make evaluate`).
     """
 
     iterations: int = 50
     tolerance: float = 1e-6
-    longest_step: float = 1.0
-    damping: float = 1.0
+    longest_step: float = 1.5
+    damping: float = 3.0
 
     name = 'levenberg_marquardt'
 
