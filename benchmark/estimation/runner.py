@@ -21,6 +21,8 @@ STUDIES = (
     'p2',
     'p2_outliers',
     'p2_change',
+    'p2_friction',
+    'p2_delay',
     'p3',
     'p3_swing',
     'mujoco_data',
