@@ -49,7 +49,7 @@ def _save(figure, name):
 
 
 def _bimodal():
-    """A free swing leaves two answers; a known torque decides between them."""
+    """Draw a free swing that leaves two answers, and the torque that decides between them."""
     problem = p3.make_problem()
 
     def torque(times):
@@ -96,7 +96,7 @@ def _bimodal():
 
 
 def _change():
-    """The lower link becomes twice as heavy."""
+    """Draw how a lower link that becomes twice as heavy is found again."""
     problem, rng = p2.make_problem(), np.random.default_rng(4)
     before = log_normal_draw(p2.priors(), rng)
     after = before | {'lower.mass': 2 * before['lower.mass']}
@@ -140,7 +140,7 @@ def _change():
 
 
 def _latency():
-    """Commands act late: estimated, and what happens where that is ignored."""
+    """Draw how late commands act, estimated, and what it costs to ignore that."""
     rng = np.random.default_rng(2)
     values = log_normal_draw(p2.priors(), rng)
     state, torques = p2.draw_motion(rng, 6.0)
