@@ -1,0 +1,1 @@
+"""Problems of known truth: what the estimator is tested and evaluated on."""
