@@ -20,6 +20,7 @@ SECTIONS = {
     'S12': 'windows',
     'frame_jacobian': 'frame_jacobian',
     'build_times': 'build_times',
+    'estimator_cost': 'estimator_cost',
 }
 
 

@@ -1,0 +1,80 @@
+"""
+What the estimator costs on one thread: a frame of the filter, and the first posterior.
+
+A frame is one `update()` of the public estimator on the fixtures P1 and P2, with as many
+components as named: copies of one, which nothing prunes.
+"""
+
+from dataclasses import replace
+import os
+from pathlib import Path
+import sys
+import time
+
+import numpy as np
+from peers.timing import conditions, set_torch_threads
+from report import print_table, Target
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / 'test'))
+
+from problems import p1, p2  # noqa: E402
+
+from sim2real_estimator.inference.estimators import ESTIMATORS  # noqa: E402
+from sim2real_estimator.inference.estimators.gaussian_sum import FilterState  # noqa: E402
+
+# Settings of the frame rate of P1, where the standard ones are for faster sensors.
+_P1 = {'starts': 4, 'horizons': (6, 11, 16, 21, 26), 'longest': 51}
+_PROBLEMS = 8
+_KEEP_ALL = {'prune': 1e-300, 'merge': 0.0}
+
+
+def run(name, arguments):
+    """Print the table and return the targets."""
+    set_torch_threads(1)
+    cases = {
+        'P2 frame, K=16': (_frames(p2, {}, 16, seconds=10.0), 0.5),
+        'P1 frame at 25 Hz, K=4': (_frames(p1, _P1, 4, count=250), 2.0),
+        'P2 first posterior': (_first_posteriors(), 1000.0),
+    }
+    is_disturbed = os.getloadavg()[0] > (os.cpu_count() or 1)
+    cells, targets = [], []
+    for title, (times, bound) in cases.items():
+        median, late = 1000 * np.median(times), 1000 * np.quantile(times, 0.99)
+        cells.append([title, f'{median:.3f}', f'{late:.3f}', str(len(times)), f'< {bound:g}'])
+        targets.append(Target(title, float(median), bound, 'ms', disturbed=is_disturbed))
+    print(f'one update(), native backend; {conditions(1)}\n')
+    print_table(['', 'median ms', '99 % ms', 'calls', 'wanted'], cells)
+    return targets
+
+
+def _frames(fixture, settings, components, **drawn):
+    """Return the times [s] of the frames that a filter of so many components takes."""
+    problem = fixture.make_problem()
+    estimator = ESTIMATORS['gaussian_sum'](**settings, **_KEEP_ALL)
+    _, frames = fixture.draw(0, **drawn)
+    state, times = estimator.init(problem), []
+    is_ready = False
+    for frame in frames:
+        begin = time.perf_counter()
+        state, _ = estimator.update(problem, state, frame)
+        if is_ready:
+            times.append(time.perf_counter() - begin)
+        elif isinstance(state, FilterState):
+            copies = state.mixture.pick(np.zeros(components, dtype=int))
+            state, is_ready = replace(state, mixture=copies), True
+    # The first calls still fill caches.
+    return times[10:]
+
+
+def _first_posteriors():
+    """Return the times [s] from the last datum it needed to the first narrow posterior of P2."""
+    problem, estimator, times = p2.make_problem(), ESTIMATORS['gaussian_sum'](), []
+    for seed in range(_PROBLEMS):
+        state = estimator.init(problem)
+        for frame in p2.draw(seed, seconds=10.0)[1]:
+            begin = time.perf_counter()
+            state, _ = estimator.update(problem, state, frame)
+            if isinstance(state, FilterState):
+                times.append(time.perf_counter() - begin)
+                break
+    return times
