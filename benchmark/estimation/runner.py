@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from .picture import draw
 from .store import code_digest, RESULTS, Store
 from .targets import evaluate
 
@@ -42,6 +43,7 @@ def run(arguments):
     _print(outcomes)
     path = RESULTS / f'estimation_seed{arguments.seed}.json'
     path.write_text(json.dumps([_as_dict(o) for o in outcomes], indent=1) + '\n')
+    print(f'Drawn: {draw(records["p2"]).relative_to(RESULTS.parent)}')
     missed = sum(not o.holds for o in outcomes)
     print(
         f'{len(outcomes)} lines, {missed} missed; seed {arguments.seed}, '
