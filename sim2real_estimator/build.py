@@ -88,7 +88,7 @@ def build_efforts(config, model):
 
 def build_problem(config, model, sensors, efforts):
     """Return the `RobotProblem`."""
-    parameters = Parameters(model)
+    parameters = Parameters(model, [p for sensor in sensors for p in sensor.parameters])
     delays = [f'{sensor.name}.delay' for sensor in sensors]
     chosen = choose_priors(parameters, config.estimate, [COMMAND_DELAY, *delays])
     for name, reason in chosen.left_out.items():

@@ -56,6 +56,8 @@ KINDS = {
     'reduction': Kind(0.02),
     'delay': Kind(0.005, is_log=False),
     'gravity': Kind(0.001),
+    'mount': Kind(0.03, is_log=False),
+    'mocap': Kind(0.03, is_log=False),
 }
 # Products of inertia: this share of the mean moment of the same link.
 _PRODUCT_SHARE = 0.1

@@ -41,15 +41,18 @@ class Parameters(Mapping):
     The named quantities of a model, in a fixed order; a mapping of name to `Parameter`.
 
     Names are `link.quantity`, `joint.quantity` and `world.gravity`; docs/notation.md lists them.
+    Whoever looks at the robot may add quantities of its own.
     """
 
-    def __init__(self, model: Model):
-        """Collect the quantities of `model`."""
+    def __init__(self, model: Model, more=()):
+        """Collect the quantities of `model`; more: `Parameter`s that are not the robot's."""
         self.model = model
+        # Several sensors may share one; it is the same quantity then.
+        self.more = tuple({entry.name: entry for entry in more}.values())
         self.length_rules = {
             link.name: rule for link in model.links if (rule := _length_rule(model, link))
         }
-        entries = [*self._of_world(), *self._of_links(), *self._of_joints()]
+        entries = [*self._of_world(), *self._of_links(), *self._of_joints(), *self.more]
         self._table = {entry.name: entry for entry in entries}
 
     def __getitem__(self, name):

@@ -49,11 +49,16 @@ class LinkPlace:
 
 @dataclass(frozen=True)
 class Robot:
-    """All bodies, parents first, the places of all links, and gravity [m/s^2]."""
+    """
+    All bodies, parents first, the places of all links, and gravity [m/s^2].
+
+    more: values of quantities that are not the robot's, such as how a marker is mounted.
+    """
 
     bodies: tuple
     links: dict
     gravity: object
+    more: dict
 
 
 def realize(parameters: Parameters, values):
@@ -100,7 +105,8 @@ def realize(parameters: Parameters, values):
                 *_joint_values(parameters, moving, value),
             )
         )
-    return Robot(tuple(bodies), links, value('world.gravity'))
+    more = {entry.name: value(entry.name) for entry in parameters.more}
+    return Robot(tuple(bodies), links, value('world.gravity'), more)
 
 
 def _place(attachment, origins):

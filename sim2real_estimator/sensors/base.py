@@ -33,6 +33,7 @@ class AbstractSensor(ABC):
     """
 
     name = ''
+    parameters = ()
     message_types = ()
     message_type = ''
     joints = ()

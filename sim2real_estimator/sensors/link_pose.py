@@ -12,6 +12,7 @@ from .decoding import (
     read_pose_stamped,
     read_transform_stamped,
 )
+from .mounting import CAPTURE, capture_parameters, placement, placement_parameters
 
 
 class LinkPose(AbstractSensor):
@@ -19,7 +20,8 @@ class LinkPose(AbstractSensor):
     The pose of a link in the world: position, orientation, or both.
 
     values: x, y, z [m], then the quaternion w, x, y, z; parts that are not measured are NaN. The
-    error of the orientation is the angle between the two, so q and -q are the same.
+    error of the orientation is the angle between the two, so q and -q are the same. How the body
+    is mounted on its link and where the world of motion capture lies are parameters.
     """
 
     value_size = 7
@@ -37,6 +39,11 @@ class LinkPose(AbstractSensor):
         """Take the link's name and standard deviations [m], [rad]; None: not measured."""
         model.link(link)
         self.name, self.link, self.joints = name, link, joints_to(model, link)
+        self.mount = f'{name}.mount'
+        self.parameters = (
+            *placement_parameters(self.mount, 'the body on its link'),
+            *capture_parameters(),
+        )
         self.message_type = checked_type(self, message_type)
         self.position_sd, self.orientation_sd = position_sd, orientation_sd
         if position_sd is None and orientation_sd is None:
@@ -59,7 +66,11 @@ class LinkPose(AbstractSensor):
     def observe(self, robot, q, v):
         """Return the position, then the rotation matrix by rows."""
         pose = link_poses(robot, q, [0.0] * len(v))[self.link]
-        return [*pose.position, *(e for row in pose.rotation.rows for e in row)]
+        turn, shift = placement(robot, self.mount)
+        world_turn, world_shift = placement(robot, CAPTURE)
+        position = world_shift + world_turn * (pose.position + pose.rotation * shift)
+        rotation = world_turn * pose.rotation * turn
+        return [*position, *(e for row in rotation.rows for e in row)]
 
     def rows(self, states, outputs, values):
         """Return the `Rows`, position before orientation."""

@@ -6,11 +6,12 @@ from ..dynamics.kinematics import link_poses
 from ..spatial.vector import Vec3
 from .base import AbstractSensor, Rows
 from .decoding import checked_type, decode_by_readers, joints_to, read_point_stamped
+from .mounting import CAPTURE, capture_parameters, placement, placement_parameters
 
 
 class Marker(AbstractSensor):
     """
-    A point fixed to a link: its position in the world.
+    A point fixed to a link: its position in the world. Where it really sits is a parameter.
 
     values: x, y, z [m], NaN where it is hidden.
     """
@@ -29,6 +30,12 @@ class Marker(AbstractSensor):
         self.joints = joints_to(model, link)
         self.message_type = checked_type(self, message_type)
         self.point = Vec3(*(float(x) for x in point))
+        self.mount = f'{name}.mount'
+        # A point has no orientation of its own.
+        self.parameters = (
+            *placement_parameters(self.mount, 'the marker besides its point')[:3],
+            *capture_parameters(),
+        )
 
     @property
     def scale(self):
@@ -42,7 +49,10 @@ class Marker(AbstractSensor):
     def observe(self, robot, q, v):
         """Return the position of the point."""
         pose = link_poses(robot, q, [0.0] * len(v))[self.link]
-        return list(pose.position + pose.rotation * self.point)
+        _, shift = placement(robot, self.mount)
+        world_turn, world_shift = placement(robot, CAPTURE)
+        point = pose.position + pose.rotation * (self.point + shift)
+        return list(world_shift + world_turn * point)
 
     def rows(self, states, outputs, values):
         """Return the `Rows`; a hidden marker leaves them empty."""

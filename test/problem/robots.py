@@ -61,6 +61,13 @@ def priors(parameters, deviations):
     return {n: Prior(parameters[n].nominal, sd, True) for n, sd in deviations.items()}
 
 
+def seen(parameters):
+    """Return (parameters, sensors) of the ball arm, with what the sensors add to them."""
+    sensors = ball_arm_sensors(parameters.model)
+    more = [entry for sensor in sensors for entry in sensor.parameters]
+    return Parameters(parameters.model, more), sensors
+
+
 def ball_arm():
     """Return Parameters of a rod on a ball joint that carries a hinged link."""
     links = (

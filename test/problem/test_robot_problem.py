@@ -10,6 +10,7 @@ from robots import (
     pendulum,
     PENDULUM_PRIORS,
     priors,
+    seen,
 )
 
 from sim2real_estimator.inference.batch import _Objective, Window
@@ -69,6 +70,19 @@ def disturbed_arm():
     )
 
 
+@pytest.fixture(scope='module')
+def mounted_arm():
+    """Return the same robot whose markers and whose motion capture are not where they should."""
+    parameters, sensors = seen(ball_arm())
+    names = {
+        f'{owner}.{axis}': Prior(0.0, 0.05, False)
+        for owner in ('rod pose.mount', 'mocap')
+        for axis in ('x', 'y', 'z', 'rx', 'ry', 'rz')
+    }
+    names |= {f'marker.mount.{axis}': Prior(0.01, 0.02, False) for axis in 'xyz'}
+    return RobotProblem(parameters, sensors, DirectChart(names), ProblemOptions(max_step=0.004))
+
+
 def random_columns(problem, count, generator):
     """Return random states [nx, count] and parameters [p, count]."""
     neutral = np.repeat(problem.neutral[:, None], count, 1)
@@ -87,7 +101,7 @@ def shifted(problem, points, parameters, direction, step):
     return problem.retract(points, delta[:size]), parameters + delta[size:]
 
 
-@pytest.mark.parametrize('robot', ['arm', 'late_arm', 'disturbed_arm'])
+@pytest.mark.parametrize('robot', ['arm', 'late_arm', 'disturbed_arm', 'mounted_arm'])
 def test_slopes_are_the_derivatives_of_residuals_and_end_states(robot, request):
     arm = request.getfixturevalue(robot)
     generator = np.random.default_rng(3)
