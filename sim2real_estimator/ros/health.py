@@ -3,6 +3,8 @@
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 _NANO = 1e9
+# Fits of the batch stage take a while; a backlog beyond this share of what fits is more than that.
+_MUCH = 0.1
 
 
 class Health:
@@ -57,7 +59,7 @@ class Health:
         """Return how the process does that computes."""
         report = worker.report
         level, text = DiagnosticStatus.OK, 'running' if report else 'starting'
-        if worker.waiting > worker.backlog.capacity // 2:
+        if worker.waiting > _MUCH * worker.backlog.capacity:
             level, text = DiagnosticStatus.WARN, 'too slow; lower frames.max_rate'
         if worker.death:
             level, text = DiagnosticStatus.ERROR, f'{worker.death}; start the node again'

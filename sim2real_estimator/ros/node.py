@@ -25,6 +25,7 @@ from .publishers import estimate_message
 from .worker import Worker
 
 NAME = 'sim2real_estimator'
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _POLL_PERIOD, _HEALTH_PERIOD = 0.02, 1.0
 # What rclpy raises on parameters, QoS overrides and arguments that it refuses.
 _REFUSALS = (
@@ -125,6 +126,9 @@ def main(arguments=None):
         print(f'{NAME}: {_sentence(error)}', file=sys.stderr)
         return 2
     finally:
+        # A handler is taken away while Python ends, and one more signal would then kill it.
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
         if node:
             node.close()
         rclpy.try_shutdown()
@@ -139,7 +143,7 @@ def _stop_on_signals():
     again in the clean-up.
     """
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _SIGNALS:
         signal.signal(number, lambda *_: stop.set())
     return stop
 
