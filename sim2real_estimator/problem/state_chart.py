@@ -3,6 +3,9 @@
 import numpy as np
 import torch
 
+# A frame asks for the bases at its two ends several times.
+_KEPT = 2
+
 
 class StateChart:
     """
@@ -19,6 +22,8 @@ class StateChart:
         self.size, self.point_size = 2 * model.velocity_size + extra, model.state_size + extra
         self._joints = [m for m in model.moving_joints if m.is_independent]
         self.is_plain = model.position_size == model.velocity_size
+        # (points, basis) of the latest calls.
+        self._latest = ()
 
     def retract(self, points, deltas):
         """Return the points moved by local coordinates."""
@@ -58,17 +63,26 @@ class StateChart:
         return self.pull_rows(ends, self.push(starts, matrix))
 
     def _basis(self, points):
-        """Return how a state's numbers move with its tangent, [B, nx, t]."""
+        """Return how a state's numbers move with its tangent, [B, nx, t]; not to be changed."""
+        for known, basis in self._latest:
+            if np.array_equal(known, points):
+                return basis
+        basis = self._new_basis(points)
+        self._latest = ((points.copy(), basis), *self._latest[: _KEPT - 1])
+        return basis
+
+    def _new_basis(self, points):
         nq, nv, batch = self.model.position_size, self.model.velocity_size, points.shape[1]
         basis = np.zeros((batch, self.point_size, self.size))
         basis[:, range(nq, self.point_size), range(nv, self.size)] = 1.0
         for m in self._joints:
-            p, v = m.positions.start, m.velocities.start
-            for k in range(m.joint.kind.velocity_size):
-                unit = [1.0 if i == k else 0.0 for i in range(m.joint.kind.velocity_size)]
-                rate = m.joint.kind.rate(list(points[m.positions]), unit)
-                for i, value in enumerate(rate):
-                    basis[:, p + i, v + k] = value
+            count = m.joint.kind.velocity_size
+            # All unit velocities at once, side by side along the first dimension.
+            rates = m.joint.kind.rate(
+                list(points[m.positions][:, None]), list(np.eye(count)[..., None])
+            )
+            for place, value in zip(range(m.positions.start, m.positions.stop), rates):
+                basis[:, place, m.velocities] = np.broadcast_to(value, (count, batch)).T
         return basis
 
     def _projector(self, points):
