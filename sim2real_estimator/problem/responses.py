@@ -10,6 +10,7 @@ from ..dynamics.system import System
 
 _SITUATIONS = 40
 _POSITION_SPREAD, _VELOCITY_SPREAD = 1.0, 2.0
+_LEAST_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Responses:
             self._scale = 1.0
             mean = self._chart.prior.mean[:, None]
             raw = self._evaluate(mean, None)[0].reshape(-1, _SITUATIONS)
-            size = np.sqrt((raw**2).mean(1, keepdims=True)) + 1e-9
+            size = _usual_sizes(raw, len(self._situations.velocities))
             self._scale = np.repeat(size, _SITUATIONS, 1).reshape(-1, 1)
         batch = coordinates.shape[1]
         values = np.repeat(self._chart.to_named(coordinates), _SITUATIONS, 1)
@@ -123,3 +124,17 @@ def _fixed_values(parameters, chart):
     return {
         name: value for name, value in chart.fixed.items() if value != parameters[name].nominal
     }
+
+
+def _usual_sizes(responses, accelerations):
+    """
+    Return the root mean square of every kind of response [kinds, 1].
+
+    A kind that is always about zero, such as a height that never changes, counts as a hundredth
+    of the largest of its like: accelerations come first, outputs after them.
+    """
+    size = np.sqrt((responses**2).mean(1, keepdims=True))
+    for part in (slice(0, accelerations), slice(accelerations, None)):
+        if size[part].size:
+            size[part] = np.maximum(size[part], max(_LEAST_SHARE * size[part].max(), 1e-9))
+    return size
