@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import binom, chi2
+from scipy.special import bdtrc, chdtri
 
 # What is assumed of the share of outliers before any data: so many in so many rows.
 _PRIOR_OUTLIERS, _PRIOR_ROWS = 2.0, 100.0
@@ -53,10 +53,11 @@ class ChangeDetector:
         """Tell whether the remembered frames fit worse than noise can explain."""
         if len(memory.recent) < self.frames:
             return False
+        # The tails by the bare functions: those of scipy.stats cost more than the rest of a look.
         misfit, rows, surprises = np.sum(memory.recent, axis=0)
         if rows == 0:
             return False
         if expects_outliers:
             share = memory.outliers / memory.rows
-            return bool(binom.sf(surprises - 1, int(rows), share) < self.probability)
-        return bool(misfit > chi2.isf(self.probability, rows))
+            return bool(bdtrc(surprises - 1, int(rows), share) < self.probability)
+        return bool(misfit > chdtri(rows, self.probability))
