@@ -17,67 +17,34 @@ from .loops import DOUBLE, INT
 
 def write_jacobian(w):
     """Write `jacobian`: last state and its derivatives, as [sample][column][row, padded]."""
-    c, table, scratch = w.begin('jacobian')
-    s, k, size = w.sizes, w.kernels, w.steps.record.size
-    fix = w.splat_fixed(c, table, scratch)
-    take = scratch.take
-    par, phi, par_one, phi_one = (take(s.parameters), take(s.phi), take(s.parameters), take(s.phi))
-    at = {
-        'lx': take(s.state),
-        'lphi': take(s.varied),
-        'lpar': take(s.parameters),
-        'lu': take(s.controls),
-        'lh': take(1),
-        'work': take((s.stages + 1) * s.velocities + s.state),
-        'y': take(s.outputs),
-    }
-    records = c.vectors(table['scratch'], scratch.used)
-    one = c.vectors(records, c.mul(c.add(table['steps'], 1), size))
+    s, k = w.sizes, w.kernels
+    sizes = {'lx': s.state, 'lphi': s.varied, 'lpar': s.parameters, 'lu': s.controls, 'lh': 1}
+    d = _Directions(w, 'jacobian', sizes)
+    c, table, at = d.code, d.table, d.vectors
     groups = -(-s.state // w.width)
     rows = groups * w.width
     columns = c.add(s.state + s.parameters, c.mul(table['steps'], 1 + s.controls))
-
-    with _samples(w, c, table, fix, par, phi, at['y'], records) as (sample, lane):
-        _spread(w, c, table, (par, par_one), (phi, phi_one), (records, one), lane)
+    with d.samples() as sample, c.loop(groups) as group:
         matrix = c.doubles(table['jacobian'], c.mul(sample, c.mul(columns, rows)))
-        with c.loop(groups) as group:
-            target = c.doubles(matrix, c.mul(group, w.width))
+        target = c.doubles(matrix, c.mul(group, w.width))
 
-            def put(vectors, count, first, target=target):
-                c.call(
-                    w.helpers['put'],
-                    vectors,
-                    c.doubles(target, c.mul(first, rows)),
-                    c.number(count),
-                    c.number(rows),
-                    c.number(0),
-                )
+        def put(name, first):
+            place = c.doubles(target, c.mul(first, rows))
+            c.call(w.helpers['put'], at[name], place, sizes[name], rows, 0)
 
-            _seed_rows(w, c, at['lx'], group)
-            c.call(w.helpers['zero'], at['lphi'], c.number(s.varied))
-            with c.loop(table['steps']) as done:
-                step = c.sub(c.sub(table['steps'], done), 1)
-                c.call(w.helpers['zero'], at['lu'], c.number(s.controls))
-                c.call(
-                    w.backward,
-                    c.vectors(one, c.mul(step, size)),
-                    phi_one,
-                    at['lx'],
-                    at['lphi'],
-                    at['lu'],
-                    at['lh'],
-                    at['work'],
-                )
-                put(at['lh'], 1, c.add(s.state + s.parameters, step))
-                put(
-                    at['lu'],
-                    s.controls,
-                    c.add(c.add(s.state + s.parameters, table['steps']), c.mul(step, s.controls)),
-                )
-            w.steps.call(c, k.prepare[1], par_one, fix, at['lphi'], at['lpar'])
-            put(at['lx'], s.state, c.number(0))
-            put(at['lpar'], s.parameters, c.number(s.state))
-    w.end(c, 'jacobian', scratch, 2 * size)
+        _seed_rows(w, c, at['lx'], group)
+        c.call(w.helpers['zero'], at['lphi'], s.varied)
+        with c.loop(table['steps']) as done:
+            step = c.sub(c.sub(table['steps'], done), 1)
+            c.call(w.helpers['zero'], at['lu'], s.controls)
+            adjoints = (at[name] for name in ('lx', 'lphi', 'lu', 'lh', 'work'))
+            c.call(w.backward, d.record(step), d.phi, *adjoints)
+            put('lh', d.duration_column(step))
+            put('lu', d.control_column(step))
+        w.steps.call(c, k.prepare[1], d.par, d.fix, at['lphi'], at['lpar'])
+        put('lx', c.number(0))
+        put('lpar', c.number(s.state))
+    d.end()
 
 
 def write_tangent(w):
@@ -86,84 +53,113 @@ def write_tangent(w):
 
     dstates, doutputs: [sample][instant][entry][column, padded to whole vectors].
     """
-    c, table, scratch = w.begin('tangent')
-    s, k, size = w.sizes, w.kernels, w.steps.record.size
-    fix = w.splat_fixed(c, table, scratch)
-    take = scratch.take
-    par, phi, par_one, phi_one = (take(s.parameters), take(s.phi), take(s.parameters), take(s.phi))
-    at = {
-        'dx': take(s.state),
-        'dphi': take(s.varied),
-        'dpar': take(s.parameters),
-        'du': take(s.controls),
-        'dh': take(1),
-        'dy': take(s.outputs),
-        'work': take((s.stages + 1) * s.velocities + s.state),
-        'y': take(s.outputs),
-    }
-    records = c.vectors(table['scratch'], scratch.used)
-    one = c.vectors(records, c.mul(c.add(table['steps'], 1), size))
+    s, k = w.sizes, w.kernels
+    sizes = {'dx': s.state, 'dphi': s.varied, 'dpar': s.parameters, 'du': s.controls, 'dh': 1}
+    sizes['dy'] = s.outputs
+    d = _Directions(w, 'tangent', sizes)
+    c, table, at = d.code, d.table, d.vectors
     width = table['n_columns']
+    with d.samples() as sample, c.loop(width, step=w.width) as first:
+        numbers = c.builder.load(
+            c.doubles(table['columns'], first), align=8, typ=ir.VectorType(INT, w.width)
+        )
 
-    with _samples(w, c, table, fix, par, phi, at['y'], records) as (sample, lane):
-        _spread(w, c, table, (par, par_one), (phi, phi_one), (records, one), lane)
-        with c.loop(width, step=w.width) as first:
-            numbers = c.builder.load(
-                c.doubles(table['columns'], first), align=8, typ=ir.VectorType(INT, w.width)
-            )
+        def seed(name, start):
+            with c.loop(sizes[name]) as row:
+                _seed_where(w, c, at[name], row, start, numbers)
 
-            def seed(vectors, count, start, numbers=numbers):
-                _seed_columns(w, c, vectors, count, start, numbers)
+        def put(name, entries, instant, source):
+            place = c.add(c.mul(sample, c.add(table['steps'], 1)), instant)
+            target = c.doubles(table[name], c.mul(c.mul(place, entries), width))
+            c.call(w.helpers['put'], source, target, entries, width, first)
 
-            def put(vectors, name, entries, instant, first=first):
-                place = c.add(c.mul(sample, c.add(table['steps'], 1)), instant)
-                target = c.doubles(table[name], c.mul(c.mul(place, entries), width))
-                c.call(w.helpers['put'], vectors, target, c.number(entries), width, first)
+        def put_instant(instant):
+            put('dstates', s.state, instant, at['dx'])
+            if k.observe:
+                tangents = (at[name] for name in ('dx', 'dphi', 'dy'))
+                w.steps.call(c, k.observe[2], d.record(instant), d.phi, *tangents)
+                put('doutputs', s.outputs, instant, at['dy'])
 
-            def put_instant(instant):
-                put(at['dx'], 'dstates', s.state, instant)
-                if k.observe:
-                    x = c.vectors(one, c.mul(instant, size))
-                    w.steps.call(c, k.observe[2], x, phi_one, at['dx'], at['dphi'], at['dy'])
-                    put(at['dy'], 'doutputs', s.outputs, instant)
-
-            seed(at['dx'], s.state, c.number(0))
-            seed(at['dpar'], s.parameters, c.number(s.state))
-            w.steps.call(c, k.prepare[2], par_one, fix, at['dpar'], at['dphi'])
-            put_instant(c.number(0))
-            with c.loop(table['steps']) as step:
-                seed(at['dh'], 1, c.add(s.state + s.parameters, step))
-                seed(
-                    at['du'],
-                    s.controls,
-                    c.add(c.add(s.state + s.parameters, table['steps']), c.mul(step, s.controls)),
-                )
-                c.call(
-                    w.push,
-                    c.vectors(one, c.mul(step, size)),
-                    phi_one,
-                    at['dx'],
-                    at['dphi'],
-                    at['du'],
-                    at['dh'],
-                    at['work'],
-                )
-                put_instant(c.add(step, 1))
-    w.end(c, 'tangent', scratch, 2 * size)
+        seed('dx', c.number(0))
+        seed('dpar', c.number(s.state))
+        w.steps.call(c, k.prepare[2], d.par, d.fix, at['dpar'], at['dphi'])
+        put_instant(c.number(0))
+        with c.loop(table['steps']) as step:
+            seed('dh', d.duration_column(step))
+            seed('du', d.control_column(step))
+            tangents = (at[name] for name in ('dx', 'dphi', 'du', 'dh', 'work'))
+            c.call(w.push, d.record(step), d.phi, *tangents)
+            put_instant(c.add(step, 1))
+    d.end()
 
 
-@contextmanager
-def _samples(w, c, table, fix, par, phi, y, records):
-    """Run the rollout block by block, then the body once for every sample of the block."""
-    with c.loop(table['batch'], step=w.width) as block:
-        first = w.first_lane(c, table, block)
-        w.begin_block(c, table, fix, par, phi, records, first)
-        w.run_forward(c, table, records, phi, first)
-        _put_states(w, c, table, records, phi, y, first)
-        # Lanes that an earlier block has done, or that are padding, need no Jacobian.
-        end = c.minimum(w.width, c.sub(table['samples'], first))
-        with c.loop(end, start=c.sub(block, first)) as lane:
-            yield c.add(first, lane), lane
+class _Directions:
+    """
+    What both drivers share: rollouts of the samples, then one sample in all lanes at a time.
+
+    par, phi, fix: parameters, phi and fixed values of that sample; vectors: the driver's own
+    scratch by name, and `work` for the steps.
+    """
+
+    def __init__(self, w, name, sizes):
+        """Begin a driver with scratch of the given sizes, in vectors."""
+        self.writer, self.name, s = w, name, w.sizes
+        self.code, self.table, self._scratch = w.begin(name)
+        take = self._scratch.take
+        self.fix = w.splat_fixed(self.code, self.table, self._scratch)
+        self._batch_par, self._batch_phi = take(s.parameters), take(s.phi)
+        self.par, self.phi = take(s.parameters), take(s.phi)
+        self._outputs = take(s.outputs)
+        self.vectors = {key: take(size) for key, size in sizes.items()}
+        self.vectors['work'] = take((s.stages + 1) * s.velocities + s.state)
+        c, size = self.code, w.steps.record.size
+        self._batch_records = c.vectors(self.table['scratch'], self._scratch.used)
+        self._count = c.mul(c.add(self.table['steps'], 1), size)
+        self._records = c.vectors(self._batch_records, self._count)
+
+    def record(self, step):
+        """Return the record of a step of the sample in all lanes."""
+        return self.code.vectors(self._records, self.code.mul(step, self.writer.steps.record.size))
+
+    def duration_column(self, step):
+        """Return the number of the column of a step's duration."""
+        s = self.writer.sizes
+        return self.code.add(s.state + s.parameters, step)
+
+    def control_column(self, step):
+        """Return the number of the first column of a step's controls."""
+        c, s = self.code, self.writer.sizes
+        return c.add(self.duration_column(self.table['steps']), c.mul(step, s.controls))
+
+    @contextmanager
+    def samples(self):
+        """Run the rollouts block by block, then the body once for every sample of a block."""
+        w, c, table = self.writer, self.code, self.table
+        with c.loop(table['batch'], step=w.width) as block:
+            first = w.first_lane(c, table, block)
+            records, phi = self._batch_records, self._batch_phi
+            w.begin_block(c, table, self.fix, self._batch_par, phi, records, first)
+            w.run_forward(c, table, records, phi, first)
+            _put_states(w, c, table, records, phi, self._outputs, first)
+            # Lanes that an earlier block has done, or that are padding, need no Jacobian.
+            end = c.minimum(w.width, c.sub(table['samples'], first))
+            with c.loop(end, start=c.sub(block, first)) as lane:
+                self._spread(lane)
+                yield c.add(first, lane)
+
+    def _spread(self, lane):
+        """Spread one lane of parameters, phi and records over all lanes."""
+        s, c = self.writer.sizes, self.code
+        for source, target, count in (
+            (self._batch_par, self.par, s.parameters),
+            (self._batch_phi, self.phi, s.phi),
+            (self._batch_records, self._records, self._count),
+        ):
+            c.call(self.writer.helpers['splat_lane'], target, source, count, lane)
+
+    def end(self):
+        """Close the driver."""
+        self.writer.end(self.code, self.name, self._scratch, 2 * self.writer.steps.record.size)
 
 
 def _put_states(w, c, table, records, phi, y, lane):
@@ -175,18 +171,6 @@ def _put_states(w, c, table, records, phi, y, lane):
         if w.kernels.observe and 'outputs' in table:
             w.steps.call(c, w.kernels.observe[0], x, phi, y)
             w.put(c, table, y, table['outputs'], s.outputs, lane, instant)
-
-
-def _spread(w, c, table, par, phi, records, lane):
-    """Spread one lane of parameters, phi and records over all lanes."""
-    s = w.sizes
-    rows = c.mul(c.add(table['steps'], 1), w.steps.record.size)
-    for (source, target), count in (
-        (par, c.number(s.parameters)),
-        (phi, c.number(s.phi)),
-        (records, rows),
-    ):
-        c.call(w.helpers['splat_lane'], target, source, count, lane)
 
 
 def _lane_numbers(w):
@@ -215,9 +199,3 @@ def _seed_rows(w, c, lx, group):
     numbers = c.builder.add(_splat_int(w, c, first), _lane_numbers(w))
     with c.loop(w.sizes.state) as row:
         _seed_where(w, c, lx, row, c.number(0), numbers)
-
-
-def _seed_columns(w, c, vectors, count, start, numbers):
-    """Give every lane the unit tangent of its column, where that lies in these vectors."""
-    with c.loop(count) as row:
-        _seed_where(w, c, vectors, row, start, numbers)

@@ -72,8 +72,8 @@ class Code:
         return self.builder.shuffle_vector(first, empty, mask)
 
     def call(self, function, *arguments):
-        """Call another function."""
-        self.builder.call(function, arguments)
+        """Call another function; Python integers are welcome."""
+        self.builder.call(function, [self._int(argument) for argument in arguments])
 
     @contextmanager
     def loop(self, count, start=0, step=1):

@@ -22,7 +22,7 @@ def write_rollout(w):
     with c.loop(table['batch'], step=w.width) as block:
         lane = w.first_lane(c, table, block)
         w.begin_block(c, table, fix, par, phi, record, lane)
-        put_state(lane, c.number(0))
+        put_state(lane, 0)
         with c.loop(table['steps']) as step:
             w.run_step(c, table, record, x, phi, lane, step)
             with c.loop(s.state) as i:
@@ -41,22 +41,11 @@ def write_reverse(w, with_loss):
     c, table, scratch = w.begin(name)
     s, k, size = w.sizes, w.kernels, w.steps.record.size
     fix = w.splat_fixed(c, table, scratch)
-    take = scratch.take
-    at = {
-        'par': take(s.parameters),
-        'phi': take(s.phi),
-        'lx0': take(s.state),
-        'lphi': take(s.varied),
-        'lu': take(s.controls),
-        'lh': take(1),
-        'lpar': take(s.parameters),
-        'work': take((s.stages + 1) * s.velocities + s.state),
-        'y': take(s.outputs),
-        'ly': take(s.outputs),
-        'target': take(s.outputs),
-        'weight': take(1),
-        'value': take(1),
-    }
+    sizes = {'par': s.parameters, 'phi': s.phi, 'lx0': s.state, 'lphi': s.varied}
+    sizes |= {'lu': s.controls, 'lh': 1, 'lpar': s.parameters, 'weight': 1, 'value': 1}
+    sizes |= dict.fromkeys(('y', 'ly', 'target'), s.outputs)
+    sizes['work'] = (s.stages + 1) * s.velocities + s.state
+    at = {key: scratch.take(size) for key, size in sizes.items()}
     records = c.vectors(table['scratch'], scratch.used)
     seed = _loss_seed if with_loss else _given_seed
 
@@ -64,27 +53,19 @@ def write_reverse(w, with_loss):
         lane = w.first_lane(c, table, block)
         w.begin_block(c, table, fix, at['par'], at['phi'], records, lane)
         w.run_forward(c, table, records, at['phi'], lane)
-        for vectors, rows in (('lx0', s.state), ('lphi', s.varied), ('value', 1)):
-            c.call(w.helpers['zero'], at[vectors], c.number(rows))
+        for vectors in ('lx0', 'lphi', 'value'):
+            c.call(w.helpers['zero'], at[vectors], sizes[vectors])
         with c.loop(table['steps']) as done:
             step = c.sub(c.sub(table['steps'], done), 1)
             record = c.vectors(records, c.mul(step, size))
             seed(w, c, table, at, c.vectors(record, size), lane, c.add(step, 1))
-            c.call(w.helpers['zero'], at['lu'], c.number(s.controls))
-            c.call(
-                w.backward,
-                record,
-                at['phi'],
-                at['lx0'],
-                at['lphi'],
-                at['lu'],
-                at['lh'],
-                at['work'],
-            )
+            c.call(w.helpers['zero'], at['lu'], s.controls)
+            adjoints = (at[name] for name in ('lx0', 'lphi', 'lu', 'lh', 'work'))
+            c.call(w.backward, record, at['phi'], *adjoints)
             _put_if_asked(w, c, table, at, 'lu', s.controls, lane, step)
             _put_if_asked(w, c, table, at, 'lh', 1, lane, step)
         if not with_loss:
-            seed(w, c, table, at, records, lane, c.number(0))
+            seed(w, c, table, at, records, lane, 0)
         w.steps.call(c, k.prepare[1], at['par'], fix, at['lphi'], at['lpar'])
         _put_if_asked(w, c, table, at, 'lx0', s.state, lane)
         _put_if_asked(w, c, table, at, 'lpar', s.parameters, lane)
@@ -102,12 +83,12 @@ def _given_seed(w, c, table, at, x, lane, step):
             w.helpers['fetch'],
             at['work'],
             source,
-            c.number(s.state),
+            s.state,
             table['batch'],
-            c.number(1),
+            1,
             lane,
         )
-        c.call(w.helpers['accumulate'], at['lx0'], at['work'], c.number(s.state))
+        c.call(w.helpers['accumulate'], at['lx0'], at['work'], s.state)
     if w.kernels.observe:
         with c.when(c.is_set(table['loutputs'])):
             source = c.doubles(table['loutputs'], c.mul(step, c.mul(s.outputs, table['batch'])))
@@ -115,9 +96,9 @@ def _given_seed(w, c, table, at, x, lane, step):
                 w.helpers['fetch'],
                 at['ly'],
                 source,
-                c.number(s.outputs),
+                s.outputs,
                 table['batch'],
-                c.number(1),
+                1,
                 lane,
             )
             w.steps.call(c, w.kernels.observe[1], x, at['phi'], at['ly'], at['lx0'], at['lphi'])
