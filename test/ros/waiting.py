@@ -3,8 +3,8 @@
 from pathlib import Path
 import time
 
-# So long may anything take on a machine that has much else to do; usually nothing does.
-PATIENCE = 60.0
+# So long may anything take where others compete for the cores, as the worker yields to them.
+PATIENCE = 180.0
 
 
 def is_running(pid):
