@@ -14,7 +14,7 @@ _BLUE, _RED, _GREY = 'tab:blue', 'tab:red', '0.35'
 
 def draw(records):
     """Draw what the records of P2 say, and return the path of the picture."""
-    figure = Figure(figsize=(11, 5.2), layout='constrained')
+    figure = Figure(figsize=(11, 5.6), layout='constrained')
     figure.suptitle(
         f'How often the truth lies inside the stated intervals: {len(records)} simulated double '
         f'pendulums, 7 parameters each, {COLD} s of data',
@@ -24,6 +24,7 @@ def draw(records):
     ours, cold = ([r[key] for r in records] for key in (str(COLD), 'cold'))
     _draw_curves(curves, ours, cold)
     _draw_errors(example, ours, cold)
+    figure.legend(*curves.get_legend_handles_labels(), loc='outside lower center', ncols=3)
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(PICTURE, dpi=100)
     return PICTURE
@@ -47,39 +48,34 @@ def _draw_curves(axis, ours, cold):
         ylabel='how many of these contain the truth [%]',
         aspect='equal',
     )
-    axis.text(72, 88, 'too cautious', color=_GREY, ha='right')
-    axis.text(96, 52, 'too sure', color=_GREY, ha='right')
+    axis.text(40, 75, 'too cautious', color=_GREY, ha='center')
+    axis.text(80, 40, 'too sure', color=_GREY, ha='center')
     axis.grid(alpha=0.3)
-    axis.legend(loc='upper left', bbox_to_anchor=(0, 0.86), fontsize=9)
 
 
 def _draw_errors(axis, ours, cold):
     """Draw the errors in stated standard deviations, as shares of all."""
-    edges = np.logspace(-2, 4, 49)
-    for judgements, colour, name in (
-        (ours, _BLUE, 'this estimator'),
-        (cold, _RED, 'filter begun with the prior'),
-    ):
+    edges, across = np.logspace(-2.5, 3.5, 49), axis.get_xaxis_transform()
+    for judgements, colour, x in ((ours, _BLUE, 0.004), (cold, _RED, 9.0)):
         size = np.abs([np.divide(j['error'], j['sd']) for j in judgements]).ravel()
-        size = np.clip(size, edges[0], edges[-1])
-        weights = np.full(size.size, 100 / size.size)
-        median = 100 * np.median(np.abs([j['error'] for j in judgements]))
         axis.hist(
-            size,
+            np.clip(size, edges[0], edges[-1]),
             edges,
-            weights=weights,
+            weights=np.full(size.size, 100 / size.size),
             color=colour,
             alpha=0.55,
-            label=f'{name}; median error {median:.2g} %',
         )
+        median = 100 * np.median(np.abs([j['error'] for j in judgements]))
+        text = f'median error of\na parameter: {median:.2g} %'
+        axis.text(x, 0.8, text, color=colour, va='top', transform=across)
     axis.axvline(2, linestyle='--', color=_GREY)
     axis.text(
-        2.2,
+        2.3,
         0.97,
-        'an honest one is\nseldom beyond 2',
+        'an honest estimator is\nseldom beyond 2',
         color=_GREY,
         va='top',
-        transform=axis.get_xaxis_transform(),
+        transform=across,
     )
     axis.set(
         xscale='log',
@@ -87,4 +83,3 @@ def _draw_errors(axis, ours, cold):
         ylabel='share of all parameters [%]',
     )
     axis.grid(alpha=0.3)
-    axis.legend(loc='upper left', bbox_to_anchor=(0, 0.86), fontsize=9)
