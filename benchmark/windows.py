@@ -1,7 +1,8 @@
 """
 Loss and gradient of many windows: this package beside the peers.
 
-`factory` is our row: the public API of torch tensors only, `Simulator.loss` and `backward`.
+`factory` is our row: the public API of torch tensors only, `Simulator.loss_function` and
+`backward`.
 """
 
 from functools import partial
@@ -39,10 +40,11 @@ def factory(work):
     state, theta, targets = (torch.from_numpy(a) for a in (work.X, work.T, work.Y))
     durations = torch.full((STEPS,), STEP, dtype=torch.float64)
     each_once = torch.ones(work.batch, dtype=torch.float64)
+    losses = simulator.loss_function(state, durations, targets, delta=DELTA)
 
     def run():
         leaf = theta.detach().requires_grad_()
-        loss = simulator.loss(state, durations, targets, named(leaf), delta=DELTA)
+        loss = losses(named(leaf))
         loss.backward(each_once)
         return loss.detach().numpy(), leaf.grad.numpy()
 

@@ -1,7 +1,7 @@
 """What a backend must offer."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -102,6 +102,16 @@ class AbstractBackend(ABC):
 
         targets [H, ny, B or 1] and weights [H, B or 1] for the ends of the steps.
         """
+
+    def loss_function(self, inputs, targets, weights, kind, delta):
+        """
+        Return a function of parameters [P, B or 1] that gives `loss`, all else staying.
+
+        A backend may lay out once what stays.
+        """
+        return lambda parameters: self.loss(
+            replace(inputs, parameters=parameters), targets, weights, kind, delta
+        )
 
     @abstractmethod
     def jacobian(self, inputs):

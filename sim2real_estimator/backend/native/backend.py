@@ -9,6 +9,7 @@ from torch.autograd.function import once_differentiable
 
 from ..base import AbstractBackend, RolloutInputs, Sensitivities, StepDerivatives
 from .call import Call, empty
+from .windows import FixedWindows
 
 # CasADi's symbols count their references without a lock.
 _building = threading.Lock()
@@ -88,6 +89,14 @@ class NativeBackend(AbstractBackend):
         """Return the summed loss of every sample; its gradient comes from the same pass."""
         setting = (kind, float(delta) if kind == 'huber' else 0.0)
         return _Loss.apply(self, setting, targets, weights, *inputs.tensors())
+
+    def loss_function(self, inputs, targets, weights, kind, delta):
+        """Return a function of parameters that gives `loss`; all else is laid out once."""
+        setting = (kind, float(delta) if kind == 'huber' else 0.0)
+        if inputs.batch < self.program(setting).width:
+            return super().loss_function(inputs, targets, weights, kind, delta)
+        windows = FixedWindows(self.program(setting), Call(self, inputs), targets, weights)
+        return windows.loss
 
     def jacobian(self, inputs):
         """Return the `StepDerivatives`, reverse mode with the rows as SIMD lanes."""

@@ -12,6 +12,8 @@ from .emit import declarations, emit_kernel
 from .kernels import trace_system
 
 _ALIGNMENT = 64
+# All drivers' tables begin alike.
+_SCRATCH_PLACE = TABLES['cost'].index('scratch')
 _lock = threading.Lock()
 _ready = False
 
@@ -71,11 +73,15 @@ class Program:
         entries: by the names of `TABLES[name]`; contiguous tensors are passed by address,
         integers as they are, None as a null address. The scratch memory is added here.
         """
+        table = [_entry(entries.get(key)) for key in TABLES[name]]
+        self.run(name, table, entries['steps'])
+
+    def run(self, name, table, steps):
+        """Run a driver with a ready table of integers, in the order of `TABLES[name]`."""
         fixed, per_step = self._scratch_sizes[name]
-        doubles = (fixed + (entries['steps'] + 1) * per_step) * self.width
-        entries['scratch'] = self._scratch(doubles)
-        values = [_entry(entries[key]) for key in TABLES[name]]
-        self._functions[name]((ctypes.c_int64 * len(values))(*values))
+        scratch = self._scratch((fixed + (steps + 1) * per_step) * self.width)
+        table[_SCRATCH_PLACE] = scratch.data_ptr()
+        self._functions[name]((ctypes.c_int64 * len(table))(*table))
 
     def _scratch(self, doubles):
         """Return aligned memory of this thread, grown when needed."""
