@@ -14,32 +14,7 @@ from llvmlite import ir
 
 from .loops import Code, INT, make_helpers, POINTER
 from .steps import StepWriter
-
-# name: address; name_row, name_lane: distance in doubles from row to row and from lane to lane.
-_INPUTS = tuple(
-    f'{name}{part}' for name in ('x0', 'par', 'u', 'h') for part in ('', '_row', '_lane')
-)
-_COMMON = ('batch', 'samples', 'steps', 'scratch', 'fix', *_INPUTS)
-TABLES = {
-    'rollout': (*_COMMON, 'states', 'outputs'),
-    'reverse': (*_COMMON, 'lstates', 'loutputs', 'lx0', 'lpar', 'lu', 'lh'),
-    'cost': (
-        *_COMMON,
-        'target',
-        'target_row',
-        'target_lane',
-        'weight',
-        'weight_row',
-        'weight_lane',
-        'value',
-        'lx0',
-        'lpar',
-        'lu',
-        'lh',
-    ),
-    'jacobian': (*_COMMON, 'states', 'jacobian'),
-    'tangent': (*_COMMON, 'states', 'outputs', 'n_columns', 'columns', 'dstates', 'doutputs'),
-}
+from .tables import TABLES
 
 
 class _Scratch:

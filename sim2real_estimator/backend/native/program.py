@@ -7,9 +7,10 @@ import llvmlite.binding as llvm
 import torch
 
 from ...errors import EstimatorError
-from .drivers import DriverWriter, TABLES
+from .drivers import DriverWriter
 from .emit import declarations, emit_kernel
 from .kernels import trace_system
+from .tables import TABLES
 
 _ALIGNMENT = 64
 # All drivers' tables begin alike.

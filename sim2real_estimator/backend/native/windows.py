@@ -4,7 +4,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from .call import empty
-from .drivers import TABLES
+from .tables import TABLES
 
 _PLACES = {name: TABLES['cost'].index(name) for name in ('par', 'par_row', 'par_lane', 'value')}
 _GRADIENT_PLACE = TABLES['cost'].index('lpar')
