@@ -35,8 +35,8 @@ def measure(root, residual, slope):
     count = a.shape[-1]
     factor = _information_factor(a)
     pulled = np.swapaxes(a, -1, -2) @ residual[..., None]
-    half = solve_lower(factor, pulled)
-    inverse = solve_lower(factor, np.broadcast_to(np.eye(count), factor.shape))
+    inverse = np.linalg.solve(factor, np.broadcast_to(np.eye(count), factor.shape))
+    half = inverse @ pulled
     new_root = root @ np.swapaxes(inverse, -1, -2)
     step = -(new_root @ half)[..., 0]
     nis = (residual**2).sum(-1) - (half[..., 0] ** 2).sum(-1)
@@ -60,11 +60,6 @@ def _information_factor(a):
         return np.linalg.cholesky(gram)
     eye = np.broadcast_to(np.eye(count), (*a.shape[:-2], count, count))
     return np.swapaxes(np.linalg.qr(np.concatenate([a, eye], -2), mode='r'), -1, -2)
-
-
-def solve_lower(factor, right):
-    """Solve with lower triangular matrices."""
-    return np.linalg.solve(factor, right)
 
 
 def predict(root, transition, floor):

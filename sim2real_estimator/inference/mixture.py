@@ -89,9 +89,14 @@ def distinct(order, squared, limit=0.5, kinds=None):
     squared [K, K]: distances in the metric of the row, the better one; kinds [K]: only those of
     one kind are compared.
     """
+    is_near = squared < limit
+    np.fill_diagonal(is_near, False)
+    if kinds is not None:
+        is_near &= kinds[:, None] == kinds
+    if not is_near.any():
+        return [int(index) for index in order]
     kept = []
     for index in order:
-        rivals = [k for k in kept if kinds is None or kinds[k] == kinds[index]]
-        if all(squared[better, index] >= limit for better in rivals):
+        if not is_near[kept, index].any():
             kept.append(int(index))
     return kept

@@ -20,7 +20,7 @@ class StateChart:
         """Find the quaternions of a model's state; extra: plain numbers that follow it."""
         self.model = model
         self.size, self.point_size = 2 * model.velocity_size + extra, model.state_size + extra
-        self._joints = [m for m in model.moving_joints if m.is_independent]
+        self._groups = _alike(m for m in model.moving_joints if m.is_independent)
         self.is_plain = model.position_size == model.velocity_size
         # (points, basis) of the latest calls.
         self._latest = ()
@@ -32,10 +32,9 @@ class StateChart:
         nq, nv = self.model.position_size, self.model.velocity_size
         result = np.empty_like(points)
         q, turn = torch.from_numpy(points), torch.from_numpy(np.ascontiguousarray(deltas))
-        for m in self._joints:
-            kind = m.joint.kind
-            rows = kind.advance(list(q[m.positions]), list(turn[m.velocities]), 1.0)
-            result[m.positions] = torch.stack(kind.normalized(rows)).numpy()
+        for kind, positions, velocities in self._groups:
+            rows = kind.advance(list(q[positions]), list(turn[velocities]), 1.0)
+            result[positions] = torch.stack(kind.normalized(rows)).numpy()
         result[nq:] = points[nq:] + deltas[nv:]
         return result
 
@@ -45,10 +44,12 @@ class StateChart:
         if self.is_plain:
             return ends - starts
         a, b = torch.from_numpy(starts), torch.from_numpy(ends)
-        rows = []
-        for m in self._joints:
-            rows += m.joint.kind.difference(list(a[m.positions]), list(b[m.positions]))
-        return np.concatenate([torch.stack(rows).numpy(), ends[nq:] - starts[nq:]])
+        result = np.empty((self.size, ends.shape[1]))
+        for kind, positions, velocities in self._groups:
+            rows = kind.difference(list(a[positions]), list(b[positions]))
+            result[velocities] = torch.stack(rows).numpy()
+        result[self.model.velocity_size :] = ends[nq:] - starts[nq:]
+        return result
 
     def push(self, points, rows):
         """Return derivatives [B, m, nx] by a state's numbers as ones by its tangent [B, m, t]."""
@@ -75,14 +76,14 @@ class StateChart:
         nq, nv, batch = self.model.position_size, self.model.velocity_size, points.shape[1]
         basis = np.zeros((batch, self.point_size, self.size))
         basis[:, range(nq, self.point_size), range(nv, self.size)] = 1.0
-        for m in self._joints:
-            count = m.joint.kind.velocity_size
+        for kind, positions, velocities in self._groups:
             # All unit velocities at once, side by side along the first dimension.
-            rates = m.joint.kind.rate(
-                list(points[m.positions][:, None]), list(np.eye(count)[..., None])
-            )
-            for place, value in zip(range(m.positions.start, m.positions.stop), rates):
-                basis[:, place, m.velocities] = np.broadcast_to(value, (count, batch)).T
+            units = np.eye(kind.velocity_size)[..., None, None]
+            rates = kind.rate(list(points[positions][:, None]), list(units))
+            for places, value in zip(positions, rates):
+                value = np.broadcast_to(value, (kind.velocity_size, len(places), batch))
+                for joint, place in enumerate(places):
+                    basis[:, place, velocities[:, joint]] = value[:, joint].T
         return basis
 
     def _projector(self, points):
@@ -90,3 +91,18 @@ class StateChart:
         basis = self._basis(points)
         square = np.einsum('bij,bij->bj', basis, basis)
         return np.swapaxes(basis / square[:, None], -1, -2)
+
+
+def _alike(joints):
+    """Return (kind, positions [nq, J], velocities [nv, J]) of J joints of every kind."""
+    groups = {}
+    for m in joints:
+        groups.setdefault(m.joint.kind, []).append(m)
+    return [
+        (
+            kind,
+            np.array([range(m.positions.start, m.positions.stop) for m in group]).T,
+            np.array([range(m.velocities.start, m.velocities.stop) for m in group]).T,
+        )
+        for kind, group in groups.items()
+    ]
