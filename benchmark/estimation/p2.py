@@ -82,8 +82,14 @@ def shared_problem():
 
 
 def extreme_innovation(records):
-    """Return the 99.9 % quantile of five-frame means, relative to that of chi-squared."""
+    """
+    Return the 99.9 % quantile of five-frame means, relative to that of chi-squared.
+
+    A record of an estimator that did not get to filtering says nothing.
+    """
     groups = np.concatenate([r['nis_groups'] for r in records])
+    if not groups.size:
+        return np.nan
     degrees = GROUP * len(p2.JOINTS)
     return float(np.quantile(groups, 0.999) / (chi2.ppf(0.999, degrees) / degrees))
 
