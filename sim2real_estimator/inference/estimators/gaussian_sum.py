@@ -34,7 +34,8 @@ class BatchState:
     The frames so far, the last fits of them, and the frame count of the next.
 
     knowledge: what was known of the parameters before the first of these frames, where the
-    motion was lost sight of; None: the prior.
+    motion was lost sight of; None: the prior; share: how well the mixture of the last fit that
+    was narrow stood for the posterior.
     """
 
     frames: tuple = ()
@@ -43,6 +44,7 @@ class BatchState:
     due: int = 0
     mixture: Mixture | None = None
     knowledge: Mixture | None = None
+    share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,11 @@ class GaussianSum(AbstractEstimator):
 
     starts: of the batch; horizons: frame counts at which the growing batch is fitted, then
     growing by a quarter; handover: relative standard deviation of the mass matrix below which the
-    filter takes over, if besides the batch's mixture stands for the posterior by a `share` or
-    the batch has grown to `longest` frames; noise: of the residuals; prune, merge: weight and
-    squared distance below which components go; detector: of changes; disturbances: standard
-    deviations the filter reckons with, in the problem's units; seed: of all draws.
+    filter takes over, if besides the batch's mixture stands for the posterior by a `share`, or
+    no better than after the fit before, or the batch has grown to `longest` frames; noise: of
+    the residuals; prune, merge: weight and squared distance below which components go; detector:
+    of changes; disturbances: standard deviations the filter reckons with, in the problem's units;
+    seed: of all draws.
     """
 
     starts: int = 8
@@ -125,13 +128,17 @@ class GaussianSum(AbstractEstimator):
         fits = self._refit(problem, window, state.fits, generator)
         modes = self._modes(fits)
         mixture = self._laplace(problem, window, modes, log_normalized(modes.log_evidence()))
-        state = BatchState(state.frames, fits, window, self._next_horizon(count), mixture)
+        due = self._next_horizon(count)
+        state = replace(state, fits=fits, window=window, due=due, mixture=mixture)
         spread = problem.spread(mixture.means, mixture.parameter_roots())
         if not (spread[mixture.weights > _NOTABLE] <= self.handover).all():
             return self._bounded(state), UpdateReport('batch', events=('fitted',))
         share = effective_share(problem, window, modes, self.noise, generator)
-        if share < self.share and count < self.longest:
-            return state, UpdateReport('batch', events=('fitted', 'not yet Gaussian'))
+        # Where motion is chaotic, a longer batch is worse described, not better.
+        if state.share < share < self.share and count < self.longest:
+            return replace(state, share=share), UpdateReport(
+                'batch', events=('fitted', 'not yet Gaussian')
+            )
         mixture = spread_over_bank(
             mixture, self.disturbances, problem.disturbance_size, problem.prior
         )
