@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .drift import walk
 from .gaussian import log_normalized, measure, predict, Update
 from .mixture import distances, distinct, Mixture
 from .robust import NormalNoise
@@ -29,12 +30,12 @@ class Step:
     surprises: int
 
 
-def take_frame(problem, mixture, frame, noise):
+def take_frame(problem, mixture, frame, noise, drift=0.0):
     """
     Return the `Step` of a frame, or None where its numbers are not finite.
 
     The frame's samples are compared with what each component predicts from the frame's
-    beginning; the state then moves on to the frame's end.
+    beginning; the state then moves on to the frame's end, and the parameters drift: `walk`.
     """
     found = problem.linearize(mixture.points, mixture.means, (frame,))
     with np.errstate(all='ignore'):
@@ -45,7 +46,12 @@ def take_frame(problem, mixture, frame, noise):
         log_normalized(mixture.log_weights + update.log_evidence),
         problem.retract(found.ends, moves.T),
         mixture.means + update.step[:, size:].T,
-        predict(update.root, found.transition, problem.floor(frame, mixture.scales)),
+        predict(
+            update.root,
+            found.transition,
+            problem.floor(frame, mixture.scales),
+            walk(problem, drift, frame.start_ns, frame.end_ns),
+        ),
         mixture.scales,
     )
     if not _is_finite(after):

@@ -62,18 +62,23 @@ def _information_factor(a):
     return np.swapaxes(np.linalg.qr(np.concatenate([a, eye], -2), mode='r'), -1, -2)
 
 
-def predict(root, transition, floor):
+def predict(root, transition, floor, walk=None):
     """
     Return the root after z = (state, parameters) has moved on.
 
     transition [B, t, n]: the new state by z; floor [t] or [B, t]: standard deviations that are
-    added to the state's.
+    added to the state's; walk [p, p]: root of what is added to the parameters' covariance, None
+    for nothing.
     """
     size = floor.shape[-1]
     moved = np.concatenate([transition @ root, root[:, size:]], axis=1)
     noise = np.zeros((len(root), size, root.shape[-1]))
     noise[:, range(size), range(size)] = floor
-    stacked = np.concatenate([np.swapaxes(moved, -1, -2), noise], axis=1)
+    parts = [np.swapaxes(moved, -1, -2), noise]
+    if walk is not None:
+        turned = np.concatenate([np.zeros((len(walk), size)), walk.T], axis=1)
+        parts.append(np.broadcast_to(turned, (len(root), *turned.shape)))
+    stacked = np.concatenate(parts, axis=1)
     return np.swapaxes(np.linalg.qr(stacked, mode='r'), -1, -2)
 
 

@@ -43,7 +43,8 @@ class Problem(Protocol):
     States are points of `point_size` numbers [nx, B] with `tangent_size` local coordinates t;
     parameters are `labels` many real numbers [p, B] without constraints. `neutral` [nx]: a state
     to begin from where nothing is known. The last `disturbance_size` entries of a state are
-    disturbances, in units of the problem's own.
+    disturbances, in units of the problem's own. `relative_root` [p, p]: of the covariance that
+    parameters would have if each changed, by itself, by about its own size.
     """
 
     point_size: int
@@ -52,6 +53,7 @@ class Problem(Protocol):
     prior: Gaussian
     disturbance_size: int
     neutral: np.ndarray
+    relative_root: np.ndarray
 
     def first_state(self, frames):
         """Return (point [nx], root [t, t]): a state guessed from the first frames, and its sd."""

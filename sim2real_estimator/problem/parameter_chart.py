@@ -28,7 +28,9 @@ class DirectChart:
     """
     Every unknown parameter by itself: its logarithm where its prior is one of logarithms.
 
-    names: of the parameters; labels: of the coordinates; fixed: values of others.
+    names: of the parameters; labels: of the coordinates; fixed: values of others;
+    relative_root: of the coordinates' covariance where every parameter varies by its own size, or
+    by its prior's standard deviation where that is not one of logarithms.
     """
 
     def __init__(self, priors, fixed=None):
@@ -49,6 +51,7 @@ class DirectChart:
         )
         centre = np.where(self._is_log, np.log(np.abs(np.where(means == 0, 1.0, means))), means)
         self.prior = Gaussian(centre, np.diag([p.sd for p in priors.values()]))
+        self.relative_root = np.diag([1.0 if p.is_log else p.sd for p in priors.values()])
 
     def to_named(self, coordinates):
         """Return the parameter values [P, B] of coordinates [p, B]."""
@@ -80,11 +83,10 @@ class TimedChart:
         self.labels = (*physical.labels, *self._delays.labels)
         self.fixed, self.priors = physical.fixed, {**physical.priors, **delays}
         first, second = physical.prior, self._delays.prior
-        root = np.zeros((len(self.labels),) * 2)
         self._split = len(first.mean)
-        root[: self._split, : self._split] = first.root
-        root[self._split :, self._split :] = second.root
+        root = _block_diagonal(first.root, second.root)
         self.prior = Gaussian(np.concatenate([first.mean, second.mean]), root)
+        self.relative_root = _block_diagonal(physical.relative_root, self._delays.relative_root)
 
     def to_named(self, coordinates):
         """Return the parameter values [P, B] of coordinates [p, B]."""
@@ -100,6 +102,14 @@ class TimedChart:
         late = np.arange(len(self.names) - rows)
         result[:, rows + late, columns + late] = 1.0
         return result
+
+
+def _block_diagonal(first, second):
+    """Return a square matrix of two on its diagonal, zero elsewhere."""
+    size = len(first)
+    result = np.zeros((size + len(second),) * 2)
+    result[:size, :size], result[size:, size:] = first, second
+    return result
 
 
 class SliceChart:
@@ -121,9 +131,14 @@ class SliceChart:
         self.inner, self.basis, self.labels = inner, basis, tuple(labels)
         self.names, self.fixed, self.priors = inner.names, inner.fixed, inner.priors
         self.combinations = combinations
-        spread = combinations @ inner.prior.root
-        root = np.linalg.cholesky(spread @ spread.T)
+        root = self._seen(inner.prior.root)
         self.prior = Gaussian(np.zeros(basis.shape[1]), root)
+        self.relative_root = self._seen(inner.relative_root)
+
+    def _seen(self, root):
+        """Return the root of the covariance that an inner root is seen as."""
+        spread = self.combinations @ root
+        return np.linalg.cholesky(spread @ spread.T)
 
     def _inner(self, coordinates):
         return self.inner.prior.mean[:, None] + self.basis @ coordinates

@@ -75,6 +75,7 @@ class RobotProblem:
         )
         self.point_size, self.tangent_size = self._state.point_size, self._state.size
         self.labels, self.prior = chart.labels, chart.prior
+        self.relative_root = chart.relative_root
         self.disturbance_size = extra
 
     def retract(self, points, deltas):

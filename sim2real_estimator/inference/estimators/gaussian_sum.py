@@ -15,6 +15,7 @@ from ...records import UpdateReport
 from ..batch import effective_share, fit, Fits, Window
 from ..changes import ChangeDetector, ChangeMemory
 from ..disturbances import spread_over_bank, with_scales
+from ..drift import drifted, walk
 from ..filtering import take_frame, tidied
 from ..gaussian import log_normalized, predict
 from ..mixture import distances, distinct, Mixture
@@ -53,12 +54,13 @@ class FilterState:
     The mixture at the end of the last frame.
 
     memory: of the change detector; share: how well the batch's mixture stood for
-    the posterior when the filter took over.
+    the posterior when the filter took over; end_ns: stamp of that end, None where it is unknown.
     """
 
     mixture: Mixture
     memory: ChangeMemory = ChangeMemory()
     share: float = 1.0
+    end_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ class GaussianSum(AbstractEstimator):
     no better than after the fit before, or the batch has grown to `longest` frames; noise: of
     the residuals; prune, merge: weight and squared distance below which components go; detector:
     of changes; disturbances: standard deviations the filter reckons with, in the problem's units;
-    seed: of all draws.
+    drift: relative standard deviation by which parameters wander off in an hour, growing with
+    the root of the time: below what that implies no posterior narrows; seed: of all draws.
     """
 
     starts: int = 8
@@ -85,6 +88,7 @@ class GaussianSum(AbstractEstimator):
     merge: float = 0.5
     detector: ChangeDetector = field(default_factory=ChangeDetector)
     disturbances: tuple = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
+    drift: float = 5e-4
     seed: int = 0
 
     name = 'gaussian_sum'
@@ -98,7 +102,8 @@ class GaussianSum(AbstractEstimator):
         if isinstance(state, FilterState):
             if not frame.after_gap:
                 return self._filter(problem, state, frame)
-            state = BatchState(mixture=state.mixture, knowledge=state.mixture)
+            known = self._drifted_until(problem, state, frame)
+            state = BatchState(mixture=known, knowledge=known)
         if frame.after_gap or not problem.knows_inputs(frame):
             # A fit follows the motion without a break, by inputs it knows.
             state = BatchState((), mixture=state.mixture, knowledge=state.knowledge)
@@ -142,7 +147,14 @@ class GaussianSum(AbstractEstimator):
         mixture = spread_over_bank(
             mixture, self.disturbances, problem.disturbance_size, problem.prior
         )
-        return FilterState(mixture, share=share), UpdateReport('batch', events=('handed over',))
+        state = FilterState(mixture, share=share, end_ns=window.frames[-1].end_ns)
+        return state, UpdateReport('batch', events=('handed over',))
+
+    def _drifted_until(self, problem, state, frame):
+        """Return the mixture of a filter at the end of a gap."""
+        if state.end_ns is None:
+            return state.mixture
+        return drifted(problem, state.mixture, self.drift, state.end_ns, frame.end_ns)
 
     def _resume(self, problem, state):
         """Go on filtering with the parameters known before the motion was lost sight of."""
@@ -151,7 +163,8 @@ class GaussianSum(AbstractEstimator):
         if not np.isfinite(log_weights).all():
             return self.init(problem), UpdateReport('batch', events=('changed',))
         mixture = self._laplace(problem, window, fits, log_weights, state.knowledge.scales)
-        return FilterState(mixture), UpdateReport('batch', events=('resumed',))
+        end_ns = window.frames[-1].end_ns
+        return FilterState(mixture, end_ns=end_ns), UpdateReport('batch', events=('resumed',))
 
     def _refit(self, problem, window, before, generator):
         """Return fits warm-started from those before, half of them replaced by new starts."""
@@ -220,13 +233,18 @@ class GaussianSum(AbstractEstimator):
         mixture = Mixture(log_weights, points, fits.parameters, roots, scales)
         for frame in window.frames:
             found = problem.linearize(mixture.points, mixture.means, (frame,))
-            roots = predict(mixture.roots, found.transition, problem.floor(frame, mixture.scales))
+            roots = predict(
+                mixture.roots,
+                found.transition,
+                problem.floor(frame, mixture.scales),
+                walk(problem, self.drift, frame.start_ns, frame.end_ns),
+            )
             mixture = replace(mixture, points=found.ends, roots=roots)
         return mixture if scales is None else with_scales(mixture, problem.disturbance_size)
 
     def _filter(self, problem, state, frame):
         """Take one frame into every component; begin again where the robot has changed."""
-        step = take_frame(problem, state.mixture, frame, self.noise)
+        step = take_frame(problem, state.mixture, frame, self.noise, self.drift)
         if step is None:
             return state, UpdateReport('filter', events=('update refused',))
         report = UpdateReport('filter', step.misfit, step.rows)
@@ -234,7 +252,7 @@ class GaussianSum(AbstractEstimator):
         if self.detector.has_changed(memory, self.noise.expects_outliers):
             return self.init(problem), replace(report, events=('changed',))
         mixture = tidied(step.mixture, self.prune, self.merge)
-        return FilterState(mixture, memory, state.share), report
+        return FilterState(mixture, memory, state.share, frame.end_ns), report
 
 
 def _marginals(fits, size):

@@ -1,0 +1,131 @@
+"""However long a parameter is watched: it may have drifted, and is known no better than that."""
+
+from pathlib import Path
+import sys
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'problem'))
+from robots import MILLI, pendulum, PENDULUM_PRIORS, priors  # noqa: E402, needs the line above
+
+from sim2real_estimator.inference.drift import drifted, walk  # noqa: E402
+from sim2real_estimator.inference.estimators.gaussian_sum import (  # noqa: E402
+    FilterState,
+    GaussianSum,
+)
+from sim2real_estimator.inference.gaussian import measure, predict  # noqa: E402
+from sim2real_estimator.inference.mixture import Mixture  # noqa: E402
+from sim2real_estimator.problem.chart_choice import choose_chart  # noqa: E402
+from sim2real_estimator.problem.parameter_chart import Prior  # noqa: E402
+from sim2real_estimator.problem.robot_problem import RobotProblem  # noqa: E402
+from sim2real_estimator.records import Frame, Sample  # noqa: E402
+from sim2real_estimator.sensors import JointPositions  # noqa: E402
+
+NOISE, DRIFT = 1e-3, 0.5
+SECOND = 1000 * MILLI
+NAMES = ('lower.mass', 'elbow.damping')
+
+
+def problem_of(deviations, delays=()):
+    parameters = pendulum()
+    sensors = (JointPositions('encoder', parameters.model, ['shoulder', 'elbow'], NOISE),)
+    chosen = priors(parameters, deviations) | dict(delays)
+    return RobotProblem(parameters, sensors, choose_chart(parameters, sensors, chosen))
+
+
+@pytest.fixture(scope='module')
+def problem():
+    return problem_of({name: PENDULUM_PRIORS[name] for name in NAMES})
+
+
+def known_mixture(problem, sd):
+    """Return one component at rest, all of it known as well as `sd`."""
+    size, p = problem.tangent_size, len(problem.prior.mean)
+    roots = sd * np.eye(size + p)[None]
+    return Mixture(np.zeros(1), problem.neutral[:, None], problem.prior.mean[:, None], roots)
+
+
+def frames_at_rest(count, period=SECOND // 2):
+    noise = NOISE * np.random.default_rng(2).standard_normal((count, 2))
+
+    def frame(k):
+        end = (k + 1) * period
+        return Frame(k * period, end, (Sample('encoder', end, noise[k]),), ((0, np.zeros(2)),))
+
+    return [frame(k) for k in range(count)]
+
+
+def deviations(problem, estimator, state):
+    return np.sqrt(np.diag(estimator.mixture(problem, state).moments()[1]))
+
+
+def test_a_walk_is_the_same_however_time_is_cut():
+    problem = problem_of({'lower.mass': 0.3})
+    stamps = np.array([0, 3, 260, 990, 1000, 1049, 7203, 60_000]) * MILLI
+    pieces = [walk(problem, DRIFT, a, b) for a, b in zip(stamps[:-1], stamps[1:])]
+    total = sum(float((piece**2).sum()) for piece in pieces if piece is not None)
+    assert pieces[0] is None and walk(problem, 0.0, 0, SECOND) is None
+    assert total == pytest.approx(DRIFT**2 * 60 / 3600)
+
+
+def test_every_coordinate_drifts_by_what_its_parameters_do():
+    delay = {'commands.delay': Prior(0.001, 0.004, False)}
+    timed = problem_of({name: PENDULUM_PRIORS[name] for name in NAMES}, delay)
+    hour = walk(timed, 0.1, 0, 3600 * SECOND)
+    np.testing.assert_allclose(hour, np.diag([0.1, 0.1, 0.1 * 0.004]))
+    # Of ten parameters seven combinations are seen, each of several logarithms.
+    sliced = problem_of(PENDULUM_PRIORS)
+    hour = walk(sliced, 0.1, 0, 3600 * SECOND)
+    weights = sliced.chart.combinations
+    np.testing.assert_allclose(hour @ hour.T, 0.01 * weights @ weights.T, atol=1e-12)
+
+
+def test_a_watched_parameter_settles_where_data_and_walk_balance():
+    root, slope = np.array([[[1.0]]]), np.array([[[1 / 0.3]]])
+    step, still = np.array([[0.02]]), np.zeros((1, 0, 1))
+    for _ in range(2000):
+        root = predict(root, still, np.zeros(0), step)
+        root = measure(root, np.zeros((1, 1)), slope).root
+    # The fixed point of P -> 1 / (1 / (P + q) + 1 / r).
+    q, r = 0.02**2, 0.3**2
+    assert root[0, 0, 0] ** 2 == pytest.approx(-q / 2 + np.sqrt(q**2 / 4 + q * r), rel=1e-9)
+
+
+def test_no_posterior_stays_narrower_than_the_walk_implies(problem):
+    frames = frames_at_rest(600)
+    drifting, still = GaussianSum(drift=DRIFT), GaussianSum(drift=0.0)
+    start = FilterState(known_mixture(problem, 1e-6), end_ns=0)
+    after = {}
+    for estimator in (drifting, still):
+        state = start
+        for frame in frames:
+            state, report = estimator.update(problem, state, frame)
+            assert not report.events
+        after[estimator] = deviations(problem, estimator, state)
+    damping = problem.labels.index('log(elbow.damping)')
+    # At rest nothing is learned of the damping: what was known fades by the walk, and no more.
+    expected = np.hypot(1e-6, DRIFT * np.sqrt(300 / 3600))
+    assert after[drifting][damping] == pytest.approx(expected, rel=0.01)
+    # The mass is seen again, by what gravity does; not better than one step of the walk allows.
+    assert (after[drifting] >= DRIFT * np.sqrt(0.1 / 3600)).all()
+    assert (after[still] <= 1e-6).all()
+
+
+def test_without_drift_a_step_is_the_same_to_the_last_bit(problem):
+    root = np.random.default_rng(0).standard_normal((2, 6, 6))
+    transition = np.random.default_rng(1).standard_normal((2, 4, 6))
+    mixture = known_mixture(problem, 0.1)
+    with_none = predict(root, transition, np.ones(4), walk(problem, 0.0, 0, SECOND))
+    np.testing.assert_array_equal(with_none, predict(root, transition, np.ones(4)))
+    assert drifted(problem, mixture, 0.0, 0, 3600 * SECOND) is mixture
+
+
+def test_parameters_drift_in_a_gap_as_well(problem):
+    estimator, gap = GaussianSum(drift=DRIFT), 3600 * SECOND
+    frame = Frame(gap, gap, (Sample('encoder', gap, np.zeros(2)),), (), after_gap=True)
+    state = FilterState(known_mixture(problem, 0.05), end_ns=0)
+    during, _ = estimator.update(problem, state, frame)
+    np.testing.assert_allclose(deviations(problem, estimator, during), np.hypot(0.05, DRIFT))
+    unknown, _ = estimator.update(problem, FilterState(state.mixture), frame)
+    np.testing.assert_allclose(deviations(problem, estimator, unknown), 0.05)
