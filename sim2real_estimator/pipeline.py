@@ -5,7 +5,9 @@ Live, replayed, offline and under test it is this one. Only stamps of data drive
 samples, settings and seed give the same posterior, bit for bit, whenever they arrive.
 """
 
+from collections import deque
 import copy
+from dataclasses import dataclass
 import logging
 
 from .config import to_yaml
@@ -14,11 +16,25 @@ from .identity import describe, Recording, require_same
 from .inference.merging import matched
 from .inference.verdicts import Verdict
 from .posterior_file import load, Posterior, require_same_prior, save
-from .records import Status, UpdateReport
+from .records import Estimate, Status, UpdateReport
 from .summary import summarize
 
 _HERE = 'this pipeline'
 _logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """
+    How far the estimator has come: all that changes with a frame.
+
+    state: of the estimator; estimate: the same in the words of people, with the report and the
+    stamp of the last frame; recording: what the data are known by, None before any.
+    """
+
+    state: object
+    estimate: Estimate
+    recording: Recording | None = None
 
 
 class Pipeline:
@@ -34,6 +50,8 @@ class Pipeline:
         self.problem, self.estimator, self.stream = problem, estimator, stream
         self.sources = {source.name: source for source in sources}
         self.config = ''
+        # Frames that are complete and not yet taken in.
+        self.waiting = deque()
         self._begin(problem.prior, ())
 
     @classmethod
@@ -50,23 +68,28 @@ class Pipeline:
         """How often what happened to whose samples: `Counts`."""
         return self.stream.counts
 
+    @property
+    def state(self):
+        """The state of the estimator."""
+        return self.progress.state
+
     def reset(self):
         """Forget what was estimated, and begin again from what was known before."""
-        self.state = self.estimator.init(self._begun)
-        self._stamp_ns, self._report, self._recording = 0, UpdateReport('prior'), None
+        self._go_on(self.estimator.init(self._begun), 0, UpdateReport('prior'), None)
 
     def posterior(self):
         """Return all that is known, and all that it takes to go on: a `Posterior`."""
-        prior = self._begun.prior
+        prior, recording = self._begun.prior, self.progress.recording
         run = {
             'state': self.state,
             'stream': self.stream.snapshot(),
-            'report': self._report,
-            'stamp_ns': self._stamp_ns,
+            'waiting': tuple(self.waiting),
+            'report': self.estimate().report,
+            'stamp_ns': self.estimate().stamp_ns,
             'begun': (prior, self._known),
-            'recording': self._recording,
+            'recording': recording,
         }
-        known = (*self._known, self._recording) if self._recording else self._known
+        known = (*self._known, recording) if recording else self._known
         return Posterior(
             describe(self.problem, self.estimator),
             self.estimator.mixture(self._begun, self.state),
@@ -98,8 +121,8 @@ class Pipeline:
         run = posterior.run
         self.stream.restore(run['stream'])
         self._begin(*run['begun'])
-        self.state, self._report, self._stamp_ns = run['state'], run['report'], run['stamp_ns']
-        self._recording = run['recording']
+        self._go_on(run['state'], run['stamp_ns'], run['report'], run['recording'])
+        self.waiting = deque(run['waiting'])
 
     def begin_from(self, path):
         """
@@ -136,16 +159,44 @@ class Pipeline:
 
     def step(self):
         """Update with every frame that has become complete; return an `Estimate` for each."""
-        return [self._update(frame) for frame in self.stream.frames()]
+        self.cut()
+        return self._work_off()
 
     def finish(self):
         """Update with all frames left: the data have come to their end."""
-        return [self._update(frame) for frame in self.stream.flush()]
+        self.cut(is_end=True)
+        return self._work_off()
+
+    def cut(self, is_end=False):
+        """Let the frames that have become complete wait, all where the data end; return them."""
+        frames = self.stream.flush() if is_end else self.stream.frames()
+        self.waiting.extend(frames)
+        return frames
+
+    def after(self, progress, frame):
+        """
+        Return the `Progress` after one more frame, and change nothing.
+
+        So another thread may compute it, one frame after the other, while samples are pushed.
+        """
+        state, report = self.estimator.update(self._begun, progress.state, frame)
+        # After a change the data before it are forgotten, and so is this frame.
+        is_forgotten = Verdict.CHANGED.value in report.events
+        recording = progress.recording or Recording.begun(frame)
+        recording = None if is_forgotten else recording.until(frame)
+        return Progress(state, self._estimate(state, frame.end_ns, report), recording)
+
+    def accept(self, progress):
+        """Go on from the `Progress` after the first of the frames that wait."""
+        frame, self.progress = self.waiting.popleft(), progress
+        is_refused = Status.UPDATE_REFUSED.value in self.estimate().report.events
+        outcome = Status.UPDATE_REFUSED if is_refused else Status.USED
+        for sample in frame.samples:
+            self.counts.add(sample.sensor, outcome)
 
     def estimate(self):
         """Return the latest `Estimate`; the prior's before any frame."""
-        mixture = self.estimator.mixture(self._begun, self.state)
-        return summarize(self.problem, mixture, self._stamp_ns, self._report)
+        return self.progress.estimate
 
     def _begin(self, prior, known):
         """Begin from a prior that knows some `Recording`s already."""
@@ -162,16 +213,19 @@ class Pipeline:
         except DataError as error:
             raise DataError(f'{path}: {error}') from error
 
-    def _update(self, frame):
-        """Return the `Estimate` after one more frame."""
-        self.state, self._report = self.estimator.update(self._begun, self.state, frame)
-        self._stamp_ns = frame.end_ns
-        self._recording = self._recording or Recording.begun(frame)
-        # After a change the data before it are forgotten, and so is this frame.
-        is_forgotten = Verdict.CHANGED.value in self._report.events
-        self._recording = None if is_forgotten else self._recording.until(frame)
-        is_refused = Status.UPDATE_REFUSED.value in self._report.events
-        outcome = Status.UPDATE_REFUSED if is_refused else Status.USED
-        for sample in frame.samples:
-            self.counts.add(sample.sensor, outcome)
-        return self.estimate()
+    def _go_on(self, state, stamp_ns, report, recording):
+        """Go on from a state of the estimator."""
+        self.progress = Progress(state, self._estimate(state, stamp_ns, report), recording)
+
+    def _estimate(self, state, stamp_ns, report):
+        """Return the `Estimate` of a state of the estimator."""
+        mixture = self.estimator.mixture(self._begun, state)
+        return summarize(self.problem, mixture, stamp_ns, report)
+
+    def _work_off(self):
+        """Update with the frames that wait."""
+        estimates = []
+        while self.waiting:
+            self.accept(self.after(self.progress, self.waiting[0]))
+            estimates.append(self.estimate())
+        return estimates

@@ -6,6 +6,9 @@ samples that are in the file; it prints the posterior bytes of each as a hexadec
 """
 
 from functools import cache
+import os
+from pathlib import Path
+import subprocess
 import sys
 
 import numpy as np
@@ -50,6 +53,18 @@ def posterior_bytes(pipeline):
     mixture = pipeline.posterior().mixture
     arrays = (mixture.log_weights, mixture.points, mixture.means, mixture.roots)
     return b''.join(np.ascontiguousarray(array).tobytes() for array in arrays)
+
+
+def continued(arguments):
+    """Return the posterior bytes of runs that another process continues; as `main`."""
+    here = Path(__file__).parent
+    found = subprocess.run(
+        [sys.executable, __file__, *arguments],
+        stdout=subprocess.PIPE,
+        check=True,
+        env={**os.environ, 'PYTHONPATH': str(here.parent)},
+    )
+    return [bytes.fromhex(line) for line in found.stdout.decode().split()]
 
 
 def main(arguments):

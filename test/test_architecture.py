@@ -34,8 +34,9 @@ ROOMS = {
     'encoding': {'errors', 'identity', 'inference', 'records', 'stream'},
     'posterior_file': {'encoding', 'errors', 'identity', 'inference', 'records'},
     'pipeline': (_FLOW | {'build', 'identity', 'posterior_file', 'summary'}) - {'pipeline'},
+    'background': {'pipeline'},
     'reproduce': {*_CORE, 'problem'},
-    'ros': _FLOW | {'build'},
+    'ros': _FLOW | {'background', 'build'},
     'posterior_report': {'posterior_file'},
     'cli': {*_FLOW, 'posterior_file', 'posterior_report', 'reproduce', 'ros', 'starter'},
     # The public names, imported when first used.
@@ -67,6 +68,7 @@ THIRD_PARTY = {
     'posterior_file': {'numpy'},
     'posterior_report': {'numpy', 'rich'},
     'pipeline': {'numpy', 'torch'},
+    'background': set(),
     'reproduce': {'matplotlib', 'numpy', 'rich', 'torch'},
     'cli': {'matplotlib', 'numpy', 'rich', 'torch'},
     '__init__': set(),

@@ -174,6 +174,16 @@ class FramesConfig:
         unit='s',
         above=0,
     )
+    overload: float | None = setting(
+        10.0,
+        'live, where frames of more than this wait for the estimator, they are made longer until '
+        'it has caught up; empty: never',
+        unit='s',
+        above=0,
+    )
+    overload_rate: float = setting(
+        25.0, 'largest rate of these longer frames, which leave out no sample', unit='1/s', above=0
+    )
 
 
 @dataclass(frozen=True)

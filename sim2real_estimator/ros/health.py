@@ -3,8 +3,9 @@
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 _NANO = 1e9
-# Fits of the batch stage take a while; a backlog beyond this share of what fits is more than that.
+# The start of the worker takes a while; a backlog beyond this share of what fits is more.
 _MUCH = 0.1
+_RELIEVED = 'too slow: frames are longer until it has caught up; lower frames.max_rate'
 
 
 class Health:
@@ -61,6 +62,8 @@ class Health:
         level, text = DiagnosticStatus.OK, 'running' if report else 'starting'
         if worker.waiting > _MUCH * worker.backlog.capacity:
             level, text = DiagnosticStatus.WARN, 'too slow; lower frames.max_rate'
+        if report and report.is_relieved:
+            level, text = DiagnosticStatus.WARN, _RELIEVED
         if worker.death:
             level, text = DiagnosticStatus.ERROR, f'{worker.death}; start the node again'
         values = {'pid': worker.pid, 'backlog [messages]': worker.waiting}
@@ -71,6 +74,8 @@ class Health:
                 'backend': report.backend,
                 'messages taken': report.taken,
                 'updates': report.updates,
+                'frames waiting': report.frames,
+                'data waiting [s]': f'{report.lag:.3f}',
                 'mean update time [ms]': f'{1e3 * busy / updates:.3f}' if updates else '',
                 'longest update time [ms]': f'{1e3 * tally.longest:.3f}',
             }

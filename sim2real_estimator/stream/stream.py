@@ -65,9 +65,15 @@ class Stream:
         """The `RecordedPlan` of all frames so far."""
         return self._frames.recorder.plan()
 
+    @property
+    def max_rate(self):
+        """The largest rate [1/s] of frames from now on; None where the plan is none of rates."""
+        plan = self._frames.plan
+        return plan.max_rate if isinstance(plan, ReferencePlan) else None
+
     def set_rate(self, max_rate):
         """Make frames of another rate from now on, where the plan is one of rates."""
-        if isinstance(self._frames.plan, ReferencePlan):
+        if self.max_rate is not None:
             self._frames.plan = replace(self._frames.plan, max_rate=max_rate)
 
     def snapshot(self):

@@ -85,6 +85,7 @@ def run(client, tmp_path_factory):
             lambda: (
                 client.health['worker'].get('messages taken') == taken
                 and client.health['worker']['backlog [messages]'] == '0'
+                and client.health['worker']['frames waiting'] == '0'
                 and client.estimates
                 and stamp_ns(client.estimates[-1]) == expected.stamp_ns
             ),
@@ -220,3 +221,22 @@ def test_what_cannot_be_used_is_told_in_a_sentence(change, arguments, sentence, 
     assert len(said) == 1
     assert said[0].startswith('sim2real_estimator: ')
     assert sentence in said[0]
+
+
+def test_longer_frames_under_load_are_in_the_log_until_it_has_caught_up(client, tmp_path):
+    settings = {
+        'model.urdf': str(CONFIG.with_suffix('.urdf')),
+        # Far less than the 2.5 s that come at once.
+        'frames.overload': 0.1,
+    }
+    file, output = tmp_path / 'config.yaml', tmp_path / 'output'
+    file.write_text(to_yaml(replace(with_values(config(), settings), source='')))
+    with node_process(file, output):
+        running(client)
+        publisher = client.publisher(JointState, 'joint_states')
+        for row in zip(*(getattr(record(2.5), n) for n in ('stamps', 'angles', 'torques'))):
+            publisher.publish(joint_state(*row))
+        until(lambda: 'has caught up' in output.read_text(), 'the end of the overload')
+        client.node.destroy_publisher(publisher)
+    said = output.read_text()
+    assert said.count('frames are made longer') == said.count('has caught up')

@@ -11,7 +11,8 @@ from simulated import config, record
 from waiting import is_running, until
 
 from sim2real_estimator.records import Sample
-from sim2real_estimator.ros.worker import Backlog, BATCH, NICENESS, Worker
+from sim2real_estimator.ros.server import NICENESS
+from sim2real_estimator.ros.worker import Backlog, BATCH, Worker
 from sim2real_estimator.sensors.decoding import Decoded
 
 
@@ -54,7 +55,7 @@ def test_it_takes_all_that_is_handed_over_and_ends_when_closed(started):
 
     def is_done():
         reports.extend(worker.poll())
-        return reports and reports[-1].taken == number and reports[-1].is_idle
+        return reports and reports[-1].taken == number and reports[-1].frames == 0
 
     assert worker.waiting == number
     until(is_done, 'the last sample')

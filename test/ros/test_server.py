@@ -1,0 +1,81 @@
+"""The loop of the worker, in a thread of this process; without ROS."""
+
+import multiprocessing
+import threading
+
+from posteriors import feed, pipeline_of, samples_of
+import pytest
+from waiting import PATIENCE
+
+from sim2real_estimator.background import Relief
+from sim2real_estimator.inference.estimators.gaussian_sum import GaussianSum
+from sim2real_estimator.ros.server import serve
+from sim2real_estimator.sensors.decoding import Decoded
+
+RELIEF = Relief(limit=0.5, rate=25.0, full_rate=100.0)
+
+
+class Line:
+    """The node's end of the pipe."""
+
+    def __init__(self, pipeline):
+        """Let a thread serve a pipeline."""
+        self._near, far = multiprocessing.Pipe()
+        self._thread = threading.Thread(
+            target=serve, args=(far, pipeline, RELIEF, 'native'), daemon=True
+        )
+        self._thread.start()
+        self.reports = []
+
+    def until(self, condition):
+        """Receive reports up to one of which a condition holds, and return it."""
+        while not (self.reports and condition(self.reports[-1])):
+            assert self._near.poll(PATIENCE)
+            self.reports.append(self._near.recv())
+        return self.reports[-1]
+
+    def send(self, samples):
+        """Send a batch once the one before has been taken in."""
+        self.until(lambda report: report.has_room)
+        self._near.send([(sample.sensor, Decoded((sample,))) for sample in samples])
+
+    def close(self):
+        """Close the pipe, and wait for the end of the thread."""
+        self._near.close()
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+
+
+@pytest.fixture
+def held_up(monkeypatch):
+    """Return an event that lets fits go on."""
+    going, original = threading.Event(), GaussianSum._fit
+
+    def fit(*arguments):
+        assert going.wait(PATIENCE)
+        return original(*arguments)
+
+    monkeypatch.setattr(GaussianSum, '_fit', fit)
+    return going
+
+
+def test_messages_are_taken_in_while_a_fit_runs_and_all_is_told(held_up):
+    samples, pipeline = samples_of()[:200], pipeline_of()
+    line = Line(pipeline)
+    line.send(samples[:100])
+    line.send(samples[100:])
+    # The fit of the first frames has not come to its end, and will not before it may.
+    report = line.until(lambda r: r.taken == 200 and r.updates == 11)
+    assert report.frames > 11 and report.lag > RELIEF.limit
+    assert report.is_relieved and report.has_room
+    assert report.counts['encoders']['used'] == 11
+    held_up.set()
+    report = line.until(lambda r: r.frames == 0)
+    line.close()
+    assert report.lag == 0 and not report.is_relieved
+    assert report.updates == len(pipeline.stream.recorded_plan.bounds)
+    assert [e for r in line.reports for e in r.events].count('fitted') > 1
+    again = pipeline_of(plan=pipeline.stream.recorded_plan)
+    estimates = feed(again, samples, to_the_end=False)
+    assert report.estimate.mean.tobytes() == estimates[-1].mean.tobytes()
+    assert report.estimate.stamp_ns == estimates[-1].stamp_ns
