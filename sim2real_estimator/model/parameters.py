@@ -84,6 +84,10 @@ class Parameters(Mapping):
         """Return the nominal values of `names` (of all when None) as a list of floats."""
         return [self[name].nominal for name in (self if names is None else names)]
 
+    def unit(self, name):
+        """Return the unit of a quantity, or of a delay: of a clock or of all commands."""
+        return 's' if name not in self and name.endswith('.delay') else self[name].unit
+
     def checked(self, names):
         """Return `names` as a tuple; unknown or repeated ones raise a ConfigError."""
         names = tuple(names)

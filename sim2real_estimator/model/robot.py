@@ -68,21 +68,9 @@ def realize(parameters: Parameters, values):
     values: name to scalar; names that are missing take their nominal value. A float that is
     exactly zero stays structure: the dynamics leave out what hangs on it.
     """
-    model = parameters.model
-
-    def value(name):
-        return values[name] if name in values else parameters[name].nominal
-
-    stretches = {
-        link: _Stretch(rule, values[f'{link}.length'])
-        for link, rule in parameters.length_rules.items()
-        if f'{link}.length' in values
-    }
-    origins = {}
-    for joint in model.joints:
-        origin = Vec3(*(value(f'{joint.name}.origin.{a}') for a in AXES))
-        stretch = stretches.get(joint.parent)
-        origins[joint.name] = stretch.point(origin) if stretch else origin
+    model, value = parameters.model, _lookup(parameters, values)
+    stretches = _stretches(parameters, values)
+    origins = {joint.name: _origin(joint, value, stretches) for joint in model.joints}
 
     links = {link.name: _place(model.attachments[link.name], origins) for link in model.links}
     inertias = [BodyInertia.zero() for _ in model.moving_joints]
@@ -107,6 +95,41 @@ def realize(parameters: Parameters, values):
         )
     more = {entry.name: value(entry.name) for entry in parameters.more}
     return Robot(tuple(bodies), links, value('world.gravity'), more)
+
+
+def link_inertia(parameters, link, values):
+    """Return the `BodyInertia` of a link about its own frame; `values` as in `realize`."""
+    stretch = _stretches(parameters, values).get(link)
+    return _link_inertia(link, _lookup(parameters, values), stretch)
+
+
+def joint_origin(parameters, joint, values):
+    """Return the origin [m] of a `Joint` in its parent link; `values` as in `realize`."""
+    return _origin(joint, _lookup(parameters, values), _stretches(parameters, values))
+
+
+def _lookup(parameters, values):
+    """Return the function from a name to its value."""
+
+    def value(name):
+        return values[name] if name in values else parameters[name].nominal
+
+    return value
+
+
+def _stretches(parameters, values):
+    """Return the `_Stretch` of every link whose length is given."""
+    return {
+        link: _Stretch(rule, values[f'{link}.length'])
+        for link, rule in parameters.length_rules.items()
+        if f'{link}.length' in values
+    }
+
+
+def _origin(joint, value, stretches):
+    origin = Vec3(*(value(f'{joint.name}.origin.{a}') for a in AXES))
+    stretch = stretches.get(joint.parent)
+    return stretch.point(origin) if stretch else origin
 
 
 def _place(attachment, origins):
