@@ -1,0 +1,109 @@
+"""The topic `~/events`: what has happened, each event once."""
+
+from dataclasses import dataclass, field
+
+from .stamps import stamp_ns_of
+from .statuses import OK, status, status_array, values_of, WARN
+
+
+@dataclass(frozen=True)
+class Event:
+    """
+    Something that happened.
+
+    name: a word of the table in docs/messages.md; text: for people; is_warning: whether somebody
+    should look; values: text -> number or text.
+    """
+
+    name: str
+    text: str
+    is_warning: bool = False
+    values: dict = field(default_factory=dict)
+
+
+# What the estimator reports and everybody should know of.
+_OF_REPORTS = {
+    'handed over': Event('converged', 'the posterior is narrow; from here on it is filtered'),
+    'changed': Event('changed', 'the robot is not what it was; it is estimated anew', True),
+    'resumed': Event('resumed', 'after a gap the parameters known before are used again'),
+    'update refused': Event('update refused', 'an update gave no number and is left out', True),
+}
+_NEW_VALUES = 'new values'
+_MODE_LOST = 'mode lost'
+
+
+def events_message(events, stamp_ns):
+    """Return `Event`s as DiagnosticArray, a status each."""
+    return status_array(
+        (status(e.name, e.values, e.text, WARN if e.is_warning else OK) for e in events), stamp_ns
+    )
+
+
+def read_events(message):
+    """Return (stamp_ns, `Event`s) of a message; all values are text."""
+    events = tuple(
+        Event(each.name, each.message, each.level != OK, values_of(each))
+        for each in message.status
+    )
+    return stamp_ns_of(message), events
+
+
+def input_lost(topic, seconds):
+    """Return the event of a topic on which nothing came for some seconds."""
+    return Event(
+        'input lost',
+        f'nothing comes on {topic}; see whether somebody publishes',
+        True,
+        {'topic': topic, 'silent for [s]': seconds},
+    )
+
+
+def input_back(topic):
+    """Return the event of a topic on which messages come again."""
+    return Event('input back', f'messages come on {topic} again', values={'topic': topic})
+
+
+class Chronicle:
+    """Turns what the estimator reports into events, with the values before and after a change."""
+
+    def __init__(self):
+        """Begin with nothing known."""
+        self._latest, self._before, self._modes = None, None, 1
+
+    def take(self, words, estimate, modes=1):
+        """
+        Return the `Event`s since the call before.
+
+        words: events of the update reports since then, in order; estimate: the newest; modes:
+        how many modes the posterior has now.
+        """
+        events = []
+        for word in words:
+            if word not in _OF_REPORTS:
+                continue
+            event, values = _OF_REPORTS[word], {}
+            if word == 'changed':
+                self._before = self._before or self._latest
+                values = _named('before', self._before)
+            events.append(Event(event.name, event.text, event.is_warning, values))
+            if word == 'handed over' and self._before is not None:
+                events.append(_new_values(self._before, estimate))
+                self._before = None
+        if modes < self._modes and 'changed' not in words:
+            text = f'of {self._modes} modes {modes} are left'
+            events.append(Event(_MODE_LOST, text, values={'modes': modes}))
+        self._latest, self._modes = estimate, modes
+        return tuple(events)
+
+
+def _named(title, estimate):
+    """Return the means of an estimate by name, after a title."""
+    if estimate is None:
+        return {}
+    return {f'{title} {name}': mean for name, mean in zip(estimate.names, estimate.mean)}
+
+
+def _new_values(before, after):
+    """Return the event that says what has changed."""
+    values = {**_named('before', before), **_named('after', after)}
+    return Event(_NEW_VALUES, 'what the parameters are since the change', values=values)
