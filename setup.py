@@ -40,6 +40,7 @@ setup(
         'console_scripts': [
             'sim2real-estimator = sim2real_estimator.cli:main',
             'sim2real_estimator_node = sim2real_estimator.ros.node:main',
+            'synthetic_robot = sim2real_estimator.ros.synthetic_robot:main',
         ],
     },
 )

@@ -36,7 +36,8 @@ ROOMS = {
     'pipeline': (_FLOW | {'build', 'identity', 'posterior_file', 'summary'}) - {'pipeline'},
     'background': {'pipeline'},
     'reproduce': {*_CORE, 'problem'},
-    'ros': _FLOW | {'background', 'build'},
+    'synthetic': (_CORE | {'build', 'priors', 'problem'}) - {'inference'},
+    'ros': _FLOW | {'background', 'build', 'synthetic'},
     'posterior_report': {'posterior_file'},
     'cli': {*_FLOW, 'posterior_file', 'posterior_report', 'reproduce', 'ros', 'starter'},
     # The public names, imported when first used.
@@ -70,6 +71,7 @@ THIRD_PARTY = {
     'pipeline': {'numpy', 'torch'},
     'background': set(),
     'reproduce': {'matplotlib', 'numpy', 'rich', 'torch'},
+    'synthetic': {'numpy', 'torch', 'transforms3d'},
     'cli': {'matplotlib', 'numpy', 'rich', 'torch'},
     '__init__': set(),
 }

@@ -48,8 +48,7 @@ NOT_IMPORTED = {
 # What the node will import, in parts that are not written yet.
 NOT_IMPORTED.update(
     dict.fromkeys(
-        ['launch_testing', 'lifecycle_msgs', 'rosgraph_msgs', 'std_msgs', 'std_srvs']
-        + ['visualization_msgs'],
+        ['launch_testing', 'lifecycle_msgs', 'std_srvs', 'visualization_msgs'],
         'services, markers, lifecycle and launch tests of the node',
     )
 )

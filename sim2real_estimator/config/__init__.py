@@ -7,8 +7,8 @@ comments, dotted paths and the page docs/configuration.md all follow from it.
 
 from .paths import flattened, with_values
 from .reading import load_config, read_config
-from .tree import Config
-from .writing import document, to_yaml
+from .tree import Config, setting
+from .writing import document, tables, to_yaml
 
 __all__ = [
     'Config',
@@ -16,6 +16,8 @@ __all__ = [
     'flattened',
     'load_config',
     'read_config',
+    'setting',
+    'tables',
     'to_yaml',
     'with_values',
 ]

@@ -15,24 +15,24 @@ from .tree import Config
 _WORDS = {str: 'text', float: 'a number', int: 'a whole number', bool: 'true or false'}
 
 
-def load_config(path):
-    """Return the `Config` of a YAML file."""
+def load_config(path, kind=Config):
+    """Return the `Config` of a YAML file; kind: another tree of settings with a `source`."""
     path = Path(path)
     try:
         text = path.read_text(encoding='utf-8')
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f'{path}: cannot be read ({error}); give a YAML file') from error
-    return read_config(text, str(path))
+    return read_config(text, str(path), kind)
 
 
-def read_config(text, source=''):
+def read_config(text, source='', kind=Config):
     """Return the `Config` of YAML text; `source` names it in errors."""
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ConfigError(f'{source or "config"}: is not YAML: {error}') from error
     try:
-        config = parsed(Config, {} if data is None else data, '')
+        config = parsed(kind, {} if data is None else data, '')
     except ConfigError as error:
         raise ConfigError(f'{source or "config"}: {error}') from error
     return replace(config, source=source)

@@ -102,7 +102,13 @@ def document():
         'writes a file to begin with. An unknown name, a value of the wrong type or out of range',
         'is an error that says so, at start.',
     ]
-    for path, kind in _sections(Config, ''):
+    return '\n'.join(lines) + '\n' + tables(Config)
+
+
+def tables(root):
+    """Return every section of a tree of settings as a heading and a table, in Markdown."""
+    lines = []
+    for path, kind in _sections(root, ''):
         description = ' '.join(kind.__doc__.split())
         lines += ['', f'## {path or "The file"}', '', description, '']
         lines += ['| setting | type | default | meaning |', '|---|---|---|---|']

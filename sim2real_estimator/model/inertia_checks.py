@@ -24,13 +24,13 @@ def infeasible_inertias(model):
     for link in model.links:
         if link.inertial is None or model.attachments[link.name].body < 0:
             continue
-        fault = _fault(link.inertial)
+        fault = fault_of(link.inertial)
         if fault:
             problems.append(f"{model.source}: link '{link.name}': {fault}")
     return problems
 
 
-def _fault(inertial):
+def fault_of(inertial):
     """Return what is impossible about mass properties, or None; a point or a rod is possible."""
     if inertial.mass < 0:
         return f'its mass {inertial.mass:g} kg is negative'

@@ -1,41 +1,25 @@
 """The node: messages to the worker, estimates from it, and how both are doing."""
 
-import signal
 import sys
-import threading
 import time
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import ParameterDescriptor
-import rclpy
 from rclpy.clock import Clock, ClockType
-from rclpy.exceptions import InvalidParameterException, ParameterException
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
-from rclpy.qos_overriding_options import InvalidQosOverridesError
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
 from ..config import load_config
-from ..errors import ConfigError, EstimatorError
+from ..errors import ConfigError
 from .health import Health, Tally
 from .inputs import subscribe
+from .process import run
 from .publishers import estimate_message
 from .worker import Worker
 
 NAME = 'sim2real_estimator'
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _POLL_PERIOD, _HEALTH_PERIOD = 0.02, 1.0
-# What rclpy raises on parameters, QoS overrides and arguments that it refuses.
-_REFUSALS = (
-    InvalidParameterException,
-    InvalidQosOverridesError,
-    ParameterException,
-    rclpy_implementation.RCLError,
-    rclpy_implementation.RCLInvalidROSArgsError,
-    rclpy_implementation.UnknownROSArgsError,
-)
 
 
 class EstimatorNode(Node):
@@ -127,44 +111,14 @@ class EstimatorNode(Node):
 
 def main(arguments=None):
     """Run the node until a signal ends it, and return the exit status."""
-    stop = _stop_on_signals()
-    node = None
-    try:
-        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-        node = EstimatorNode()
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        while not stop.is_set():
-            executor.spin_once()
-    except (EstimatorError, *_REFUSALS) as error:
-        print(f'{NAME}: {_sentence(error)}', file=sys.stderr)
-        return 2
-    finally:
-        # A handler is taken away while Python ends, and one more signal would then kill it.
-        for number in _SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
-        if node:
-            node.close()
-        rclpy.try_shutdown()
-    return 0
+    return run(NAME, EstimatorNode, _spin, arguments)
 
 
-def _stop_on_signals():
-    """
-    Return the event that SIGINT and SIGTERM set, however often and whenever they come.
-
-    rclpy's own handlers raise in the middle of whatever is done, and a second signal raises
-    again in the clean-up.
-    """
-    stop = threading.Event()
-    for number in _SIGNALS:
-        signal.signal(number, lambda *_: stop.set())
-    return stop
-
-
-def _sentence(error):
-    """Return the first line of an error's text; rcl appends where in its source it arose."""
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
+def _spin(node, stop):
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    while not stop.is_set():
+        executor.spin_once()
 
 
 if __name__ == '__main__':

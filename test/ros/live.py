@@ -22,10 +22,14 @@ DOMAIN = 1 + os.getpid() % 100
 
 
 @contextmanager
-def node_process(config_file, output, *arguments):
-    """Start the node, its output into a file; end it with all its children, whatever happens."""
+def node_process(config_file, output, *arguments, module='node'):
+    """
+    Start the node, its output into a file; end it with all its children, whatever happens.
+
+    module: of `sim2real_estimator.ros`, whose node it is.
+    """
     environment = {**os.environ, 'PYTHONPATH': str(ROOT), **discovery()}
-    command = [sys.executable, '-m', 'sim2real_estimator.ros.node', '--ros-args']
+    command = [sys.executable, '-m', f'sim2real_estimator.ros.{module}', '--ros-args']
     if config_file:
         command += ['-p', f'config_file:={config_file}']
     with open(output, 'w') as file:

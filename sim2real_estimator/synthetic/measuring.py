@@ -1,0 +1,126 @@
+"""What sensors read off the robot, noise included: one function per type of message."""
+
+import math
+
+import numpy as np
+from transforms3d.quaternions import axangle2quat, mat2quat, qmult
+
+from .readings import JointValues, PointValues, PoseValues
+
+_HIDDEN_POSE = PoseValues((0.0,) * 3, (0.0,) * 4)
+_HIDDEN_POINT = PointValues((math.nan,) * 3)
+
+
+class JointMeasurement:
+    """Positions and velocities of encoders, and the efforts that were given."""
+
+    def __init__(self, sensors, efforts, model, stream):
+        """Take the encoders and `JointEfforts` of a topic, the model and a `StreamConfig`."""
+        self._stream, moving = stream, {m.joint.name: m for m in model.moving_joints}
+        deviations = {}
+        for sensor in sensors:
+            size = len(sensor.joints)
+            speeds = sensor.scale[size:] if len(sensor.scale) > size else [None] * size
+            for joint, sd, speed_sd in zip(sensor.joints, sensor.scale, speeds):
+                deviations[joint] = (sd, stream.velocity_sd if speed_sd is None else speed_sd)
+        places = {
+            joint: place for each in efforts for joint, place in zip(each.joints, each.places)
+        }
+        self._names = tuple(dict.fromkeys((*deviations, *places)))
+        self._encoders = [
+            (
+                self._names.index(joint),
+                moving[joint].positions.start,
+                model.position_size + moving[joint].velocities.start,
+                *(stream.noise * sd for sd in sds),
+            )
+            for joint, sds in deviations.items()
+        ]
+        self._efforts = [(self._names.index(joint), place) for joint, place in places.items()]
+
+    def __call__(self, plant, efforts, chance):
+        """Return `JointValues`; efforts: of all commands; chance: a generator."""
+        noise = chance.standard_normal((3, len(self._names))).tolist()
+        none = [math.nan] * len(self._names)
+        positions, velocities, given = none[:], none[:], none[:]
+        state = plant.state
+        for row, place, speed, sd, speed_sd in self._encoders:
+            positions[row] = float(state[place]) + sd * noise[0][row]
+            velocities[row] = float(state[speed]) + speed_sd * noise[1][row]
+        for row, place in self._efforts:
+            given[row] = efforts[place] + self._stream.effort_sd * noise[2][row]
+        return JointValues(
+            self._names,
+            tuple(positions) if self._encoders else (),
+            tuple(velocities) if self._encoders else (),
+            tuple(given) if self._efforts else (),
+        )
+
+
+class PoseMeasurement:
+    """A body in motion capture, which may hide and change the sign of its quaternion."""
+
+    def __init__(self, sensors, efforts, model, stream):
+        """Take the only sensor of a topic and a `StreamConfig`."""
+        (self._sensor,), self._stream = sensors, stream
+        scale = np.where(np.isfinite(self._sensor.scale), self._sensor.scale, 0.0)
+        # The scale is that of a quaternion's parts: half an angle's.
+        self._shift_sd, self._turn_sd = stream.noise * scale[0], stream.noise * 2 * scale[3]
+        self._occlusion = _Occlusion(stream)
+
+    def __call__(self, plant, efforts, chance):
+        """Return `PoseValues`."""
+        seen = plant.seen(self._sensor)
+        shift, turn = chance.standard_normal((2, 3))
+        is_flipped = chance.random() < self._stream.sign_flips
+        if self._occlusion.is_hidden(chance):
+            return _HIDDEN_POSE
+        turn = self._turn_sd * turn
+        orientation = mat2quat(seen[3:].reshape(3, 3))
+        angle = float(np.linalg.norm(turn))
+        if angle > 0:
+            orientation = qmult(orientation, axangle2quat(turn, angle))
+        orientation = orientation / np.linalg.norm(orientation) * (-1 if is_flipped else 1)
+        position = seen[:3] + self._shift_sd * shift
+        return PoseValues(tuple(position.tolist()), tuple(orientation.tolist()))
+
+
+class PointMeasurement:
+    """A single marker, which may hide."""
+
+    def __init__(self, sensors, efforts, model, stream):
+        """Take the only sensor of a topic and a `StreamConfig`."""
+        (self._sensor,), self._noise = sensors, stream.noise
+        self._occlusion = _Occlusion(stream)
+
+    def __call__(self, plant, efforts, chance):
+        """Return `PointValues`."""
+        noise = self._noise * self._sensor.scale * chance.standard_normal(3)
+        if self._occlusion.is_hidden(chance):
+            return _HIDDEN_POINT
+        return PointValues(tuple((plant.seen(self._sensor) + noise).tolist()))
+
+
+class _Occlusion:
+    """Whether a body is hidden: it stays so, or seen, for exponentially distributed times."""
+
+    def __init__(self, stream):
+        self._is_hidden, share = False, stream.occlusion
+        change = 1 / (stream.rate * stream.occlusion_time)
+        self._appears = min(change, 1.0)
+        self._vanishes = min(self._appears * share / (1 - share), 1.0)
+
+    def is_hidden(self, chance):
+        """Return whether it is hidden in the next sample."""
+        limit = self._appears if self._is_hidden else self._vanishes
+        if chance.random() < limit:
+            self._is_hidden = not self._is_hidden
+        return self._is_hidden
+
+
+MEASUREMENTS = {
+    'sensor_msgs/msg/JointState': JointMeasurement,
+    'geometry_msgs/msg/PoseStamped': PoseMeasurement,
+    'geometry_msgs/msg/TransformStamped': PoseMeasurement,
+    'geometry_msgs/msg/PointStamped': PointMeasurement,
+}

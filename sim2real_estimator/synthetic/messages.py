@@ -1,0 +1,69 @@
+"""Readings as messages of the types that sensors decode, of whatever classes there are."""
+
+from types import SimpleNamespace
+
+_NANO = 10**9
+
+
+def plain(message_type, **fields):
+    """Return an object with the attributes of a message, for whom no ROS is needed."""
+    return SimpleNamespace(**fields)
+
+
+def message_of(reading, make=plain, frame=''):
+    """
+    Return the message of a `Reading`.
+
+    make: function (name of a message type, fields by keyword) -> message; frame: its frame_id.
+    """
+    seconds, rest = divmod(reading.stamp_ns, _NANO)
+    header = make(
+        'std_msgs/msg/Header',
+        stamp=make('builtin_interfaces/msg/Time', sec=seconds, nanosec=rest),
+        frame_id=frame,
+    )
+    fields = _FIELDS[reading.message_type](make, reading.content)
+    return make(reading.message_type, header=header, **fields)
+
+
+def _joint_state(make, content):
+    return {
+        'name': list(content.names),
+        'position': list(content.position),
+        'velocity': list(content.velocity),
+        'effort': list(content.effort),
+    }
+
+
+def _pose(make, content):
+    place = _point(make, content)['point']
+    return {
+        'pose': make(
+            'geometry_msgs/msg/Pose', position=place, orientation=_quaternion(make, content)
+        )
+    }
+
+
+def _transform(make, content):
+    x, y, z = content.position
+    shift = make('geometry_msgs/msg/Vector3', x=x, y=y, z=z)
+    turn = _quaternion(make, content)
+    return {'transform': make('geometry_msgs/msg/Transform', translation=shift, rotation=turn)}
+
+
+def _point(make, content):
+    x, y, z = content.position
+    return {'point': make('geometry_msgs/msg/Point', x=x, y=y, z=z)}
+
+
+def _quaternion(make, content):
+    w, x, y, z = content.orientation
+    return make('geometry_msgs/msg/Quaternion', w=w, x=x, y=y, z=z)
+
+
+_FIELDS = {
+    'sensor_msgs/msg/JointState': _joint_state,
+    'geometry_msgs/msg/PoseStamped': _pose,
+    'geometry_msgs/msg/TransformStamped': _transform,
+    'geometry_msgs/msg/PointStamped': _point,
+}

@@ -1,0 +1,57 @@
+"""The estimator finds what the synthetic robot hides: the whole flow, without ROS."""
+
+import pytest
+
+from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.synthetic.offline import estimates
+
+ROBOT = """
+seed: 2
+motion:
+  shoulder: {amplitude: 0.75, frequencies: [0.31, 0.83, 1.4, 2.3]}
+  elbow: {amplitude: 0.3, frequencies: [0.47, 1.1, 1.9, 2.6]}
+streams:
+  joint_states: {latency: 0.01, jitter: 0.003}
+payloads:
+  weight: {link: lower, at: 3.0, mass: 0.3, com: [0.0, 0.0, -0.4]}
+"""
+
+
+@pytest.fixture(scope='module')
+def found(make):
+    """Return (robot, its estimates) of six seconds."""
+    robot = make(ROBOT)
+    pipeline = Pipeline.from_config(robot.config)
+    return robot, list(estimates(pipeline, robot, 6.0)), pipeline.counts
+
+
+def within_four_deviations(estimate, truth):
+    pairs = zip(estimate.names, estimate.mean, estimate.sd)
+    return {n: abs(m - truth.values[n]) < 4 * sd for n, m, sd in pairs}
+
+
+def identified(estimate):
+    return {n for n, verdict in zip(estimate.names, estimate.verdicts) if verdict == 'identified'}
+
+
+def test_it_finds_the_truth_before_and_after_a_payload(found):
+    robot, estimates, _ = found
+    at = [estimate for estimate in estimates if estimate.stamp_ns <= 3 * 10**9]
+    for latest, truth in ((at[-1], robot.truths[0]), (estimates[-1], robot.truths[1])):
+        assert all(within_four_deviations(latest, truth).values())
+        assert {'shoulder.damping', 'elbow.damping'} <= identified(latest)
+
+
+def test_it_notices_the_payload_within_a_second(found):
+    _, estimates, _ = found
+    changes = [e.stamp_ns * 1e-9 for e in estimates if 'changed' in e.report.events]
+    assert len(changes) == 1
+    assert 3.0 < changes[0] < 4.0
+
+
+def test_no_message_is_refused(found):
+    robot, _, counts = found
+    (feed,) = robot.feeds.values()
+    table = counts.table()
+    assert set(table['encoders']) == set(table['measured_efforts']) == {'used'}
+    assert feed.made - 3 <= table['encoders']['used'] <= feed.made
