@@ -59,7 +59,7 @@ def fit(problem, window, offsets, parameters, noise, prior=None, iterations=30, 
     not finite keeps an infinite cost. Stops when no start gains more than `tolerance` of a unit
     of cost in two iterations on end.
     """
-    objective = _Objective(problem, window, noise, prior or problem.prior)
+    objective = Objective(problem, window, noise, prior or problem.prior)
     count = parameters.shape[1]
     z = np.concatenate([offsets, parameters])
     damping = np.full(count, _LAMBDA_START)
@@ -90,7 +90,7 @@ class _Expansion:
     curvature: np.ndarray
 
 
-class _Objective:
+class Objective:
     """The negative log posterior of a window as a function of z = (state offset, parameters)."""
 
     def __init__(self, problem, window, noise, prior):
@@ -100,6 +100,10 @@ class _Objective:
         self.whitener[: self.size, : self.size] = np.linalg.inv(window.root)
         self.whitener[self.size :, self.size :] = np.linalg.inv(prior.root)
         self.centre = np.concatenate([np.zeros(self.size), prior.mean])[:, None]
+
+    def whitened(self, z):
+        """Return columns [n, K] in standard deviations of what was known before the window."""
+        return self.whitener @ (z - self.centre)
 
     def points(self, z):
         """Return the initial states [nx, K]."""
@@ -113,7 +117,7 @@ class _Objective:
             states = self.problem.trajectory(self.points(z), parameters, self.window.frames)
             residual = self.problem.residuals(states, parameters, self.window.frames)
             data = self.noise.cost(residual).sum(-1)
-        costs = data + 0.5 * ((self.whitener @ (z - self.centre)) ** 2).sum(0)
+        costs = data + 0.5 * (self.whitened(z) ** 2).sum(0)
         return np.where(np.isfinite(costs), costs, np.inf)
 
     def expand(self, z):
@@ -171,15 +175,16 @@ def _damped_step(state, damping):
     return -np.linalg.solve(matrix, state.gradient[..., None])[..., 0].T
 
 
-def effective_share(problem, window, fits, noise, generator, draws=400):
+def effective_share(objective, fits, log_weights, generator, draws=400):
     """
-    Return how well Laplace's mixture of some fits stands for the posterior, between 0 and 1.
+    Return how well a mixture of normal distributions about fits stands for the posterior.
+
+    log_weights [K]: of the fits; between 0 and 1.
 
     The effective share of draws from the mixture, weighted by the true posterior over it. It
     cannot see a mode that no fit has found.
     """
-    weights = fits.log_evidence()
-    weights = np.exp(weights - weights.max())
+    weights = np.exp(log_weights)
     weights /= weights.sum()
     chosen = generator.choice(len(weights), draws, p=weights)
     factor = np.linalg.cholesky(fits.information)
@@ -192,6 +197,6 @@ def effective_share(problem, window, fits, noise, generator, draws=400):
     log_density = -0.5 * squared + np.log(np.einsum('kii->ki', factor)).sum(-1)[:, None]
     top = log_density.max(0)
     proposal = top + np.log((weights[:, None] * np.exp(log_density - top)).sum(0))
-    ratio = -_Objective(problem, window, noise, problem.prior).costs(z) - proposal
+    ratio = -objective.costs(z) - proposal
     ratio = np.exp(ratio - ratio.max())
     return float(ratio.sum() ** 2 / (ratio**2).sum() / draws)

@@ -1,6 +1,6 @@
 """One frame taken into every component of a mixture."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -96,7 +96,7 @@ def _standardised(roots, found):
 
 
 def tidied(mixture, prune, merge):
-    """Return the mixture without components of no weight, and without twins."""
+    """Return the mixture without components of no weight, and of twins one with both weights."""
     if mixture.size == 1:
         return mixture
     order = np.argsort(-mixture.log_weights, kind='stable')
@@ -104,7 +104,15 @@ def tidied(mixture, prune, merge):
     informations = np.linalg.inv(mixture.parameter_covariances())
     squared = distances(mixture.means, informations)
     kept = distinct(order, squared, merge, mixture.scales)
-    return mixture if len(kept) == mixture.size else mixture.pick(np.array(kept))
+    if len(kept) == mixture.size:
+        return mixture
+    log_weights = mixture.log_weights.copy()
+    for index in order:
+        if index not in kept:
+            alike = [k for k in kept if mixture.scales[k] == mixture.scales[index]]
+            twin = alike[int(np.argmin(squared[alike, index]))]
+            log_weights[twin] = np.logaddexp(log_weights[twin], log_weights[index])
+    return replace(mixture, log_weights=log_weights).pick(np.array(kept))
 
 
 def _is_finite(mixture):

@@ -13,7 +13,7 @@ from robots import (
     seen,
 )
 
-from sim2real_estimator.inference.batch import _Objective, Window
+from sim2real_estimator.inference.batch import Objective, Window
 from sim2real_estimator.inference.robust import NormalNoise
 from sim2real_estimator.model.robot import realize
 from sim2real_estimator.problem.chart_choice import choose_chart
@@ -220,7 +220,7 @@ def test_the_cost_of_a_window_has_the_gradient_it_says():
         for k in range(12)
     )
     window = Window(frames, *problem.first_state(frames))
-    objective = _Objective(problem, window, NormalNoise(), problem.prior)
+    objective = Objective(problem, window, NormalNoise(), problem.prior)
     z = 0.1 * generator.standard_normal((14, 2)) + objective.centre
     gradient = objective.expand(z).gradient
     for direction in range(14):

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...records import UpdateReport
-from ..batch import effective_share, fit, Fits, Window
+from ..batch import fit, Fits, Objective, Window
 from ..changes import ChangeDetector, ChangeMemory
 from ..disturbances import spread_over_bank, with_scales
 from ..drift import drifted, walk
 from ..filtering import take_frame, tidied
 from ..gaussian import log_normalized, predict
 from ..mixture import distances, distinct, Mixture
+from ..refinement import refine
 from ..resuming import refit
 from ..robust import NormalNoise
 from .base import AbstractEstimator
@@ -75,7 +76,8 @@ class GaussianSum(AbstractEstimator):
     the residuals; prune, merge: weight and squared distance below which components go; detector:
     of changes; disturbances: standard deviations the filter reckons with, in the problem's units;
     drift: relative standard deviation by which parameters wander off in an hour, growing with
-    the root of the time: below what that implies no posterior narrows; seed: of all draws.
+    the root of the time: below what that implies no posterior narrows; refinement: iterations of
+    the variational fit where Laplace's mixture falls short of the `share`; seed: of all draws.
     """
 
     starts: int = 8
@@ -89,6 +91,7 @@ class GaussianSum(AbstractEstimator):
     detector: ChangeDetector = field(default_factory=ChangeDetector)
     disturbances: tuple = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
     drift: float = 5e-4
+    refinement: int = 30
     seed: int = 0
 
     name = 'gaussian_sum'
@@ -131,14 +134,11 @@ class GaussianSum(AbstractEstimator):
         window = state.window or Window((), *problem.first_state(state.frames))
         window = replace(window, frames=state.frames)
         fits = self._refit(problem, window, state.fits, generator)
-        modes = self._modes(fits)
-        mixture = self._laplace(problem, window, modes, log_normalized(modes.log_evidence()))
+        mixture, share, is_narrow = self._described(problem, window, self._modes(fits), generator)
         due = self._next_horizon(count)
         state = replace(state, fits=fits, window=window, due=due, mixture=mixture)
-        spread = problem.spread(mixture.means, mixture.parameter_roots())
-        if not (spread[mixture.weights > _NOTABLE] <= self.handover).all():
+        if not is_narrow:
             return self._bounded(state), UpdateReport('batch', events=('fitted',))
-        share = effective_share(problem, window, modes, self.noise, generator)
         # Where motion is chaotic, a longer batch is worse described, not better.
         if state.share < share < self.share and count < self.longest:
             return replace(state, share=share), UpdateReport(
@@ -149,6 +149,31 @@ class GaussianSum(AbstractEstimator):
         )
         state = FilterState(mixture, share=share, end_ns=window.frames[-1].end_ns)
         return state, UpdateReport('batch', events=('handed over',))
+
+    def _described(self, problem, window, modes, generator):
+        """
+        Return (mixture, how well it stands for the posterior, whether the filter may take over).
+
+        Early on the posterior is no Gaussian and soon another: then nobody asks how well.
+        """
+        log_weights = log_normalized(modes.log_evidence())
+        mixture = self._laplace(problem, window, modes, log_weights)
+        is_narrow = self._is_narrow(problem, mixture)
+        if not is_narrow and len(window.frames) < self.horizons[-1]:
+            return mixture, 0.0, False
+        objective = Objective(problem, window, self.noise, problem.prior)
+        found, log_weights, share = refine(
+            objective, modes, log_weights, generator, self.share, self.refinement
+        )
+        if found is modes:
+            return mixture, share, is_narrow
+        mixture = self._laplace(problem, window, found, log_weights)
+        return mixture, share, self._is_narrow(problem, mixture)
+
+    def _is_narrow(self, problem, mixture):
+        """Tell whether the dynamics are known well enough for the filter."""
+        spread = problem.spread(mixture.means, mixture.parameter_roots())
+        return bool((spread[mixture.weights > _NOTABLE] <= self.handover).all())
 
     def _drifted_until(self, problem, state, frame):
         """Return the mixture of a filter at the end of a gap."""
