@@ -26,6 +26,7 @@ STUDIES = (
     'p2_delay',
     'p3',
     'p3_swing',
+    'free_body',
     'mujoco_data',
 )
 _COLUMNS = 150

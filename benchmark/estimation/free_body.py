@@ -1,0 +1,77 @@
+"""A tumbling brick that only motion capture sees: what its flight tells, and what it cannot."""
+
+import numpy as np
+from problems import free_body
+
+from sim2real_estimator.inference.verdicts import Verdict
+from sim2real_estimator.pipeline import Pipeline
+
+from .metrics import judge, Quantities
+from .targets import coverage_lines, Line, median_error, median_width, share
+
+TITLE = 'Free body, 1.2 s in the air, poses at 120 Hz, 0.5 mm and 3 mrad, its mass unknown'
+_MASS = 'brick.mass'
+_MILLI = 1e-3
+
+
+def measure(seed):
+    """Return the record of one problem."""
+    pipeline = Pipeline.from_config(free_body.config())
+    chart = pipeline.problem.chart
+    values, samples = free_body.draw(seed, chart.priors)
+    events = set()
+    for estimate in run(pipeline, samples):
+        events |= set(estimate.report.events)
+    mixture = pipeline.estimator.mixture(pipeline.problem, pipeline.state)
+    last = dict(zip(estimate.names, zip(estimate.mean, estimate.sd, estimate.verdicts)))
+    mean, sd, verdict = last[_MASS]
+    return {
+        'centre': judge(mixture, quantities(chart, values, free_body.centre)),
+        'ratios': judge(mixture, quantities(chart, values, free_body.ratios)),
+        'handed_over': float('handed over' in events),
+        'mass_share': sd / (mean * chart.priors[_MASS].sd),
+        'prior_only': float(verdict == Verdict.PRIOR_ONLY.value),
+    }
+
+
+def run(pipeline, samples):
+    """Return the estimates of a whole flight."""
+    estimates = []
+    for sample in samples:
+        pipeline.push(sample)
+        estimates += pipeline.step()
+    return [*estimates, *pipeline.finish()]
+
+
+def quantities(chart, values, function):
+    """Return what a function of the values by name [..., B] says, as `Quantities`."""
+    return Quantities(
+        lambda x: function(dict(zip(chart.names, chart.to_named(x)))), function(values)
+    )
+
+
+def median_centre_error(records):
+    """Return the median error of the centre of mass, along each axis [mm]."""
+    return float(np.median(np.abs([r['centre']['error'] for r in records])) / _MILLI)
+
+
+def extreme(key, choose):
+    """Return the statistic of the least or largest of a number."""
+    return lambda records: float(choose([r[key] for r in records]))
+
+
+def lines():
+    """Return the lines of the table."""
+    width = 'width [%]', median_width('ratios')
+    begun = 'filters that begin in the air'
+    least, most = (extreme('mass_share', choose) for choose in (min, max))
+    return [
+        Line('median error of the centre of mass [mm]', median_centre_error, (None, 0.2)),
+        Line('median error of ratios of inertia [%]', median_error('ratios'), (None, 0.5)),
+        *coverage_lines('centre of mass', 'centre', width),
+        *coverage_lines('ratios of inertia', 'ratios', width),
+        Line("least sd of the mass / the prior's", least, (0.95, None)),
+        Line("largest sd of the mass / the prior's", most, (None, 1.05)),
+        Line("mass called 'prior-only'", share('prior_only'), (1.0, None), 'share'),
+        Line(begun, share('handed_over'), (0.85, None), 'share'),
+    ]
