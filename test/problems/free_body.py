@@ -102,7 +102,8 @@ def _possible_body(rng, priors):
 def _throw(rng):
     """Return a first state [13] that tumbles upwards."""
     turn = rng.standard_normal(4)
-    spin = rng.standard_normal(3)
+    # About no axis that the body would keep to.
+    spin = rng.choice([-1.0, 1.0], 3) * rng.uniform(0.4, 1.0, 3)
     spin *= rng.uniform(*_SPIN) / np.linalg.norm(spin)
     position = [*rng.uniform(-0.5, 0.5, 2), 1.0]
     velocity = [*rng.uniform(-1, 1, 2), _UPWARDS]
