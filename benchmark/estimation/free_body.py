@@ -9,7 +9,7 @@ from sim2real_estimator.pipeline import Pipeline
 from .metrics import judge, Quantities
 from .targets import coverage_lines, Line, median_error, median_width, share
 
-TITLE = 'Free body, 1.2 s in the air, poses at 120 Hz, 0.5 mm and 3 mrad, its mass unknown'
+TITLE = 'Free body, 1.5 s in the air, poses at 120 Hz, 0.5 mm and 3 mrad, its mass unknown'
 _MASS = 'brick.mass'
 _MILLI = 1e-3
 

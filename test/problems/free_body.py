@@ -19,10 +19,10 @@ from sim2real_estimator.spatial.vector import Vec3
 
 from .common import roll, states_of, TRUTH_STEP
 
-RATE, SECONDS = 120.0, 1.2
+RATE, SECONDS = 120.0, 1.5
 POSITION_NOISE, TURN_NOISE = 5e-4, 3e-3
 # [m/s] and [rad/s]
-_UPWARDS, _SPIN = 5.5, (6.0, 12.0)
+_UPWARDS, _SPIN = 7.0, (6.0, 12.0)
 NAMES = (
     'brick.mass',
     *(f'brick.com.{a}' for a in AXES),
