@@ -31,16 +31,16 @@ class Plant:
         self._system = System(parameters, varying, observation=self._observe)
         known = {name: values[name] for name in parameters}
         self._backend = choose_backend(simulation.backend)(self._system, known)
-        self.set_values(values)
         model = parameters.model
         self._positions = model.position_size
         self.state = np.array([*model.neutral_positions(), *[0.0] * model.velocity_size])
-        self.outputs = np.zeros(self._system.output_size)
+        self.set_values(values)
 
     def set_values(self, values):
         """Take new values of the parameters that vary."""
         column = [[values[name]] for name in self._system.estimated]
         self._column = torch.tensor(column, dtype=torch.float64).reshape(-1, 1)
+        self._look()
 
     def place(self, settings, positions):
         """
@@ -63,7 +63,7 @@ class Plant:
             self.state[place] = position
             # Coordinates of such joints are single numbers, in the order of the velocities.
             self.state[self._velocity_of(place)] = 0.0
-        self.advance(((0.0, [0.0] * self._system.control_size),))
+        self._look()
 
     def advance(self, pieces):
         """Move on; pieces: (duration [s], efforts that act) one after the other."""
@@ -90,6 +90,10 @@ class Plant:
                 return self.outputs[at : at + each.output_size]
             at += each.output_size
         return self.outputs[:0]
+
+    def _look(self):
+        """See the robot as it is now."""
+        self.advance(((0.0, [0.0] * self._system.control_size),))
 
     def _observe(self, robot, q, v):
         return [x for sensor in self._sensors for x in sensor.observe(robot, q, v)]

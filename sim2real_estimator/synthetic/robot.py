@@ -61,7 +61,7 @@ class SyntheticRobot:
         self.begin(start_ns)
         self._tick, self._waiting, self._instants = 0, [], list(self._truth.instants)
         self.truths = []
-        self._tell_truth()
+        self._tell_truth(values)
         self.readers, self.feeds = _feeds(settings, config, model, (sensors, sources), values)
 
     @property
@@ -105,8 +105,9 @@ class SyntheticRobot:
         now, clock = self.time_ns, self.clock_ns
         if self._instants and self._instants[0] <= now:
             self._instants = [at for at in self._instants if at > now]
-            self.plant.set_values(self._truth.at(now))
-            self._tell_truth()
+            values = self._truth.at(now)
+            self.plant.set_values(values)
+            self._tell_truth(values)
         efforts = self._motion.efforts(now / _NANO, self.plant.state)
         for place, feed in enumerate(self.feeds.values()):
             reading = feed.reading(now, clock, self.plant, efforts)
@@ -130,8 +131,7 @@ class SyntheticRobot:
             self.advance()
             yield from self.arrived(self.time_ns)
 
-    def _tell_truth(self):
-        values = self._truth.at(self.time_ns)
+    def _tell_truth(self, values):
         told = {name: values[name] for name in self._truth.names}
         self.truths.append(TruthAt(self.time_ns, told))
 

@@ -20,7 +20,7 @@ class Truth:
     The values of all parameters at any time: name -> float.
 
     names: of those worth telling, which are the ones that are estimated, given, or change;
-    varying: of those that change; instants: when anything does [ns since the start].
+    varying: of those that change; instants: when anything does after the start [ns since it].
     """
 
     def __init__(self, settings, parameters, delays, chosen):
@@ -55,7 +55,7 @@ class Truth:
         self._require_unstretched()
         ends = [p.until for p in self._payloads if p.until is not None]
         starts = [event.at for event in (*self._payloads, *self._changes)]
-        self.instants = tuple(sorted({round(_NANO * at) for at in (*starts, *ends)}))
+        self.instants = tuple(sorted({round(_NANO * at) for at in (*starts, *ends) if at > 0}))
 
     def at(self, time_ns):
         """Return the values of all parameters at a time since the start."""

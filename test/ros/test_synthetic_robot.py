@@ -183,9 +183,10 @@ def test_the_truth_is_told_at_every_change_and_to_who_comes_late(run):
 def test_description_and_clock(run):
     assert run.heard.descriptions[0].data == CONFIG.with_suffix('.urdf').read_text()
     clocks = [stamp_ns(message.clock) for message in run.heard.clocks]
-    assert clocks == sorted(clocks)
-    start = stamp_ns(run.heard.truths[0].header.stamp)
-    assert {(clock - start) % 10**7 for clock in clocks if clock < start + SECOND} == {0}
+    assert len(clocks) > 50
+    assert np.diff(clocks).min() >= 10**7
+    told = stamp_ns(run.heard.truths[0].header.stamp)
+    assert told <= clocks[0] < told + PATIENCE * SECOND
 
 
 def test_it_ends_cleanly_however_often_it_is_interrupted(run):

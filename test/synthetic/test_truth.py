@@ -79,6 +79,21 @@ def test_a_change_acts_at_its_instant_and_is_told(make):
     assert robot.truth.values == {**robot.truths[0].values, **changed}
 
 
+def test_what_is_there_from_the_start_is_told_once(make):
+    robot = make('changes: {rust: {at: 0, values: {elbow.damping: 0.9}}}', STILL)
+    robot.advance()
+    assert [truth.values['elbow.damping'] for truth in robot.truths] == [0.9]
+
+
+def test_a_change_of_what_is_seen_shows_in_the_first_reading_after_it(make):
+    sensor = {'kind': 'link_pose', 'topic': 'tip', 'link': 'stand', 'position_sd': 1e-3}
+    more = {f'sensors.tip.{key}': value for key, value in sensor.items()}
+    slip = 'changes: {slip: {at: 0.05, values: {tip.mount.x: 0.02}}}\n'
+    robot = make(slip + 'streams: {tip: {noise: 0}}', {**STILL, **more})
+    seen = {r.stamp_ns: r.content.position[0] for r in robot.run(0.1) if r.topic == 'tip'}
+    assert seen == {10_000_000 * k: 0.0 if k < 5 else 0.02 for k in range(10)}
+
+
 @pytest.mark.parametrize(
     ('text', 'message'),
     [
