@@ -1,15 +1,6 @@
-"""
-Runs that are stopped and continued, for the tests of posteriors in files.
-
-As a script it continues some in a process of its own: arguments FILE:NUMBER, the number of
-samples that are in the file; it prints the posterior bytes of each as a hexadecimal number.
-"""
+"""Runs that are stopped and continued, for the tests of posteriors in files."""
 
 from functools import cache
-import os
-from pathlib import Path
-import subprocess
-import sys
 
 import numpy as np
 from simulated import config as shipped_config
@@ -53,30 +44,3 @@ def posterior_bytes(pipeline):
     mixture = pipeline.posterior().mixture
     arrays = (mixture.log_weights, mixture.points, mixture.means, mixture.roots)
     return b''.join(np.ascontiguousarray(array).tobytes() for array in arrays)
-
-
-def continued(arguments):
-    """Return the posterior bytes of runs that another process continues; as `main`."""
-    here = Path(__file__).parent
-    found = subprocess.run(
-        [sys.executable, __file__, *arguments],
-        stdout=subprocess.PIPE,
-        check=True,
-        env={**os.environ, 'PYTHONPATH': str(here.parent)},
-    )
-    return [bytes.fromhex(line) for line in found.stdout.decode().split()]
-
-
-def main(arguments):
-    """Continue saved runs."""
-    samples = samples_of()
-    for argument in arguments:
-        path, _, number = argument.rpartition(':')
-        pipeline = pipeline_of()
-        pipeline.load(path)
-        feed(pipeline, samples[int(number) :])
-        print(posterior_bytes(pipeline).hex())
-
-
-if __name__ == '__main__':
-    main(sys.argv[1:])

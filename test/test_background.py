@@ -4,8 +4,9 @@ import threading
 import time
 
 import numpy as np
-from posteriors import continued, feed, pipeline_of, posterior_bytes, samples_of
+from posteriors import feed, pipeline_of, posterior_bytes, samples_of
 import pytest
+from scenarios import continued
 import torch
 
 from sim2real_estimator.background import Background, Relief
@@ -103,10 +104,8 @@ def test_samples_are_taken_in_during_a_fit_and_what_is_saved_then_goes_on(
         background.finish()
     whole = posterior_bytes(expected[0])
     assert posterior_bytes(pipeline) == whole
-    assert continued([f'{tmp_path / "fit.npz"}:150', f'{tmp_path / "after.npz"}:150']) == [
-        whole,
-        whole,
-    ]
+    paths = tmp_path / 'fit.npz', tmp_path / 'after.npz'
+    assert continued([(path, 150, 'remounted') for path in paths]) == [whole, whole]
 
 
 def test_a_thread_that_was_closed_leaves_its_frames_to_the_next(expected, samples):

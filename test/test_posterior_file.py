@@ -5,8 +5,9 @@ import json
 import zipfile
 
 import numpy as np
-from posteriors import continued, feed, pipeline_of, posterior_bytes, samples_of
+from posteriors import feed, pipeline_of, posterior_bytes, samples_of
 import pytest
+from scenarios import continued
 from simulated import CONFIG, config
 
 from sim2real_estimator import posterior_file
@@ -67,7 +68,7 @@ def test_in_another_process_it_goes_on_as_if_nothing_had_been(traced, samples, t
     assert not stops
     pipeline.finish()
     assert posterior_bytes(pipeline) == expected  # saving changes nothing
-    found = continued([f'{path}:{k}' for path, k in paths])
+    found = continued([(path, k, 'remounted') for path, k in paths])
     assert len(found) == len(paths) == 7
     assert set(found) == {expected}
 
