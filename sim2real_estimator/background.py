@@ -1,19 +1,17 @@
 """
 Taking frames in beside the stream: no fit holds up the samples that come meanwhile.
 
-A thread computes what is known after each frame, one after the other; everything else is done by
-whoever calls. When a result is there decides when it can be seen, and nothing else: the posterior
-is that of `Pipeline.step`, bit for bit, as long as the relief does not make frames longer.
+A thread computes what is known after a frame; everything else is done by whoever calls. When a
+result is there decides when it can be seen, and nothing else: the posterior is that of
+`Pipeline.step`, bit for bit, as long as the relief does not make frames longer.
 """
 
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 import time
 
 from .pipeline import Progress
 
-_NANO = 1e9
 # Frames get short again when so little of the limit waits: the rate must not flutter.
 _CAUGHT_UP = 0.25
 
@@ -61,34 +59,27 @@ class Background:
     """
     A pipeline's `step` without the waiting.
 
-    Samples are pushed into the pipeline itself, and at any time it can be saved: what is not yet
-    taken in is among the frames that wait. To reset it or to load, close this first, and begin
-    another after it.
+    Samples are pushed into the pipeline itself, and at any time it can be saved: the frame that
+    is being taken in is still among those that wait. To reset it or to load, close this first,
+    and begin another after it.
     """
 
     def __init__(self, pipeline, relief=None, on_update=None):
         """
-        Start the thread, which goes on from what the pipeline knows.
+        Start the thread.
 
         relief: `Relief`, None: frames stay as they are; on_update: called, from the thread,
-        after every frame.
+        after every frame, when `step` has something to return.
         """
         self.pipeline, self._relief, self._on_update = pipeline, relief, on_update
         self._executor = ThreadPoolExecutor(1, 'estimator')
-        self._last = self._executor.submit(Update, pipeline.progress, 0.0)
-        self._pending, self._lag_ns = deque(), 0
-        self._hand_over(pipeline.waiting)
+        self._running, self.reliefs = None, 0
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.close()
-
-    @property
-    def lag(self):
-        """Seconds of data in the frames that wait."""
-        return self._lag_ns / _NANO
 
     @property
     def is_relieved(self):
@@ -98,58 +89,56 @@ class Background:
 
     def step(self):
         """
-        Hand over the frames that are complete; return an `Update` for each that has been done.
+        Let the thread take in the next frame once it is free; return an `Update` if one is done.
 
-        An error that an update met is raised here.
+        To be called after samples were pushed, and after every update. An error that an update
+        met is raised here, and the frame goes on waiting.
         """
-        self._hand_over(self.pipeline.cut())
-        return self._collected()
+        return self._work(is_patient=False)
 
     def settle(self):
-        """Wait until all frames handed over are done; return an `Update` for each."""
-        wait(self._pending)
-        return self._collected()
+        """Wait until all complete frames are taken in; return an `Update` for each."""
+        return self._work(is_patient=True)
 
     def finish(self):
-        """Take in all frames left, the data having come to their end; as `settle`."""
-        self._hand_over(self.pipeline.cut(is_end=True))
-        return self.settle()
+        """Wait until all frames are, the data having come to their end; as `settle`."""
+        return self._work(is_patient=True, is_end=True)
 
     def close(self):
-        """End the thread; frames whose updates have not been returned go on waiting."""
-        self._executor.shutdown(cancel_futures=True)
+        """End the thread; a frame whose `Update` has not been returned goes on waiting."""
+        self._executor.shutdown()
 
-    def _hand_over(self, frames):
-        """Let the thread take frames in after those that it has."""
-        for frame in frames:
-            self._lag_ns += frame.end_ns - frame.start_ns
-            self._last = self._executor.submit(self._update, self._last, frame)
+    def _work(self, is_patient, is_end=False):
+        updates = []
+        while self._running or self._begun(is_end):
+            if not is_patient and not self._running.done():
+                break
+            updates.append(self._running.result())
+            self._running = None
+            self.pipeline.accept(updates[-1].progress)
+        return updates
+
+    def _begun(self, is_end):
+        """Hand the next frame over to the thread, and tell whether there was one."""
+        if not self.pipeline.waiting:
+            self._adapt()
+        frame = self.pipeline.next_frame(is_end)
+        if frame:
+            self._running = self._executor.submit(self._update, self.pipeline.progress, frame)
             if self._on_update:
-                self._last.add_done_callback(lambda _: self._on_update())
-            self._pending.append(self._last)
+                self._running.add_done_callback(lambda _: self._on_update())
+        return frame is not None
 
-    def _update(self, before, frame):
-        """Return the `Update` with a frame; before: the future `Update` of the frame before."""
-        # Being the only thread, it has come to its result or to its error, which is ours then.
-        progress = before.result().progress
+    def _update(self, progress, frame):
         began = time.monotonic()
         progress = self.pipeline.after(progress, frame)
         return Update(progress, time.monotonic() - began)
 
-    def _collected(self):
-        """Return the updates that are done, and let the pipeline go on from them."""
-        updates = []
-        while self._pending and self._pending[0].done():
-            updates.append(self._pending[0].result())
-            self._pending.popleft()
-            frame = self.pipeline.waiting[0]
-            self._lag_ns -= frame.end_ns - frame.start_ns
-            self.pipeline.accept(updates[-1].progress)
-        self._adapt()
-        return updates
-
     def _adapt(self):
         """Make frames longer or shorter from now on, by how much data wait."""
-        rate = self.pipeline.stream.max_rate
-        if self._relief is not None and rate is not None:
-            self.pipeline.stream.set_rate(self._relief.rate_at(self.lag, rate))
+        stream = self.pipeline.stream
+        if self._relief is None or stream.max_rate is None:
+            return
+        was_relieved = self.is_relieved
+        stream.set_rate(self._relief.rate_at(stream.lag, stream.max_rate))
+        self.reliefs += self.is_relieved and not was_relieved

@@ -159,25 +159,28 @@ class Pipeline:
 
     def step(self):
         """Update with every frame that has become complete; return an `Estimate` for each."""
-        self.cut()
-        return self._work_off()
+        return self._work_off(is_end=False)
 
     def finish(self):
         """Update with all frames left: the data have come to their end."""
-        self.cut(is_end=True)
-        return self._work_off()
+        return self._work_off(is_end=True)
 
-    def cut(self, is_end=False):
-        """Let the frames that have become complete wait, all where the data end; return them."""
-        frames = self.stream.flush() if is_end else self.stream.frames()
-        self.waiting.extend(frames)
-        return frames
+    def next_frame(self, is_end=False):
+        """
+        Return the frame to be taken in next, None where none is complete.
+
+        It waits until the progress after it is accepted. Only then the next one is cut.
+        is_end: whether the data have come to their end.
+        """
+        if not self.waiting:
+            self.waiting.extend(self.stream.next_frames(is_end))
+        return self.waiting[0] if self.waiting else None
 
     def after(self, progress, frame):
         """
         Return the `Progress` after one more frame, and change nothing.
 
-        So another thread may compute it, one frame after the other, while samples are pushed.
+        So another thread may compute it while samples are pushed.
         """
         state, report = self.estimator.update(self._begun, progress.state, frame)
         # After a change the data before it are forgotten, and so is this frame.
@@ -222,10 +225,10 @@ class Pipeline:
         mixture = self.estimator.mixture(self._begun, state)
         return summarize(self.problem, mixture, stamp_ns, report)
 
-    def _work_off(self):
-        """Update with the frames that wait."""
+    def _work_off(self, is_end):
+        """Update with all frames that are complete."""
         estimates = []
-        while self.waiting:
-            self.accept(self.after(self.progress, self.waiting[0]))
+        while frame := self.next_frame(is_end):
+            self.accept(self.after(self.progress, frame))
             estimates.append(self.estimate())
         return estimates

@@ -176,8 +176,8 @@ class FramesConfig:
     )
     overload: float | None = setting(
         10.0,
-        'live, where frames of more than this wait for the estimator, they are made longer until '
-        'it has caught up; empty: never',
+        'live, where more data than this wait for the estimator, frames are made longer until it '
+        'has caught up; empty: never',
         unit='s',
         above=0,
     )

@@ -62,7 +62,7 @@ class Health:
         level, text = DiagnosticStatus.OK, 'running' if report else 'starting'
         if worker.waiting > _MUCH * worker.backlog.capacity:
             level, text = DiagnosticStatus.WARN, 'too slow; lower frames.max_rate'
-        if report and report.is_relieved:
+        if report and (self._since('reliefs', report.reliefs) or report.is_relieved):
             level, text = DiagnosticStatus.WARN, _RELIEVED
         if worker.death:
             level, text = DiagnosticStatus.ERROR, f'{worker.death}; start the node again'
@@ -74,7 +74,7 @@ class Health:
                 'backend': report.backend,
                 'messages taken': report.taken,
                 'updates': report.updates,
-                'frames waiting': report.frames,
+                'samples waiting': report.samples,
                 'data waiting [s]': f'{report.lag:.3f}',
                 'mean update time [ms]': f'{1e3 * busy / updates:.3f}' if updates else '',
                 'longest update time [ms]': f'{1e3 * tally.longest:.3f}',

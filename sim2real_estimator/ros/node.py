@@ -39,7 +39,7 @@ class EstimatorNode(Node):
         self._inputs = subscribe(self, sources, topics(config), self._hand_on)
         self._health, self._tally = Health(self.get_fully_qualified_name()[1:]), Tally()
         self._reported, self._has_told_death = time.monotonic(), False
-        self._is_relieved = False
+        self._reliefs, self._is_relieved = 0, False
         self._worker = Worker(config)
         # Simulated time may stand still; polling must not.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -79,8 +79,7 @@ class EstimatorNode(Node):
         report = self._worker.report
         if report and report.updates > (before.updates if before else 0):
             self._estimates.publish(estimate_message(report.estimate))
-        if report and report.is_relieved != self._is_relieved:
-            self._is_relieved = report.is_relieved
+        if report:
             self._tell_relief(report)
         if self._worker.death and not self._has_told_death:
             self._has_told_death = True
@@ -90,13 +89,15 @@ class EstimatorNode(Node):
             )
 
     def _tell_relief(self, report):
-        """Say that frames are made longer, or are no more."""
-        if report.is_relieved:
+        """Say once that frames are made longer, and once that they are no more."""
+        if report.reliefs > self._reliefs:
+            self._reliefs, self._is_relieved = report.reliefs, True
             self.get_logger().warning(
-                f'{report.lag:.1f} s of data wait for the estimator: frames are made longer '
-                'until it has caught up; see docs/node.md'
+                'too much data wait for the estimator: frames are made longer until it has '
+                'caught up; see docs/node.md'
             )
-        else:
+        if self._is_relieved and not report.is_relieved:
+            self._is_relieved = False
             self.get_logger().info('the estimator has caught up: frames are as usual again')
 
     def _tell_health(self):

@@ -21,7 +21,7 @@ from ..records import Estimate
 NICENESS = 10
 # The shortest time between two reports of updates [s].
 _REPORT_PERIOD = 0.02
-# Frames that may wait; then messages have to wait in the node, which counts what it drops.
+# Samples that may wait; then messages have to wait in the node, which counts what it drops.
 _CAPACITY = 20_000
 
 
@@ -33,8 +33,9 @@ class Report:
     backend: that simulates; has_room: whether the worker can take a batch; taken: messages
     taken in; updates: frames done; busy: seconds they took; longest: seconds the longest of them
     took since the report before; events: of all updates since then; estimate: the newest, None
-    before the first update; counts: source -> {status in words: number}; frames: how many wait;
-    lag: seconds of data in them; is_relieved: whether frames are made longer.
+    before the first update; counts: source -> {status in words: number}; samples: how many wait
+    for their frame; lag: seconds of data that could be done already; is_relieved: whether frames
+    are made longer since that is too much; reliefs: how often that has begun.
     """
 
     backend: str
@@ -46,9 +47,10 @@ class Report:
     events: tuple
     estimate: Estimate | None
     counts: dict
-    frames: int
+    samples: int
     lag: float
     is_relieved: bool
+    reliefs: int
 
 
 def run(connection, config):
@@ -133,10 +135,10 @@ class _Server:
         return bool(updates)
 
     def _send_report(self):
-        waiting = len(self._pipeline.waiting)
+        stream = self._pipeline.stream
         report = Report(
             backend=self._backend,
-            has_room=waiting < _CAPACITY,
+            has_room=stream.waiting < _CAPACITY,
             taken=self._taken,
             updates=self._updates,
             busy=self._busy,
@@ -144,9 +146,10 @@ class _Server:
             events=tuple(self._events),
             estimate=self._estimate,
             counts=self._pipeline.counts.table(),
-            frames=waiting,
-            lag=self._background.lag,
+            samples=stream.waiting,
+            lag=stream.lag,
             is_relieved=self._background.is_relieved,
+            reliefs=self._background.reliefs,
         )
         self._connection.send(report)
         self._events, self._longest, self._reported = [], 0.0, time.monotonic()

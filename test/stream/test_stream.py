@@ -1,3 +1,5 @@
+import copy
+
 import numpy as np
 import pytest
 from streams import content, efforts, encoders, hand, make_stream, MS, run
@@ -169,6 +171,32 @@ def test_a_clock_set_back_clears_the_buffers_and_begins_again():
     assert [(f.end_ns, f.after_gap) for f in opening] == [(5000 * MS, False), (10 * MS, True)]
     lost = stream.counts.of('encoders', Status.JUMPED_BACK)
     assert lost == 1 + 20 - sum(len(f.samples) for f in frames if f.start_ns >= 5000 * MS)
+
+
+@pytest.mark.parametrize('until', [0, 5, 17])
+def test_what_was_complete_when_the_clock_was_set_back_stays_so_whoever_asks(until):
+    samples = [encoders(5000 + 10 * k) for k in range(20)] + [encoders(10 * k) for k in range(9)]
+    prompt, tardy, other = make_stream(), make_stream(), make_stream()
+    expected, frames = content(run(prompt, samples)), []
+    for k, sample in enumerate(samples):
+        tardy.push(sample)
+        if k < until:
+            frames += tardy.next_frames()
+    other.restore(copy.deepcopy(tardy.snapshot()))
+    assert content([*frames, *other.flush()]) == expected
+    assert other.counts.table() == prompt.counts.table()
+
+
+def test_the_lag_is_of_what_could_be_done_and_of_no_gap():
+    stream = make_stream()
+    for at in (*range(0, 300, 10), *range(9000, 9300, 10)):
+        stream.push(encoders(at))
+        stream.push(hand(at + 1))
+    assert stream.lag == pytest.approx(0.29 + 0.24)
+    assert stream.waiting == 120
+    while stream.next_frames():
+        pass
+    assert stream.lag == 0
 
 
 @pytest.mark.parametrize('values', [(np.nan, np.nan), (np.inf, 0.0), (0.0, -np.inf)])
