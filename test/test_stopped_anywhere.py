@@ -54,9 +54,8 @@ def stopped_run(name, folder):
     for number, sample in enumerate([*samples, None], 1):
         if sample:
             ours.push(sample)
-        ours.cut(is_end=not sample)
-        while ours.waiting:
-            ours.accept(ours.after(ours.progress, ours.waiting[0]))
+        while frame := ours.next_frame(is_end=not sample):
+            ours.accept(ours.after(ours.progress, frame))
             stops.append((folder / f'{name}_{len(stops)}.npz', number))
             ours.save(stops[-1][0])
             other.load(stops[-1][0])
