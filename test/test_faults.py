@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+import pytest
 from ros_like import joint_state, pose_stamped
 from simulated import config, JOINTS, record
 
@@ -109,4 +110,39 @@ def test_every_fault_has_its_count():
             'used': received['measured_efforts'] - 2 - waiting,
             'zero effort with motion': 10,
         },
+    }
+
+
+@pytest.mark.parametrize(
+    ('has_hand', 'word'), [(False, 'torque without motion'), (True, 'frozen')]
+)
+def test_encoders_that_hang_are_counted_and_make_a_gap(has_hand, word):
+    pipeline, recording = Pipeline.from_config(with_values(config(), SETTINGS)), record(2.5)
+    for k, (stamp, angles) in enumerate(zip(recording.stamps, recording.angles)):
+        angles = recording.angles[60] if 60 <= k < 180 else angles
+        torques = 3 * np.sin(0.3 * k + np.arange(2))
+        message = joint_state(int(stamp), JOINTS, angles, effort=torques)
+        pipeline.receive('encoders', message)
+        pipeline.receive('measured_efforts', message)
+        if has_hand:
+            place = [0.1 * np.sin(0.1 * k), 0.0, -0.01 * k]
+            pipeline.receive('hand', pose_stamped(int(stamp), place, (1.0, 0.0, 0.0, 0.0)))
+        pipeline.step()
+    pipeline.finish()
+    # The first half second of standing still is let pass.
+    assert pipeline.counts.table()['encoders'] == {'gap': 1, 'used': 251 - 69, word: 69}
+
+
+def test_a_number_that_is_none_leaves_out_its_joint_only():
+    pipeline, recording = Pipeline.from_config(config()), record(0.2)
+    for k, (stamp, angles) in enumerate(zip(recording.stamps, recording.angles)):
+        angles = [angles[0], np.nan] if k == 7 else angles
+        efforts = [np.nan, 0.1] if k == 9 else [0.1, 0.1]
+        message = joint_state(int(stamp), JOINTS, angles, effort=efforts)
+        for source in pipeline.sources:
+            pipeline.receive(source, message)
+    pipeline.finish()
+    assert pipeline.counts.table() == {
+        'encoders': {'missing joint': 1, 'used': 21},
+        'measured_efforts': {'missing effort': 1, 'used': 21},
     }

@@ -70,10 +70,9 @@ def read_joints(message, field, joints):
     return np.array([entries.get(joint, math.nan) for joint in joints])
 
 
-def joint_remarks(message, joints, known):
-    """Return a Status for every joint of a message nobody knows, and every one it lacks."""
-    names = set(message.name)
-    unknown, missing = len(names - known), len(set(joints) - names)
+def joint_remarks(message, known, missing=0):
+    """Return a Status for every joint of a message nobody knows, and every one that is missing."""
+    unknown = len(set(message.name) - known)
     return (Status.UNKNOWN_JOINT,) * unknown + (Status.MISSING_JOINT,) * missing
 
 

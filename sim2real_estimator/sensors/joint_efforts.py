@@ -41,9 +41,9 @@ class JointEfforts:
     def decode(self, message):
         """Return the `Decoded` of a JointState; one about other joints only has no sample."""
         if not set(self.joints) & set(message.name):
-            return Decoded(statuses=joint_remarks(message, (), self._known))
+            return Decoded(statuses=joint_remarks(message, self._known))
         values = read_joints(message, 'effort', self.joints)
         return Decoded(
             (Sample(self.name, stamp_ns(message), values),),
-            joint_remarks(message, (), self._known),
+            joint_remarks(message, self._known),
         )

@@ -50,13 +50,15 @@ class JointPositions(AbstractSensor):
     def decode(self, message):
         """Return the `Decoded` of a JointState; one about other joints only has no sample."""
         if not set(self.joints) & set(message.name):
-            return Decoded(statuses=joint_remarks(message, (), self._known))
+            return Decoded(statuses=joint_remarks(message, self._known))
         values = read_joints(message, 'position', self.joints)
         if self._has_velocities:
             values = np.concatenate([values, read_joints(message, 'velocity', self.joints)])
+        # Missing is also a joint that is named, and for which there is no number.
+        missing = np.isnan(values).reshape(-1, len(self.joints)).any(0).sum()
         return Decoded(
             (Sample(self.name, stamp_ns(message), values),),
-            joint_remarks(message, self.joints, self._known),
+            joint_remarks(message, self._known, missing),
         )
 
     def observe(self, robot, q, v):

@@ -51,6 +51,17 @@ def test_missing_fields_are_nan(encoders):
     assert np.isnan(decoded.samples[0].values).all()
 
 
+@pytest.mark.parametrize(
+    ('position', 'velocity'),
+    [([1.0, np.nan], [3.0, 4.0]), ([1.0], [3.0, 4.0]), ([1.0, 2.0], [3.0, np.nan])],
+)
+def test_a_joint_without_a_number_is_missing_too(model, position, velocity):
+    sensor = SENSORS['joint_positions']('encoders', model, ['shoulder', 'elbow'], 1e-3, 1e-2)
+    decoded = sensor.decode(joint_state(STAMP, ['shoulder', 'elbow'], position, velocity))
+    assert np.isnan(decoded.samples[0].values).sum() == 1
+    assert decoded.statuses == (Status.MISSING_JOINT,)
+
+
 def test_unknown_joints_are_counted_and_left_out(encoders):
     names = ['shoulder', 'finger', 'elbow', 'thumb']
     decoded = encoders.decode(joint_state(STAMP, names, [1.0, 7.0, 2.0, 8.0]))
