@@ -20,21 +20,32 @@ from .inference.estimators.gumbel_mixture import GumbelState
 from .inference.mixture import Mixture
 from .inference.moments import Moments
 from .inference.protocol import Gaussian
-from .records import Estimate, Frame, Sample, UpdateReport
+from .records import (
+    CombinationFinding,
+    Estimate,
+    Findings,
+    Frame,
+    ParameterFinding,
+    Sample,
+    UpdateReport,
+)
 from .stream.plans import RecordedPlan, ReferencePlan
 
 # What the classes are called in files; a new class of a state is a new line.
 KINDS = {
     'batch state': BatchState,
     'change memory': ChangeMemory,
+    'combination finding': CombinationFinding,
     'estimate': Estimate,
     'filter state': FilterState,
+    'findings': Findings,
     'fits': Fits,
     'frame': Frame,
     'gaussian': Gaussian,
     'gumbel state': GumbelState,
     'mixture': Mixture,
     'moments': Moments,
+    'parameter finding': ParameterFinding,
     'recorded plan': RecordedPlan,
     'recording': Recording,
     'reference plan': ReferencePlan,

@@ -12,6 +12,7 @@ import logging
 
 from .config import to_yaml
 from .errors import DataError
+from .findings import find, Standing
 from .identity import describe, Recording, require_same
 from .inference.merging import matched
 from .inference.verdicts import Verdict
@@ -29,12 +30,14 @@ class Progress:
     How far the estimator has come: all that changes with a frame.
 
     state: of the estimator; estimate: the same in the words of people, with the report and the
-    stamp of the last frame; recording: what the data are known by, None before any.
+    stamp of the last frame; recording: what the data are known by, None before any; standing:
+    what verdicts are made from.
     """
 
     state: object
     estimate: Estimate
-    recording: Recording | None = None
+    recording: Recording | None
+    standing: Standing
 
 
 class Pipeline:
@@ -75,7 +78,9 @@ class Pipeline:
 
     def reset(self):
         """Forget what was estimated, and begin again from what was known before."""
-        self._go_on(self.estimator.init(self._begun), 0, UpdateReport('prior'), None)
+        state = self.estimator.init(self._begun)
+        found = find(self.problem, self.estimator.mixture(self._begun, state), 0, exact=False)
+        self._go_on(state, 0, UpdateReport('prior'), None, Standing(found))
 
     def posterior(self):
         """Return all that is known, and all that it takes to go on: a `Posterior`."""
@@ -88,6 +93,7 @@ class Pipeline:
             'stamp_ns': self.estimate().stamp_ns,
             'begun': (prior, self._known),
             'recording': recording,
+            'standing': vars(self.progress.standing),
         }
         known = (*self._known, recording) if recording else self._known
         return Posterior(
@@ -96,7 +102,7 @@ class Pipeline:
             self.problem.prior,
             known,
             self.config,
-            self.estimate(),
+            self.findings(exact=False),
             run,
         )
 
@@ -121,7 +127,8 @@ class Pipeline:
         run = posterior.run
         self.stream.restore(run['stream'])
         self._begin(*run['begun'])
-        self._go_on(run['state'], run['stamp_ns'], run['report'], run['recording'])
+        standing = Standing(**run['standing'])
+        self._go_on(run['state'], run['stamp_ns'], run['report'], run['recording'], standing)
         self.waiting = deque(run['waiting'])
 
     def begin_from(self, path):
@@ -187,7 +194,10 @@ class Pipeline:
         is_forgotten = Verdict.CHANGED.value in report.events
         recording = progress.recording or Recording.begun(frame)
         recording = None if is_forgotten else recording.until(frame)
-        return Progress(state, self._estimate(state, frame.end_ns, report), recording)
+        mixture = self.estimator.mixture(self._begun, state)
+        standing = progress.standing.after(self.problem, mixture, frame, report)
+        estimate = summarize(self.problem, mixture, frame.end_ns, report, standing.latest.verdicts)
+        return Progress(state, estimate, recording, standing)
 
     def accept(self, progress):
         """Go on from the `Progress` after the first of the frames that wait."""
@@ -200,6 +210,21 @@ class Pipeline:
     def estimate(self):
         """Return the latest `Estimate`; the prior's before any frame."""
         return self.progress.estimate
+
+    def latest_findings(self):
+        """Return the `Findings` that the verdicts of estimates are of: at most a second old."""
+        return self.progress.standing.latest
+
+    def findings(self, exact=True):
+        """
+        Return the `Findings` after the latest frame.
+
+        exact: whether what data cannot tell is drawn along the curves on which the robot moves
+        alike, which may take seconds, or along straight lines, as for estimates.
+        """
+        mixture, now = self.estimator.mixture(self._begun, self.state), self.estimate()
+        standing = self.progress.standing
+        return standing.find(self.problem, mixture, now.stamp_ns, now.report, exact)
 
     def _begin(self, prior, known):
         """Begin from a prior that knows some `Recording`s already."""
@@ -216,14 +241,11 @@ class Pipeline:
         except DataError as error:
             raise DataError(f'{path}: {error}') from error
 
-    def _go_on(self, state, stamp_ns, report, recording):
+    def _go_on(self, state, stamp_ns, report, recording, standing):
         """Go on from a state of the estimator."""
-        self.progress = Progress(state, self._estimate(state, stamp_ns, report), recording)
-
-    def _estimate(self, state, stamp_ns, report):
-        """Return the `Estimate` of a state of the estimator."""
-        mixture = self.estimator.mixture(self._begun, state)
-        return summarize(self.problem, mixture, stamp_ns, report)
+        mixture, verdicts = self.estimator.mixture(self._begun, state), standing.latest.verdicts
+        estimate = summarize(self.problem, mixture, stamp_ns, report, verdicts)
+        self.progress = Progress(state, estimate, recording, standing)
 
     def _work_off(self, is_end):
         """Update with all frames that are complete."""

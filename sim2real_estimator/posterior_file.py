@@ -21,7 +21,7 @@ from .identity import Recording, require_same
 from .inference.merging import merge
 from .inference.mixture import Mixture
 from .inference.protocol import Gaussian
-from .records import Estimate
+from .records import Findings
 
 FORMAT, VERSION = 'sim2real_estimator posterior', 1
 _HEADER = 'header.json'
@@ -37,8 +37,9 @@ class Posterior:
     All that a file holds.
 
     identity: of `identity.describe`; mixture: of the parameters, without a state; prior: before
-    all `recordings`; config: the settings as YAML; estimate: in the words of people; run: what
-    it takes to go on, plain values and records, None where several recordings were merged.
+    all `recordings`; config: the settings as YAML; findings: in the words of people; run: what it
+    takes to go on, plain values and records. The last two are None where several recordings were
+    merged.
     """
 
     identity: dict
@@ -46,14 +47,14 @@ class Posterior:
     prior: Gaussian
     recordings: tuple
     config: str = ''
-    estimate: Estimate | None = None
+    findings: Findings | None = None
     run: dict | None = None
 
 
 def save(path, posterior):
     """Write a file, all of it or nothing: whoever reads meanwhile finds the old one or the new."""
     encoder = Encoder()
-    content = encoder.encode((posterior.estimate, posterior.run))
+    content = encoder.encode((posterior.findings, posterior.run))
     nodes, arrays = encoder.tables()
     header = {
         'format': FORMAT,
@@ -81,7 +82,7 @@ def load(path):
     header, arrays = _read(Path(path))
     try:
         found = {name: arrays.pop(name) for name in _DISTRIBUTIONS}
-        estimate, run = Decoder(header['nodes'], arrays).decode(header['content'])
+        findings, run = Decoder(header['nodes'], arrays).decode(header['content'])
         means = found['means']
         return Posterior(
             header['identity'],
@@ -89,7 +90,7 @@ def load(path):
             Gaussian(found['prior_mean'], found['prior_root']),
             tuple(Recording(**recording) for recording in header['recordings']),
             header['config'],
-            estimate,
+            findings,
             run,
         )
     except DataError as error:
@@ -117,7 +118,7 @@ def joined(posteriors):
             'would count twice; leave one of them out'
         )
     mixture = merge([posterior.mixture for posterior in posteriors], first.prior)
-    return replace(first, mixture=mixture, recordings=tuple(recordings), estimate=None, run=None)
+    return replace(first, mixture=mixture, recordings=tuple(recordings), findings=None, run=None)
 
 
 def require_same_prior(posterior, prior):

@@ -16,19 +16,40 @@ def table(posterior):
     coordinates they were estimated in, since nobody has asked the robot's model again.
     """
     result = Table(caption=_caption(posterior), caption_justify='left')
-    estimate = posterior.estimate
-    if estimate is None:
+    result.add_column('coordinate' if posterior.findings is None else 'parameter')
+    for title in ('mean', 'sd'):
+        result.add_column(title, justify='right')
+    if posterior.findings is None:
         mean, covariance = posterior.mixture.moments()
-        columns = posterior.identity['coordinates'], mean, np.sqrt(np.diag(covariance))
-        titles = ('coordinate', 'mean', 'sd')
-    else:
-        columns = estimate.names, estimate.mean, estimate.sd, estimate.verdicts
-        titles = ('parameter', 'mean', 'sd', 'verdict')
-    for title in titles:
-        result.add_column(title, justify='right' if title in ('mean', 'sd') else 'left')
-    for name, mean, sd, *verdict in zip(*columns):
-        result.add_row(name, f'{mean:.5g}', f'{sd:.2g}', *verdict)
+        for row in zip(posterior.identity['coordinates'], mean, np.sqrt(np.diag(covariance))):
+            result.add_row(row[0], f'{row[1]:.5g}', f'{row[2]:.2g}')
+        return result
+    result.add_column('of the prior sd', justify='right')
+    result.add_column('verdict')
+    for found in posterior.findings.parameters:
+        numbers = f'{found.mean:.5g}', f'{found.sd:.2g}', f'{100 * found.share:.2g} %'
+        result.add_row(found.name, *numbers, found.verdict_in_words)
     return result
+
+
+def _besides(findings):
+    """Return what `Findings` say besides the parameters, in sentences."""
+    lines = [
+        f'information: {findings.information:.1f} nats; {findings.told} dimensions known from '
+        f'data, {findings.untold} as before'
+    ]
+    lines += [
+        f'data tell: {each.label} = {each.mean:.5g} +- {each.sd:.2g}'
+        for each in findings.combinations
+        if ' ' in each.label  # the others are in the table
+    ]
+    lines += [f'no data tell: {direction}' for direction in findings.null_directions]
+    if len(findings.modes) > 1:
+        weights = ', '.join(f'{weight:.2f}' for weight, _ in findings.modes)
+        lines.append(f'{len(findings.modes)} separate answers, of weights {weights}')
+    if findings.obstacle:
+        lines.append(findings.obstacle)
+    return lines
 
 
 def _caption(posterior):
@@ -44,6 +65,8 @@ def _caption(posterior):
     lines += [f'data: {_span(recording)}' for recording in posterior.recordings]
     if not posterior.recordings:
         lines.append('data: none')
+    if posterior.findings:
+        lines += _besides(posterior.findings)
     if posterior.run is None:
         lines.append('joined: a new run can begin from it')
     else:

@@ -200,7 +200,8 @@ def _from_interval(name, wish, is_log):
     if not wish.min < wish.max:
         raise ConfigError(f'{where}: min is {wish.min:g} and max {wish.max:g}; give min < max')
     if not is_log:
-        return Prior((wish.min + wish.max) / 2, (wish.max - wish.min) / (2 * _CENTRAL), False)
+        mean, sd = (wish.min + wish.max) / 2, (wish.max - wish.min) / (2 * _CENTRAL)
+        return Prior(mean, sd, False, (wish.min, wish.max))
     if wish.min * wish.max <= 0:
         raise ConfigError(
             f'{where}: the interval from {wish.min:g} to {wish.max:g} holds zero, which has no '
@@ -208,7 +209,8 @@ def _from_interval(name, wish, is_log):
         )
     sign = math.copysign(1.0, wish.min)
     low, high = sorted(math.log(abs(x)) for x in (wish.min, wish.max))
-    return Prior(sign * math.exp((low + high) / 2), (high - low) / (2 * _CENTRAL), True)
+    mean, sd = sign * math.exp((low + high) / 2), (high - low) / (2 * _CENTRAL)
+    return Prior(mean, sd, True, (wish.min, wish.max))
 
 
 def _merged(before, wish):

@@ -109,3 +109,85 @@ class Estimate:
     sd: np.ndarray
     verdicts: tuple
     report: UpdateReport
+
+
+@dataclass(frozen=True)
+class ParameterFinding:
+    """
+    What is known of one parameter.
+
+    mean, sd, quantiles (5, 50 and 95 %), prior_mean, prior_sd: in its unit; share: what is left
+    of the prior's standard deviation, of the logarithm where the prior is one of logarithms;
+    verdict: a word; aliases: names of those it cannot be told apart from.
+    """
+
+    name: str
+    mean: float
+    sd: float
+    quantiles: tuple
+    prior_mean: float
+    prior_sd: float
+    share: float
+    verdict: str
+    aliases: tuple
+
+    @property
+    def verdict_in_words(self):
+        """The verdict with the names that belong to it."""
+        return f'{self.verdict} with {", ".join(self.aliases)}' if self.aliases else self.verdict
+
+
+@dataclass(frozen=True)
+class CombinationFinding:
+    """
+    What is known of a combination of parameters that data can tell.
+
+    label: as text, in whose terms the rest is; prior_sd: of it.
+    """
+
+    label: str
+    mean: float
+    sd: float
+    prior_sd: float
+
+
+@dataclass(frozen=True)
+class Findings:
+    """
+    What the data have said up to an instant, in words and names.
+
+    parameters: a `ParameterFinding` each; combinations: a `CombinationFinding` for each that is
+    estimated; null_directions: what no data so far tells, as texts; told, untold: number of
+    dimensions of which data say more than ten times, or less than a tenth, of what the prior
+    says; information: expected, in nats; modes: (weight, values of the parameters) of every
+    separate answer; misfit: squared innovation per degree of freedom of the newest frame, None
+    where there is none; unknown_efforts: commands of which the newest frame lacks the effort.
+    """
+
+    stamp_ns: int
+    parameters: tuple
+    combinations: tuple
+    null_directions: tuple
+    told: int
+    untold: int
+    information: float
+    modes: tuple
+    misfit: float | None = None
+    unknown_efforts: tuple = ()
+
+    @property
+    def verdicts(self):
+        """The words alone, in the order of the parameters."""
+        return tuple(parameter.verdict for parameter in self.parameters)
+
+    @property
+    def obstacle(self):
+        """What keeps data from being used, and what to do about it; empty where nothing does."""
+        if not self.unknown_efforts:
+            return ''
+        names = ', '.join(self.unknown_efforts)
+        return (
+            f'the effort of {names} is unknown, and the first fits need it: publish it on the '
+            'topic of efforts.measured or efforts.commanded and say so in joints.JOINT.effort, '
+            'or say none there where nothing drives the joint'
+        )

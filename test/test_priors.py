@@ -78,9 +78,9 @@ def test_priors_come_in_the_order_of_the_parameters(parameters):
 
 def test_an_interval_holds_95_per_cent(parameters):
     found = chosen(parameters, upper__mass=PriorConfig(min=1.0, max=4.0)).priors['upper.mass']
-    assert found == Prior(pytest.approx(2.0), pytest.approx(0.35365, rel=1e-4), True)
+    assert found == Prior(pytest.approx(2.0), pytest.approx(0.35365, rel=1e-4), True, (1.0, 4.0))
     found = chosen(parameters, upper__com__x=PriorConfig(min=-0.1, max=0.3)).priors['upper.com.x']
-    assert found == Prior(pytest.approx(0.1), pytest.approx(0.10204, rel=1e-4), False)
+    assert found == Prior(pytest.approx(0.1), pytest.approx(0.10204, rel=1e-4), False, (-0.1, 0.3))
 
 
 def test_a_later_interval_replaces_a_mean(parameters):

@@ -1,12 +1,8 @@
 """Physical parameters that the data tell in part: their posterior by draws."""
 
-from functools import cache
-
 import numpy as np
 
 from sim2real_estimator.problem.fibre import physical_draws
-from sim2real_estimator.problem.responses import Responses
-from sim2real_estimator.problem.state_chart import StateChart
 
 _DRAWS = 200
 
@@ -18,7 +14,7 @@ def physical_ranks(problem, mixture, values, seed):
     values: name to the true value. sd: of the logarithms, as a part of the prior's.
     """
     chart, generator = problem.chart, np.random.default_rng([*np.atleast_1d(seed), 1])
-    draws = physical_draws(chart, _responses(problem), mixture.draw(_DRAWS, generator), generator)
+    draws = physical_draws(chart, mixture.draw(_DRAWS, generator), generator)
     prior = chart.inner.prior
     true = np.log(np.abs([values[name] for name in chart.inner.names]))
     # Half a place for the truth itself: a rank is never 0 or 1.
@@ -27,15 +23,3 @@ def physical_ranks(problem, mixture, values, seed):
         'rank': (below / (draws.shape[1] + 1)).tolist(),
         'sd': (draws.std(1) / np.diag(prior.root)).tolist(),
     }
-
-
-@cache
-def _responses(problem):
-    model = problem.model
-    return Responses(
-        problem.parameters,
-        problem.sensors,
-        problem.chart.inner,
-        StateChart(model),
-        [True] * len(model.commands),
-    )

@@ -58,6 +58,9 @@ class Problem(Protocol):
     def first_state(self, frames):
         """Return (point [nx], root [t, t]): a state guessed from the first frames, and its sd."""
 
+    def moves(self, point, frames):
+        """Tell whether samples of frames differ by more than noise, seen from a point [nx]."""
+
     def retract(self, points, deltas):
         """Return the points [nx, B] moved by local coordinates [t, B]."""
 

@@ -9,7 +9,7 @@ import numpy as np
 _IDENTIFIED, _ASSISTED = 0.3, 0.9
 _NOTABLE_WEIGHT = 0.01
 _APART = 3.0
-_OUT_OF_PRIOR = 3.0
+_OUT_OF_PRIOR, _AT_A_LIMIT = 3.0, 2.0
 # Part of a direction's length below which a parameter is not named in it.
 _NAMED_SHARE = 0.15
 _ALIASED = 0.8
@@ -41,31 +41,58 @@ class Judgement:
     aliases: tuple = ()
 
 
-def judge(names, prior_mean, prior_sd, draws, modes=None):
+@dataclass(frozen=True)
+class Beliefs:
+    """
+    What was believed of p parameters before any data.
+
+    names; mean, sd [p]; limits: (least, most) that somebody has set, or None, of each.
+    """
+
+    names: tuple
+    mean: np.ndarray
+    sd: np.ndarray
+    limits: tuple
+
+
+def judge(beliefs, draws, modes=None, directions=()):
     """
     Return a `Judgement` for every parameter.
 
-    prior_mean, prior_sd [p]; draws [p, N] of the posterior, in the same coordinates; modes:
-    (weights [K], means [p, K], sds [p, K]) of a mixture in them, where it has several.
+    beliefs: `Beliefs`; draws [p, N] of the posterior, in the same coordinates; modes: (weights
+    [K], means [p, K], sds [p, K]) of a mixture in them, where it has several; directions: rows
+    [p] of `null_directions`, whose parameters are aliases of one another.
     """
-    sd = draws.std(1)
-    share = sd / prior_sd
-    aliases = _aliases(names, draws / prior_sd[:, None], share)
+    share = draws.std(1) / beliefs.sd
+    aliases = _aliases(beliefs.names, draws / beliefs.sd[:, None], share, directions)
     result = []
-    for k in range(len(names)):
-        away = abs(draws[k].mean() - prior_mean[k]) / prior_sd[k]
+    for k in range(len(share)):
         if modes is not None and _has_several_modes(modes, k):
             verdict = Verdict.AMBIGUOUS
-        elif away > _OUT_OF_PRIOR:
+        elif _is_out_of_prior(beliefs, k, draws[k].mean(), share[k]):
             verdict = Verdict.OUT_OF_PRIOR
-        elif share[k] < _IDENTIFIED:
-            verdict = Verdict.IDENTIFIED
+        elif share[k] >= _ASSISTED:
+            verdict = Verdict.PRIOR_ONLY
         elif aliases[k]:
             verdict = Verdict.ALIASED
         else:
-            verdict = Verdict.PRIOR_ASSISTED if share[k] < _ASSISTED else Verdict.PRIOR_ONLY
+            verdict = Verdict.PRIOR_ASSISTED if share[k] >= _IDENTIFIED else Verdict.IDENTIFIED
         result.append(Judgement(verdict, float(share[k]), aliases[k]))
     return result
+
+
+def _is_out_of_prior(beliefs, k, mean, share):
+    """
+    Tell whether a mean is where the prior hardly reaches, or at a limit that somebody has set.
+
+    A parameter that no data has told stands as far from its limits as they are wide.
+    """
+    if abs(mean - beliefs.mean[k]) > _OUT_OF_PRIOR * beliefs.sd[k]:
+        return True
+    if beliefs.limits[k] is None or share >= _ASSISTED:
+        return False
+    least, most = beliefs.limits[k]
+    return min(mean - least, most - mean) < _AT_A_LIMIT * share * beliefs.sd[k]
 
 
 def _has_several_modes(modes, k):
@@ -80,45 +107,148 @@ def _has_several_modes(modes, k):
     )
 
 
-def _aliases(names, whitened, share):
-    """Return for every parameter the names of those that vary with it and only with it."""
-    correlation = np.corrcoef(whitened) if len(names) > 1 else np.ones((1, 1))
+def _aliases(names, whitened, share, directions):
+    """
+    Return for every parameter the names of those that it cannot be told apart from.
+
+    They vary together in the draws, or along a direction that data do not tell: then one that is
+    known well is so by the priors of the others. Of a parameter that is as uncertain as before
+    nothing is known that could be another's.
+    """
+    count = len(names)
+    together = np.abs(np.corrcoef(whitened)) > _ALIASED if count > 1 else np.eye(1, dtype=bool)
+    is_unsure = share >= _IDENTIFIED
+    together &= is_unsure & is_unsure[:, None]
+    for direction in directions:
+        involved = involved_in(direction)
+        together[np.ix_(involved, involved)] = True
     return [
-        tuple(
-            names[j]
-            for j in range(len(names))
-            if j != k and share[j] > _IDENTIFIED and abs(correlation[k, j]) > _ALIASED
-        )
-        if share[k] > _IDENTIFIED
+        tuple(names[j] for j in range(count) if j != k and together[k, j])
+        if share[k] < _ASSISTED
         else ()
-        for k in range(len(names))
+        for k in range(count)
     ]
 
 
-def unseen_directions(names, prior_root, combinations):
+@dataclass(frozen=True)
+class Spectrum:
     """
-    Return what no data can tell, as texts such as 'lower.mass - lower.com.z'.
+    What data say along the principal directions of a posterior.
 
-    combinations [r, p]: what is seen, as functions of the coordinates; prior_root [p, p]. The
-    directions are those of the prior that no combination notices, in units of its standard
-    deviations.
+    information [p]: over that of the prior, so many times; directions [p, p]: the columns, in
+    standard deviations of the prior.
     """
-    seen = combinations @ prior_root
-    _, _, right = np.linalg.svd(seen)
-    texts = []
-    for direction in right[len(combinations) :]:
-        largest = np.abs(direction).max()
-        direction = direction * np.sign(direction[np.argmax(np.abs(direction))])
-        parts = [
-            f'{"-" if share < 0 else "+"} {names[k]}'
-            for k, share in enumerate(direction)
-            if abs(share) > _NAMED_SHARE * largest
-        ]
-        texts.append(' '.join(parts).removeprefix('+ '))
-    return texts
+
+    information: np.ndarray
+    directions: np.ndarray
 
 
-def information_gain(prior_root, covariance):
-    """Return the expected information so far [nats]: by how much the posterior is narrower."""
-    prior = 2 * np.log(np.abs(np.diag(np.linalg.qr(prior_root.T, mode='r')))).sum()
-    return 0.5 * (prior - np.linalg.slogdet(covariance)[1])
+def spectrum(prior_root, covariance):
+    """Return the `Spectrum` of a covariance [p, p] over the prior's."""
+    inverse = np.linalg.inv(prior_root)
+    left, directions = np.linalg.eigh(inverse @ covariance @ inverse.T)
+    return Spectrum(1 / np.maximum(left, 1e-300) - 1, directions)
+
+
+def null_directions(found, below):
+    """
+    Return rows [r, p] that span where the data say less than `below` times the prior.
+
+    In standard deviations of the prior, the largest share being one. Rows are combined so that
+    few parameters are in each: one of which nothing at all is known stands alone.
+    """
+    blind = found.directions[:, found.information < below].T
+    left, leaders = blind.copy(), []
+    for _ in range(len(blind)):
+        leaders.append(int(np.argmax((left**2).sum(0))))
+        column = left[:, leaders[-1]] / np.linalg.norm(left[:, leaders[-1]])
+        left = left - np.outer(column, column @ left)
+    return _sparser(np.linalg.solve(blind[:, leaders], blind)) if leaders else blind
+
+
+def _sparser(rows):
+    """Return rows [r, p] that span the same, after all replacements that leave out more."""
+    rows = _scaled(rows)
+    is_better = True
+    while is_better:
+        is_better = False
+        for i in range(len(rows)):
+            others = np.delete(rows, i, 0)
+            # Each of the shared parameters is taken out by a multiple of each other row.
+            is_shared = (np.abs(others) > _NAMED_SHARE) & (np.abs(rows[i]) > _NAMED_SHARE)
+            which, entry = np.nonzero(is_shared)
+            multiples = rows[i, entry] / others[which, entry]
+            trials = rows[i] - multiples[:, None] * others[which]
+            # What is next to nothing would only be noise, made large.
+            trials = _scaled(trials[np.abs(trials).max(1, initial=0.0) > _NAMED_SHARE])
+            counts = (np.abs(trials) > _NAMED_SHARE).sum(1)
+            if counts.size and counts.min() < (np.abs(rows[i]) > _NAMED_SHARE).sum():
+                rows[i], is_better = trials[np.argmin(counts)], True
+    return rows
+
+
+def _scaled(rows):
+    """Return rows with the largest entry one."""
+    return rows / np.abs(rows).max(1, keepdims=True, initial=1e-300)
+
+
+def involved_in(direction):
+    """Return the indices of the parameters that have a notable share of a direction [p]."""
+    size = np.abs(direction)
+    return np.flatnonzero(size > _NAMED_SHARE * size.max())
+
+
+def in_words(names, direction):
+    """Return a direction [p] as text: 'lower.mass - lower.com.z' grow against one another."""
+    involved = involved_in(direction)
+    # The largest first, and upwards.
+    involved = involved[np.argsort(-np.abs(direction[involved]), kind='stable')]
+    signs = np.sign(direction[involved] * direction[involved[0]])
+    parts = [f'{"-" if sign < 0 else "+"} {names[k]}' for sign, k in zip(signs, involved)]
+    return ' '.join(parts).removeprefix('+ ')
+
+
+def information_gain(prior_root, mixture):
+    """
+    Return the expected information so far [nats]: by how much the posterior is narrower.
+
+    That of one normal distribution of the mixture's moments, or of its parts with what it takes
+    to tell which, whichever says more: the mixture is no wider than either.
+    """
+    prior = 2 * _log_volume(prior_root)
+    whole = np.linalg.slogdet(mixture.moments()[1])[1]
+    weights = mixture.weights
+    parts = weights @ np.linalg.slogdet(mixture.parameter_covariances())[1]
+    choice = -(weights * np.log(np.maximum(weights, 1e-300))).sum()
+    return float(0.5 * (prior - min(whole, parts + 2 * choice)))
+
+
+def _log_volume(root):
+    return np.log(np.abs(np.diag(np.linalg.qr(root.T, mode='r')))).sum()
+
+
+def modes_of(mixture):
+    """
+    Return the separate answers of a mixture: [(weight, mean [p])], the heaviest first.
+
+    Components of one answer lie together in all coordinates.
+    """
+    weights, means = mixture.weights, mixture.means
+    sds = np.sqrt(np.einsum('kii->ik', mixture.parameter_covariances()))
+    groups = []
+    for k in np.argsort(-weights, kind='stable'):
+        if weights[k] <= _NOTABLE_WEIGHT and groups:
+            continue
+        for group in groups:
+            away = np.abs(means[:, k] - means[:, group[0]])
+            if (away <= _APART * (sds[:, k] + sds[:, group[0]])).all():
+                group.append(k)
+                break
+        else:
+            groups.append([k])
+    total = sum(weights[group].sum() for group in groups)
+    found = []
+    for group in groups:
+        weight = weights[group].sum()
+        found.append((float(weight / total), means[:, group] @ weights[group] / weight))
+    return sorted(found, key=lambda mode: -mode[0])

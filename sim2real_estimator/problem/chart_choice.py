@@ -42,7 +42,7 @@ def _physical_chart(parameters, sensors, inner, driven):
     combinations = _readable(seen, root)
     basis = root @ seen @ np.linalg.inv(combinations @ root @ seen)
     labels = [_label(row, inner.labels) for row in combinations]
-    return SliceChart(inner, basis, labels, combinations)
+    return SliceChart(inner, basis, labels, combinations, responses)
 
 
 def _readable(seen, root):

@@ -16,12 +16,13 @@ class Prior:
     What is known of one parameter beforehand.
 
     mean; sd: absolute, or relative where `is_log`: the standard deviation of the logarithm of
-    the size, the sign being that of the mean.
+    the size, the sign being that of the mean. limits: (least, most) where somebody has set them.
     """
 
     mean: float
     sd: float
     is_log: bool
+    limits: tuple | None = None
 
 
 class DirectChart:
@@ -30,8 +31,12 @@ class DirectChart:
 
     names: of the parameters; labels: of the coordinates; fixed: values of others;
     relative_root: of the coordinates' covariance where every parameter varies by its own size, or
-    by its prior's standard deviation where that is not one of logarithms.
+    by its prior's standard deviation where that is not one of logarithms. As in all charts,
+    inner: the `DirectChart` of all parameters; basis, combinations: from the coordinates to its
+    and back, both linear; responses: what data depend on, None where all is told.
     """
+
+    responses = None
 
     def __init__(self, priors, fixed=None):
         """Take name -> `Prior` of the unknown parameters and name -> float of the others."""
@@ -52,6 +57,27 @@ class DirectChart:
         centre = np.where(self._is_log, np.log(np.abs(np.where(means == 0, 1.0, means))), means)
         self.prior = Gaussian(centre, np.diag([p.sd for p in priors.values()]))
         self.relative_root = np.diag([1.0 if p.is_log else p.sd for p in priors.values()])
+        self.basis = self.combinations = np.eye(len(centre))
+
+    @property
+    def limits(self):
+        """For every coordinate (least, most) where somebody has set limits, else None."""
+        found = []
+        for prior in self.priors.values():
+            ends = prior.limits
+            if ends and prior.is_log:
+                ends = tuple(sorted(np.log(np.abs(ends)).tolist()))
+            found.append(ends)
+        return tuple(found)
+
+    @property
+    def inner(self):
+        """This chart."""
+        return self
+
+    def embed(self, coordinates):
+        """Return the coordinates [p, B] of the inner chart."""
+        return coordinates
 
     def to_named(self, coordinates):
         """Return the parameter values [P, B] of coordinates [p, B]."""
@@ -87,6 +113,15 @@ class TimedChart:
         root = _block_diagonal(first.root, second.root)
         self.prior = Gaussian(np.concatenate([first.mean, second.mean]), root)
         self.relative_root = _block_diagonal(physical.relative_root, self._delays.relative_root)
+        self.inner = DirectChart(self.priors, self.fixed)
+        self.basis = _block_diagonal(physical.basis, self._delays.basis)
+        self.combinations = _block_diagonal(physical.combinations, self._delays.combinations)
+        self.responses = physical.responses
+
+    def embed(self, coordinates):
+        """Return the coordinates [P, B] of the inner chart."""
+        first = self.physical.embed(coordinates[: self._split])
+        return np.concatenate([first, coordinates[self._split :]])
 
     def to_named(self, coordinates):
         """Return the parameter values [P, B] of coordinates [p, B]."""
@@ -105,10 +140,10 @@ class TimedChart:
 
 
 def _block_diagonal(first, second):
-    """Return a square matrix of two on its diagonal, zero elsewhere."""
-    size = len(first)
-    result = np.zeros((size + len(second),) * 2)
-    result[:size, :size], result[size:, size:] = first, second
+    """Return a matrix of two on its diagonal, zero elsewhere."""
+    rows, columns = first.shape
+    result = np.zeros((rows + len(second), columns + second.shape[1]))
+    result[:rows, :columns], result[rows:, columns:] = first, second
     return result
 
 
@@ -120,17 +155,17 @@ class SliceChart:
     metric of the prior; it crosses every set of equally good parameters once.
     """
 
-    def __init__(self, inner, basis, labels, combinations):
+    def __init__(self, inner, basis, labels, combinations, responses):
         """
         Take the slice.
 
         inner: a `DirectChart`; basis [p_inner, p]; a label for every direction; combinations
         [p, p_inner]: x as linear functions of the inner coordinates, less those of the
-        reference.
+        reference; responses: the `Responses` that the slice was found by.
         """
         self.inner, self.basis, self.labels = inner, basis, tuple(labels)
         self.names, self.fixed, self.priors = inner.names, inner.fixed, inner.priors
-        self.combinations = combinations
+        self.combinations, self.responses = combinations, responses
         root = self._seen(inner.prior.root)
         self.prior = Gaussian(np.zeros(basis.shape[1]), root)
         self.relative_root = self._seen(inner.relative_root)
@@ -140,16 +175,17 @@ class SliceChart:
         spread = self.combinations @ root
         return np.linalg.cholesky(spread @ spread.T)
 
-    def _inner(self, coordinates):
+    def embed(self, coordinates):
+        """Return the coordinates [P, B] of the inner chart."""
         return self.inner.prior.mean[:, None] + self.basis @ coordinates
 
     def to_named(self, coordinates):
         """Return the parameter values [P, B] of coordinates [p, B]."""
-        return self.inner.to_named(self._inner(coordinates))
+        return self.inner.to_named(self.embed(coordinates))
 
     def slope(self, coordinates):
         """Return the derivative of the values by the coordinates, [B, P, p]."""
-        return self.inner.slope(self._inner(coordinates)) @ self.basis
+        return self.inner.slope(self.embed(coordinates)) @ self.basis
 
 
 def mass_matrices(system, values, positions):

@@ -53,6 +53,11 @@ class Responses:
         self._situations = _Situations(points[:nq], velocities, commands)
         self._scale = None
 
+    @property
+    def size(self):
+        """Number of coordinates."""
+        return len(self._chart.names)
+
     def values(self, coordinates):
         """Return the responses [M, B] of coordinates [p, B], each in units of its usual size."""
         return self._evaluate(coordinates, None)[0]

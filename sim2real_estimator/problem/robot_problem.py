@@ -17,6 +17,8 @@ from .trajectory_loss import TrajectoryLoss
 _SPREAD_DRAWS, _SPREAD_POSES = 24, 6
 # Standard deviation of the first disturbance while fits begin without any.
 _NO_DISTURBANCE = 1e-6
+# Standard deviations of a sum of squares from which on it is no longer noise at rest.
+_CLEARLY = 6.0
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,16 @@ class RobotProblem:
         root = np.diag(deviations + [_NO_DISTURBANCE] * self.disturbance_size)
         return guess_state(self, frames), root
 
+    def moves(self, point, frames):
+        """Tell whether samples of frames differ by more than noise, seen from a point [nx]."""
+        points = np.repeat(point[:, None], len(frames), 1)
+        parameters = np.repeat(self.prior.mean[:, None], len(frames), 1)
+        residual = self._walk.observe(points, parameters, self._timelines.line(frames))[0]
+        is_row = residual != 0
+        count = is_row.sum(0)
+        away = np.where(is_row, residual - residual.sum(0) / np.maximum(count, 1), 0.0)
+        return bool(((away**2).sum(0) > count + _CLEARLY * np.sqrt(2 * count)).any())
+
     @property
     def neutral(self):
         """The state [nx] with every joint at its neutral position, at rest."""
@@ -97,7 +109,14 @@ class RobotProblem:
 
     def knows_inputs(self, frame):
         """Tell whether all efforts that act during a frame are known."""
-        return not any(np.isnan(values).any() for _, values in frame.inputs)
+        return not self.unknown_efforts(frame)
+
+    def unknown_efforts(self, frame):
+        """Return the names of the commands whose effort is unknown somewhere in a frame."""
+        if not frame.inputs:
+            return ()
+        is_unknown = np.isnan([values for _, values in frame.inputs]).any(0)
+        return tuple(np.array(self.model.commands)[is_unknown].tolist())
 
     def floor(self, frame, scales):
         """

@@ -1,10 +1,14 @@
 """What the node says of itself: `/diagnostics`, names and levels as in REP 107."""
 
+from collections import Counter
+
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 _NANO = 1e9
 # The start of the worker takes a while; a backlog beyond this share of what fits is more.
 _MUCH = 0.1
+# Verdicts that somebody should look at.
+_ALARMS = frozenset(('changed', 'out of prior'))
 _RELIEVED = 'too slow: frames are longer until it has caught up; lower frames.max_rate'
 
 
@@ -27,6 +31,8 @@ class Health:
             self._source(source.name, worker) for each in inputs for source in each.sources
         ]
         statuses += [self._worker(worker, tally), self._estimate(worker, tally, now.nanoseconds)]
+        if worker.report and worker.report.findings:
+            statuses.append(self._verdicts(worker.report.findings))
         return DiagnosticArray(header=_header(now), status=statuses)
 
     def _input(self, each, elapsed):
@@ -93,7 +99,25 @@ class Health:
             'NIS degrees of freedom': estimate.report.degrees,
             'events': ', '.join(dict.fromkeys(tally.events)),
         }
-        return self._status('estimate', DiagnosticStatus.OK, 'see the topic ~/estimate', values)
+        level, text = DiagnosticStatus.OK, 'see the topic ~/estimate'
+        if worker.report.findings.obstacle:
+            level, text = DiagnosticStatus.WARN, worker.report.findings.obstacle
+        return self._status('estimate', level, text, values)
+
+    def _verdicts(self, findings):
+        """Return how well every parameter is known, and what cannot be."""
+        level = DiagnosticStatus.OK
+        if _ALARMS.intersection(findings.verdicts):
+            level = DiagnosticStatus.WARN
+        numbers = Counter(findings.verdicts)
+        text = ', '.join(f'{number} {word}' for word, number in numbers.most_common())
+        values = {each.name: each.verdict_in_words for each in findings.parameters}
+        values |= {
+            'information [nats]': f'{findings.information:.1f}',
+            'dimensions known from data': findings.told,
+            'no data tell': '; '.join(findings.null_directions),
+        }
+        return self._status('verdicts', level, text, values)
 
     def _since(self, key, total):
         """Return by how much a total has grown since the message before."""

@@ -16,7 +16,7 @@ import threading
 import time
 
 from ..errors import EstimatorError
-from ..records import Estimate
+from ..records import Estimate, Findings
 
 NICENESS = 10
 # The shortest time between two reports of updates [s].
@@ -32,10 +32,10 @@ class Report:
 
     backend: that simulates; has_room: whether the worker can take a batch; taken: messages
     taken in; updates: frames done; busy: seconds they took; longest: seconds the longest of them
-    took since the report before; events: of all updates since then; estimate: the newest, None
-    before the first update; counts: source -> {status in words: number}; samples: how many wait
-    for their frame; lag: seconds of data that could be done already; is_relieved: whether frames
-    are made longer since that is too much; reliefs: how often that has begun.
+    took since the report before; events: of all updates since then; estimate, findings: the
+    newest, None before the first update; counts: source -> {status in words: number}; samples:
+    how many wait for their frame; lag: seconds of data that could be done already; is_relieved:
+    whether frames are made longer since that is too much; reliefs: how often that has begun.
     """
 
     backend: str
@@ -46,6 +46,7 @@ class Report:
     longest: float
     events: tuple
     estimate: Estimate | None
+    findings: Findings | None
     counts: dict
     samples: int
     lag: float
@@ -145,6 +146,7 @@ class _Server:
             longest=self._longest,
             events=tuple(self._events),
             estimate=self._estimate,
+            findings=self._pipeline.latest_findings() if self._estimate else None,
             counts=self._pipeline.counts.table(),
             samples=stream.waiting,
             lag=stream.lag,

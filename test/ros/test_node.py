@@ -11,7 +11,7 @@ import torch
 
 from sim2real_estimator.config import to_yaml, with_values
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.records import Estimate, Sample
+from sim2real_estimator.records import Estimate, Findings, Sample
 
 pytest.importorskip('rclpy')
 
@@ -36,6 +36,7 @@ class Run:
     worker: int
     exit_code: int
     expected: Estimate
+    findings: Findings
     counts: dict
     messages: int
 
@@ -103,6 +104,7 @@ def run(client, tmp_path_factory):
         worker=worker,
         exit_code=process.returncode,
         expected=expected,
+        findings=pipeline.latest_findings(),
         counts=counts,
         messages=messages,
     )
@@ -133,6 +135,7 @@ def test_diagnostics_count_every_message(run):
         'samples of measured_efforts',
         'worker',
         'estimate',
+        'verdicts',
     }
     assert run.health['input /joint_states']['messages'] == str(run.messages)
     for source in ('encoders', 'measured_efforts'):
@@ -145,6 +148,16 @@ def test_diagnostics_tell_how_the_estimate_and_the_worker_are(run):
     assert float(run.health['estimate']['data age [s]']) > 0
     assert run.health['worker']['backend'] in ('native', 'eager')
     assert run.health['worker']['updates'] == str(run.counts['encoders']['used'])
+
+
+def test_diagnostics_have_the_verdicts_with_names(run):
+    told = run.health['verdicts']
+    for parameter in run.findings.parameters:
+        assert told[parameter.name] == parameter.verdict_in_words
+    assert told['elbow.damping'] == 'identified'
+    assert 'aliased with ' in told['upper.mass']
+    assert told['no data tell'] == '; '.join(run.findings.null_directions)
+    assert float(told['information [nats]']) > 10
 
 
 def test_many_interrupts_end_it_cleanly(run):

@@ -110,8 +110,9 @@ class GaussianSum(AbstractEstimator):
         if frame.after_gap or not problem.knows_inputs(frame):
             # A fit follows the motion without a break, by inputs it knows.
             state = BatchState((), mixture=state.mixture, knowledge=state.knowledge)
-        if problem.knows_inputs(frame):
-            state = replace(state, frames=(*state.frames, frame))
+        if not problem.knows_inputs(frame):
+            return state, UpdateReport('batch', events=('efforts unknown',))
+        state = replace(state, frames=(*state.frames, frame))
         if len(state.frames) < max(state.due, self.horizons[0]):
             return state, UpdateReport('batch')
         return (
@@ -130,12 +131,16 @@ class GaussianSum(AbstractEstimator):
     def _fit(self, problem, state):
         """Fit the frames so far; hand over where the posterior is narrow and well described."""
         count = len(state.frames)
-        generator = np.random.default_rng([self.seed, count])
+        due = self._next_horizon(count)
         window = state.window or Window((), *problem.first_state(state.frames))
         window = replace(window, frames=state.frames)
+        if not problem.moves(window.point, window.frames):
+            # A fit would take noise for motion, and learn from it.
+            state = BatchState(state.frames, due=due)
+            return self._bounded(state), UpdateReport('batch', events=('at rest',))
+        generator = np.random.default_rng([self.seed, count])
         fits = self._refit(problem, window, state.fits, generator)
         mixture, share, is_narrow = self._described(problem, window, self._modes(fits), generator)
-        due = self._next_horizon(count)
         state = replace(state, fits=fits, window=window, due=due, mixture=mixture)
         if not is_narrow:
             return self._bounded(state), UpdateReport('batch', events=('fitted',))

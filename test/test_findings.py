@@ -1,0 +1,226 @@
+"""What is said of a robot: in words, by names, and never what data have not told."""
+
+from pathlib import Path
+import re
+
+import numpy as np
+from posteriors import feed, pipeline_of, samples_of
+from problems import p2, p2_identifiability, p3
+from problems.common import roll, states_of
+import pytest
+import torch
+
+from sim2real_estimator.findings import find, Standing
+from sim2real_estimator.inference.estimators import ESTIMATORS
+from sim2real_estimator.problem.parameter_chart import DirectChart, Prior
+from sim2real_estimator.records import Sample, UpdateReport
+
+SECOND = 10**9
+TIP = {'to_tip.origin.z'}
+UPPER = {'upper.mass', 'upper.com.z', 'upper.inertia.yy'}
+LOWER = {'lower.mass', 'lower.com.z', 'lower.inertia.yy'}
+
+
+def follow(problem, frames, **settings):
+    """Return (problem, mixture, last stamp) after all frames."""
+    estimator = ESTIMATORS['gaussian_sum'](**settings)
+    state = estimator.init(problem)
+    for frame in frames:
+        state, _ = estimator.update(problem, state, frame)
+    return problem, estimator.mixture(problem, state), frames[-1].end_ns
+
+
+def names_in(direction):
+    return {word for word in direction.split() if word not in '+-'}
+
+
+@pytest.mark.parametrize('title', p2_identifiability.EXPERIMENTS)
+def test_what_can_be_told_is_counted_and_the_rest_is_named(title):
+    experiment = p2_identifiability.EXPERIMENTS[title]
+    problem = p2_identifiability.make_problem(experiment)
+    frames = p2_identifiability.draw(experiment, 0)
+    found = find(*follow(problem, frames), exact=False)
+    assert (found.told, found.untold) == (experiment.told, experiment.untold)
+    named = [names_in(direction) for direction in found.null_directions]
+    assert UPPER in named
+    # What hangs below moves the joint of the upper link with it.
+    assert LOWER | {'upper.com.z'} in named
+    assert (TIP in named) is not experiment.has_markers
+    if not experiment.has_torques:
+        # Without a torque only ratios are told.
+        (scale,) = (names for names in named if 'elbow.damping' in names)
+        assert {'shoulder.damping', 'upper.mass', 'lower.mass'} <= scale
+    assert found.information > 25
+
+
+@pytest.fixture(scope='module')
+def driven():
+    experiment = p2_identifiability.EXPERIMENTS['torques, angles']
+    problem = p2_identifiability.make_problem(experiment)
+    return follow(problem, p2_identifiability.draw(experiment, 1))
+
+
+def test_every_parameter_has_its_verdict_and_every_combination_its_value(driven):
+    problem, mixture, _ = driven
+    found = find(*driven, exact=False)
+    by_name = {parameter.name: parameter for parameter in found.parameters}
+    assert tuple(by_name) == problem.chart.names
+    assert by_name['elbow.damping'].verdict == by_name['elbow.origin.z'].verdict == 'identified'
+    assert by_name['to_tip.origin.z'].verdict == 'prior-only'
+    assert by_name['upper.mass'].verdict_in_words == 'aliased with upper.com.z, upper.inertia.yy'
+    for parameter in found.parameters:
+        low, middle, high = parameter.quantiles
+        assert low < middle < high and low < parameter.mean < high
+        assert parameter.share <= 1.1
+    labels = [combination.label for combination in found.combinations]
+    assert labels == list(problem.labels)
+    length = found.combinations[labels.index('log(-elbow.origin.z)')]
+    assert length.mean == pytest.approx(np.log(-by_name['elbow.origin.z'].mean), abs=1e-3)
+    assert length.sd < 0.01 * length.prior_sd
+    assert [weight for weight, _ in found.modes] == [1.0]
+
+
+def test_curves_and_straight_lines_agree_on_what_is_known(driven):
+    exact, straight = find(*driven), find(*driven, exact=False)
+    assert exact.null_directions == straight.null_directions
+    for one, other in zip(exact.parameters, straight.parameters):
+        assert one.mean == pytest.approx(other.mean, abs=0.6 * other.sd)
+        if other.verdict == 'identified':
+            assert one.verdict == 'identified'
+            assert one.sd == pytest.approx(other.sd, rel=0.2)
+
+
+def test_the_same_posterior_and_stamp_give_the_same_findings(driven):
+    problem, mixture, stamp = driven
+    assert find(*driven, exact=False) == find(*driven, exact=False)
+    assert find(problem, mixture, stamp + 1, False) != find(*driven, exact=False)
+
+
+def test_a_robot_that_stands_still_has_told_nothing():
+    problem = p2.make_problem()
+    frames = p2.observed(np.random.default_rng(0), np.zeros((501, 4)), np.zeros((500, 2)))
+    found = find(*follow(problem, frames, starts=2), exact=False)
+    assert set(found.verdicts) == {'prior-only'}
+    assert set(found.null_directions) == set(problem.chart.names)
+    assert (found.told, found.untold) == (0, 10)
+    assert found.information == pytest.approx(0, abs=1e-9)
+    numbers = [(p.mean, p.sd, p.share, *p.quantiles) for p in found.parameters]
+    assert np.isfinite(numbers).all()
+
+
+def test_a_robot_that_stood_still_tells_as_soon_as_it_moves():
+    _, torques = p2.draw_motion(np.random.default_rng(3), 0.75)
+    torques[:30] = 0
+    values = {name: prior.mean for name, prior in p2.priors().items()}
+    path = roll(
+        p2.simulator(), np.zeros(4), p2.RATE, len(torques), values, torch.from_numpy(torques)
+    )
+    frames = p2.observed(np.random.default_rng(0), states_of(path), torques)
+    found = find(*follow(p2.make_problem(), frames, starts=4), exact=False)
+    assert found.told >= 5
+    assert (
+        dict(zip(p2.make_problem().chart.names, found.verdicts))['elbow.damping'] == 'identified'
+    )
+
+
+def test_several_answers_are_told_apart():
+    # A bar that swings freely moves alike for two places of its centre of mass.
+    _, frames = p3.draw(1, seconds=2, is_start_known=True)
+    problem, mixture, stamp = follow(p3.make_problem(), frames, starts=16)
+    found = find(problem, mixture, stamp, exact=False)
+    assert dict(zip(problem.chart.names, found.verdicts))['bar.com.z'] == 'ambiguous'
+    assert len(found.modes) == 2
+    (first, one), (second, other) = found.modes
+    assert first >= second > 0.01 and first + second == pytest.approx(1)
+    place = problem.chart.names.index('bar.com.z')
+    assert abs(one[place] - other[place]) > 0.05
+
+
+def test_a_robot_counts_as_changed_for_five_seconds(driven):
+    problem, mixture, _ = driven
+    found = find(*driven, exact=False)
+    report, standing = UpdateReport('filter', 6.0, 3), Standing(found, 10 * SECOND)
+
+    def words(stamp_ns):
+        return set(standing.find(problem, mixture, stamp_ns, report, False).verdicts)
+
+    assert words(14 * SECOND) == {'changed'}
+    assert 'changed' not in words(15 * SECOND)
+    assert standing.find(problem, mixture, 1, report, False).misfit == 2.0
+
+
+def test_limits_are_those_of_the_coordinates():
+    chart = DirectChart(
+        {
+            'a': Prior(-2.0, 0.3, True, (-4.0, -1.0)),
+            'b': Prior(0.0, 1.0, False, (-2.0, 2.0)),
+            'c': Prior(1.0, 0.3, True),
+        }
+    )
+    first, second, third = chart.limits
+    assert first == pytest.approx((0.0, np.log(4.0)))
+    assert second == (-2.0, 2.0) and third is None
+
+
+def test_verdicts_of_estimates_are_those_of_the_findings_and_renewed_by_data_time():
+    pipeline = pipeline_of()
+    stamps, changed = [], []
+    for sample in samples_of():
+        pipeline.push(sample)
+        for estimate in pipeline.step():
+            stamps.append(pipeline.latest_findings().stamp_ns)
+            assert estimate.verdicts == pipeline.latest_findings().verdicts
+            assert 0 <= estimate.stamp_ns - stamps[-1] < SECOND
+            changed.append((estimate.report.events, set(estimate.verdicts)))
+    assert len(set(stamps)) < len(stamps) / 5
+    when = next(k for k, (events, _) in enumerate(changed) if 'changed' in events)
+    assert all(words == {'changed'} for _, words in changed[when:])
+    assert all('changed' not in words for _, words in changed[:when])
+
+
+def test_missing_efforts_are_told_with_the_remedy():
+    pipeline = pipeline_of()
+    encoders = [sample for sample in samples_of()[:80] if sample.sensor == 'encoders']
+    estimates = feed(pipeline, encoders)
+    assert estimates[-1].report.events == ('efforts unknown',)
+    found = pipeline.latest_findings()
+    assert found.unknown_efforts == ('shoulder', 'elbow')
+    assert 'shoulder, elbow' in found.obstacle and 'efforts.measured' in found.obstacle
+    again = [Sample(s.sensor, s.stamp_ns, s.values) for s in samples_of()[80:200]]
+    feed(pipeline, again)
+    assert pipeline.latest_findings().obstacle == ''
+
+
+def test_the_example_of_the_page_on_estimation_is_what_is_said():
+    pipeline = pipeline_of()
+    feed(pipeline, samples_of(2.5, remounted_at=9))
+    found = pipeline.findings(exact=False)
+    page = Path(__file__).parents[1] / 'docs/estimation.md'
+    (block,) = re.findall(r'```text\n(parameter.*?)```', page.read_text(), re.DOTALL)
+    rows = [line.split(None, 5) for line in block.split('\n\n')[0].splitlines()[1:]]
+    assert [(row[0], row[5]) for row in rows] == [
+        (parameter.name, parameter.verdict_in_words) for parameter in found.parameters
+    ]
+    for row, parameter in zip(rows, found.parameters):
+        assert float(row[1]) == pytest.approx(parameter.mean, rel=0.01)
+        assert float(row[2]) == pytest.approx(parameter.sd, rel=0.1)
+    shares = [each.share for each in found.parameters]
+    assert [float(row[3]) / 100 for row in rows] == pytest.approx(shares, rel=0.1)
+    told = f'{found.told} dimensions known from data, {found.untold} as before'
+    assert told in block
+    named = re.findall('no data tell: (.*)', block)
+    assert list(map(names_in, named)) == list(map(names_in, found.null_directions))
+
+
+def test_a_run_that_was_stopped_says_the_same(tmp_path):
+    samples, whole, first, second = samples_of(), pipeline_of(), pipeline_of(), pipeline_of()
+    middle = next(k for k, s in enumerate(samples) if s.stamp_ns - samples[0].stamp_ns > 2.1e9)
+    expected = feed(whole, samples)
+    before = feed(first, samples[:middle], to_the_end=False)
+    first.save(tmp_path / 'run.npz')
+    second.load(tmp_path / 'run.npz')
+    after = feed(second, samples[middle:])
+    assert 'changed' in before[-1].verdicts
+    words = [estimate.verdicts for estimate in expected]
+    assert [estimate.verdicts for estimate in [*before, *after]] == words
+    assert second.latest_findings() == whole.latest_findings()
