@@ -98,13 +98,9 @@ def _is_out_of_prior(beliefs, k, mean, share):
 def _has_several_modes(modes, k):
     """Tell whether two notable components lie apart in parameter k."""
     weights, means, sds = modes
-    notable = np.flatnonzero(weights > _NOTABLE_WEIGHT)
-    return any(
-        abs(means[k, a] - means[k, b]) > _APART * (sds[k, a] + sds[k, b])
-        for a in notable
-        for b in notable
-        if a < b
-    )
+    notable = weights > _NOTABLE_WEIGHT
+    mean, sd = means[k, notable], sds[k, notable]
+    return bool((np.abs(mean[:, None] - mean) > _APART * (sd[:, None] + sd)).any())
 
 
 def _aliases(names, whitened, share, directions):

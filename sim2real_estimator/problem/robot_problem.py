@@ -93,6 +93,9 @@ class RobotProblem:
 
     def moves(self, point, frames):
         """Tell whether samples of frames differ by more than noise, seen from a point [nx]."""
+        frames = [frame for frame in frames if frame.samples]
+        if not frames:
+            return False
         points = np.repeat(point[:, None], len(frames), 1)
         parameters = np.repeat(self.prior.mean[:, None], len(frames), 1)
         residual = self._walk.observe(points, parameters, self._timelines.line(frames))[0]

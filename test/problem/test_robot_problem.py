@@ -20,7 +20,7 @@ from sim2real_estimator.problem.chart_choice import choose_chart
 from sim2real_estimator.problem.parameter_chart import DirectChart, Prior, TimedChart
 from sim2real_estimator.problem.robot_problem import ProblemOptions, RobotProblem
 from sim2real_estimator.records import Frame, Sample
-from sim2real_estimator.sensors import JointPositions
+from sim2real_estimator.sensors import JointPositions, LinkPose
 
 STEP = 1e-6
 
@@ -250,3 +250,26 @@ def test_parameters_that_data_tell_apart_are_estimated_as_they_are():
     chosen = {n: PENDULUM_PRIORS[n] for n in ('lower.mass', 'elbow.damping')}
     chart = choose_chart(parameters, (sensor,), priors(parameters, chosen))
     assert chart.labels == ('log(lower.mass)', 'log(elbow.damping)')
+
+
+@pytest.mark.parametrize('swing, moves', [(0.0, False), (0.01, True)])
+def test_motion_is_told_from_noise_and_from_flipped_signs(swing, moves):
+    parameters, generator = pendulum(), np.random.default_rng(0)
+    sensors = (
+        JointPositions('encoder', parameters.model, ['shoulder', 'elbow'], 1e-3),
+        LinkPose('body', parameters.model, 'lower', orientation_sd=2e-3),
+    )
+    chart = DirectChart(priors(parameters, {'lower.mass': 0.3}))
+    problem = RobotProblem(parameters, sensors, chart)
+
+    def frame(k):
+        angles = swing * np.sin(0.3 * k) + 1e-3 * generator.standard_normal(2)
+        turn = np.array([1.0, *(1e-3 * generator.standard_normal(3))])
+        pose = np.array([0, 0, 0, *(generator.choice([-1, 1]) * turn / np.linalg.norm(turn))])
+        at = (k + 1) * 10 * MILLI
+        samples = (Sample('body', at, pose), Sample('encoder', at, angles))
+        return Frame(at - 10 * MILLI, at, samples if k % 3 else (), ((0, np.zeros(2)),))
+
+    frames = [frame(k) for k in range(60)]
+    assert problem.moves(problem.first_state(frames)[0], frames) is moves
+    assert not problem.moves(problem.neutral, frames[:1])
