@@ -48,8 +48,8 @@ NOT_IMPORTED = {
 # What the node will import, in parts that are not written yet.
 NOT_IMPORTED.update(
     dict.fromkeys(
-        ['launch_testing', 'lifecycle_msgs', 'std_srvs', 'visualization_msgs'],
-        'services, markers, lifecycle and launch tests of the node',
+        ['launch_testing', 'lifecycle_msgs', 'std_srvs'],
+        'services, lifecycle and launch tests of the node',
     )
 )
 

@@ -5,25 +5,34 @@ Each file is one topic: a function that makes the message of our records, and a 
 Neither needs a node. docs/messages.md lists the layouts.
 """
 
+from .coordinates import CoordinateMap, coordinates_message, map_of, read_coordinates
 from .estimate import estimate_message, EstimateReading, read_estimate
 from .events import Chronicle, Event, events_message, input_back, input_lost, read_events
+from .parameters import parameters_message, ParametersReading, read_parameters
 from .posterior import posterior_message, PosteriorReading, read_posterior
 from .prediction import predicted_message
 from .samples import read_samples, samples_message
 
 __all__ = [
     'Chronicle',
+    'CoordinateMap',
     'EstimateReading',
     'Event',
+    'ParametersReading',
     'PosteriorReading',
+    'coordinates_message',
     'estimate_message',
     'events_message',
     'input_back',
     'input_lost',
+    'map_of',
+    'parameters_message',
     'posterior_message',
     'predicted_message',
+    'read_coordinates',
     'read_estimate',
     'read_events',
+    'read_parameters',
     'read_posterior',
     'read_samples',
     'samples_message',

@@ -1,0 +1,150 @@
+"""The topic `~/coordinates`: what the coordinates of `~/posterior` say of physical parameters."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import DataError
+from .statuses import status, status_array, values_of
+
+_COORDINATE, _PARAMETER = 'coordinate ', 'parameter '
+_SLOPE = 'slope by '
+# Sign of the values whose logarithm is taken; 0: they are taken as they are.
+_TRANSFORMS = {'none': 0.0, 'log(x)': 1.0, 'log(-x)': -1.0}
+# As the estimator does: far out, but never infinite.
+_LARGEST_LOG = 500.0
+
+
+@dataclass(frozen=True)
+class CoordinateMap:
+    """
+    The map between the coordinates x [p] of a posterior and physical parameters [P].
+
+    z = reference + slopes x, and a parameter is z, exp(z) or -exp(z). Back again
+    x = combinations (z - reference).
+
+    labels [p]: of the coordinates; names, units [P]: of the parameters; signs [P]: 1 or -1 where
+    z is a logarithm, else 0; reference [P]; slopes [P, p]; combinations [p, P]; prior_mean,
+    prior_sd [P]: of z, before any data.
+    """
+
+    labels: tuple
+    names: tuple
+    units: tuple
+    signs: np.ndarray
+    reference: np.ndarray
+    slopes: np.ndarray
+    combinations: np.ndarray
+    prior_mean: np.ndarray
+    prior_sd: np.ndarray
+
+    def to_named(self, coordinates):
+        """
+        Return the values [P, N] of the parameters for coordinates [p, N].
+
+        Where data cannot tell parameters apart, those that agree with the prior the most: the
+        topic `~/samples` has draws that vary in all that is not known.
+        """
+        values = self.reference[:, None] + self.slopes @ coordinates
+        log = self.signs != 0
+        size = np.exp(np.clip(values[log], -_LARGEST_LOG, _LARGEST_LOG))
+        values[log] = self.signs[log, None] * size
+        return values
+
+    def to_coordinates(self, values):
+        """
+        Return the coordinates [p, N] of values [P, N]; those of a wrong sign give NaN.
+
+        With them the posterior's density can be asked at any physical parameters.
+        """
+        transformed = np.array(values, dtype=float)
+        log = self.signs != 0
+        with np.errstate(invalid='ignore', divide='ignore'):
+            transformed[log] = np.log(self.signs[log, None] * transformed[log])
+        return self.combinations @ (transformed - self.reference[:, None])
+
+
+def map_of(chart, units):
+    """
+    Return the `CoordinateMap` of a problem's chart.
+
+    units: of the parameters, in the order of the chart's names.
+    """
+    reference = chart.embed(np.zeros((len(chart.labels), 1)))[:, 0]
+    priors = [chart.priors[name] for name in chart.names]
+    return CoordinateMap(
+        tuple(chart.labels),
+        tuple(chart.names),
+        tuple(units),
+        np.array([np.sign(p.mean) if p.is_log else 0.0 for p in priors]),
+        reference,
+        chart.basis,
+        chart.combinations,
+        chart.inner.prior.mean,
+        np.array([p.sd for p in priors]),
+    )
+
+
+def coordinates_message(mapping, stamp_ns):
+    """
+    Return a `CoordinateMap` as DiagnosticArray, readable and lossless.
+
+    A status `coordinate <label>` each, whose values are its combination of z by parameter; then a
+    status `parameter <name>` each. Entries that are not given are zero.
+    """
+    statuses = [
+        status(f'{_COORDINATE}{label}', _sparse('', mapping.names, row))
+        for label, row in zip(mapping.labels, mapping.combinations)
+    ]
+    transforms = {sign: word for word, sign in _TRANSFORMS.items()}
+    for k, name in enumerate(mapping.names):
+        values = {
+            'transform': transforms[mapping.signs[k]],
+            'unit': mapping.units[k],
+            'prior mean': mapping.prior_mean[k],
+            'prior sd': mapping.prior_sd[k],
+            'reference': mapping.reference[k],
+            **_sparse(_SLOPE, mapping.labels, mapping.slopes[k]),
+        }
+        statuses.append(status(f'{_PARAMETER}{name}', values))
+    return status_array(statuses, stamp_ns)
+
+
+def read_coordinates(message):
+    """Return the `CoordinateMap` of a message; a DataError where it is another's."""
+    groups = {_COORDINATE: {}, _PARAMETER: {}}
+    for each in message.status:
+        word, _, name = each.name.partition(' ')
+        if f'{word} ' not in groups:
+            raise DataError(
+                f"there is a status '{each.name}', which is of no coordinate; listen to "
+                '~/coordinates'
+            )
+        groups[f'{word} '][name] = values_of(each)
+    coordinates, parameters = groups.values()
+    labels, names = tuple(coordinates), tuple(parameters)
+
+    def column(key):
+        return np.array([float(values[key]) for values in parameters.values()])
+
+    return CoordinateMap(
+        labels,
+        names,
+        tuple(values['unit'] for values in parameters.values()),
+        np.array([_TRANSFORMS[values['transform']] for values in parameters.values()]),
+        column('reference'),
+        _dense(labels, _SLOPE, parameters.values()),
+        _dense(names, '', coordinates.values()),
+        column('prior mean'),
+        column('prior sd'),
+    )
+
+
+def _sparse(prefix, names, row):
+    """Return the entries of a row that are not zero, by name."""
+    return {f'{prefix}{name}': value for name, value in zip(names, row) if value}
+
+
+def _dense(names, prefix, rows):
+    """Return the matrix whose rows are what `_sparse` made."""
+    return np.array([[float(row.get(f'{prefix}{name}', 0)) for name in names] for row in rows])

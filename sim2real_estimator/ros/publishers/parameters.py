@@ -1,0 +1,98 @@
+"""The topic `~/parameters`: what is known of each parameter, and why not more."""
+
+from dataclasses import dataclass
+
+from ...errors import DataError
+from ...records import ParameterFinding
+from ..looks import look_of
+from .stamps import stamp_ns_of
+from .statuses import OK, status, status_array, values_of, WARN
+
+# The first status, which is of no single parameter.
+_ALL = 'posterior'
+_SEPARATOR = ', '
+_QUANTILES = ('5 %', 'median', '95 %')
+
+
+@dataclass(frozen=True)
+class ParametersReading:
+    """
+    What is known of a robot's parameters.
+
+    parameters: name -> `ParameterFinding`, in units: name -> text; posterior: what is said of all
+    of them together, key -> text.
+    """
+
+    stamp_ns: int
+    parameters: dict
+    units: dict
+    posterior: dict
+
+
+def parameters_message(findings, units):
+    """
+    Return `Findings` as DiagnosticArray: a status for the whole, then one for every parameter.
+
+    units: of the parameters, in their order. Numbers keep every bit, and tools that plot
+    diagnostics plot them by name; the message of a status is the verdict.
+    """
+    statuses = [_whole(findings)]
+    statuses += [_status(found, unit) for found, unit in zip(findings.parameters, units)]
+    return status_array(statuses, findings.stamp_ns)
+
+
+def read_parameters(message):
+    """Return the `ParametersReading` of a message; a DataError where it is another's."""
+    if not message.status or message.status[0].name != _ALL:
+        raise DataError('these are no parameters with verdicts; listen to ~/parameters')
+    whole, *rest = message.status
+    values = {each.name: values_of(each) for each in rest}
+    return ParametersReading(
+        stamp_ns_of(message),
+        {name: _finding(name, entries) for name, entries in values.items()},
+        {name: entries['unit'] for name, entries in values.items()},
+        values_of(whole),
+    )
+
+
+def _whole(findings):
+    """Return the status of what is said of all parameters together."""
+    values = {
+        'dimensions told by data': findings.told,
+        'dimensions untold': findings.untold,
+        'information [nats]': findings.information,
+        'modes': len(findings.modes),
+        'misfit': '' if findings.misfit is None else findings.misfit,
+    }
+    directions = enumerate(findings.null_directions, 1)
+    values |= {f'null direction {number}': text for number, text in directions}
+    return status(_ALL, values, findings.obstacle, WARN if findings.obstacle else OK)
+
+
+def _status(found, unit):
+    values = {
+        'mean': found.mean,
+        'std': found.sd,
+        'unit': unit,
+        **dict(zip(_QUANTILES, found.quantiles)),
+        'prior mean': found.prior_mean,
+        'prior std': found.prior_sd,
+        'share of prior std': found.share,
+        'verdict': found.verdict,
+        'aliases': _SEPARATOR.join(found.aliases),
+    }
+    return status(found.name, values, found.verdict_in_words, look_of(found.verdict).level)
+
+
+def _finding(name, values):
+    return ParameterFinding(
+        name=name,
+        mean=float(values['mean']),
+        sd=float(values['std']),
+        quantiles=tuple(float(values[key]) for key in _QUANTILES),
+        prior_mean=float(values['prior mean']),
+        prior_sd=float(values['prior std']),
+        share=float(values['share of prior std']),
+        verdict=values['verdict'],
+        aliases=tuple(filter(None, values['aliases'].split(_SEPARATOR))),
+    )

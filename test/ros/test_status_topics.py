@@ -1,0 +1,172 @@
+"""Parameters with their verdicts, and estimates with combinations, as messages and back."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sim2real_estimator.errors import DataError
+from sim2real_estimator.inference.verdicts import Verdict
+from sim2real_estimator.records import (
+    CombinationFinding,
+    Estimate,
+    Findings,
+    ParameterFinding,
+    UpdateReport,
+)
+
+pytest.importorskip('rclpy')
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy import serialization
+
+from sim2real_estimator.ros.looks import LOOKS
+from sim2real_estimator.ros.publishers import (
+    estimate_message,
+    events_message,
+    input_back,
+    parameters_message,
+    read_estimate,
+    read_parameters,
+)
+
+STAMP_NS = 1_700_000_000_000_000_007
+# Two thirds: no decimal number has all its bits but one of seventeen digits.
+THIRDS = 2 / 3
+
+
+def received(message):
+    """Return a message as somebody else gets it."""
+    return serialization.deserialize_message(
+        serialization.serialize_message(message), type(message)
+    )
+
+
+def estimate():
+    names = ('elbow.damping', 'lower.mass')
+    report = UpdateReport('filter')
+    verdicts = ('identified', 'ambiguous')
+    return Estimate(
+        STAMP_NS, names, np.array([0.1, THIRDS]), np.array([0.01, 1 / 7]), verdicts, report
+    )
+
+
+FOUND = (
+    ParameterFinding(
+        'elbow.damping', 0.1, 0.01, (0.08, 0.1, 0.12), 0.2, 0.15, 0.07, 'identified', ()
+    ),
+    ParameterFinding(
+        'lower.mass',
+        THIRDS,
+        1 / 7,
+        (0.5, THIRDS, 0.75),
+        1.0,
+        0.3,
+        1 / 3,
+        'aliased',
+        ('lower.com.z', 'upper.mass'),
+    ),
+    ParameterFinding(
+        'commands.delay', 0.0, 1e-3, (-1e-3, 0.0, 1e-3), 0.0, 5e-3, 0.2, 'changed', ()
+    ),
+)
+UNITS = ('N m s/rad', 'kg', 's')
+COMBINATION = CombinationFinding('log(lower.mass) + 0.5 lower.com.z', -0.4, 0.02, 0.3)
+
+
+def findings(**changes):
+    usual = Findings(
+        STAMP_NS,
+        FOUND,
+        (CombinationFinding('log(elbow.damping)', -2.3, 0.1, 0.7), COMBINATION),
+        ('lower.mass - lower.com.z', 'upper.mass'),
+        told=5,
+        untold=2,
+        information=17.25,
+        modes=((1.0, (0.1, THIRDS)),),
+        misfit=1.125,
+    )
+    return replace(usual, **changes)
+
+
+def test_combinations_follow_the_parameters():
+    message = received(estimate_message(estimate(), findings()))
+    assert message.name == ['elbow.damping', 'lower.mass', COMBINATION.label]
+    assert message.position.tolist() == [0.1, THIRDS, -0.4]
+    assert message.velocity.tolist() == [0.01, 1 / 7, 0.02]
+    assert len(message.effort) == 0
+
+
+def test_with_several_modes_the_heaviest_is_in_the_efforts():
+    modes = ((0.75, (0.3, 0.4)), (0.25, (0.1, 0.9)))
+    message = received(estimate_message(estimate(), findings(modes=modes)))
+    heaviest = read_estimate(message).heaviest
+    assert np.isnan(heaviest.pop(COMBINATION.label))
+    assert heaviest == {'elbow.damping': 0.3, 'lower.mass': 0.4}
+
+
+def test_parameters_arrive_bit_for_bit():
+    reading = read_parameters(received(parameters_message(findings(), UNITS)))
+    assert reading.stamp_ns == STAMP_NS
+    assert tuple(reading.parameters.values()) == FOUND
+    assert reading.units == dict(zip(reading.parameters, UNITS))
+
+
+def test_parameters_are_readable_as_they_are():
+    _, first, second, third = parameters_message(findings(), UNITS).status
+    assert (first.name, first.message, first.level) == (
+        'elbow.damping',
+        'identified',
+        DiagnosticStatus.OK,
+    )
+    assert second.message == 'aliased with lower.com.z, upper.mass'
+    assert {each.key: each.value for each in second.values} == {
+        'mean': repr(THIRDS),
+        'std': repr(1 / 7),
+        'unit': 'kg',
+        '5 %': '0.5',
+        'median': repr(THIRDS),
+        '95 %': '0.75',
+        'prior mean': '1.0',
+        'prior std': '0.3',
+        'share of prior std': repr(1 / 3),
+        'verdict': 'aliased',
+        'aliases': 'lower.com.z, upper.mass',
+    }
+    assert third.level == DiagnosticStatus.WARN
+
+
+def test_what_is_said_of_all_parameters_comes_first():
+    reading = read_parameters(received(parameters_message(findings(), UNITS)))
+    assert reading.posterior == {
+        'dimensions told by data': '5',
+        'dimensions untold': '2',
+        'information [nats]': '17.25',
+        'modes': '1',
+        'misfit': '1.125',
+        'null direction 1': 'lower.mass - lower.com.z',
+        'null direction 2': 'upper.mass',
+    }
+
+
+def test_what_keeps_data_from_being_used_is_said_loudly():
+    first, *_ = parameters_message(findings(unknown_efforts=('elbow',)), UNITS).status
+    assert first.level == DiagnosticStatus.WARN
+    assert 'the effort of elbow is unknown' in first.message
+
+
+def test_before_any_innovation_there_is_no_misfit():
+    reading = read_parameters(parameters_message(findings(misfit=None), UNITS))
+    assert reading.posterior['misfit'] == ''
+
+
+def test_another_message_is_not_of_parameters():
+    with pytest.raises(DataError, match='no parameters with verdicts'):
+        read_parameters(events_message([input_back('/joint_states')], 0))
+
+
+def test_every_verdict_has_a_look_of_its_own():
+    assert set(LOOKS) == set(Verdict)
+    assert len({look.rgb for look in LOOKS.values()}) == len(Verdict)
+    assert len({look.colour for look in LOOKS.values()}) == len(Verdict)
+    assert len({look.rank for look in LOOKS.values()}) == len(Verdict)
