@@ -10,7 +10,7 @@ from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.model.actuators import ACTUATORS
 from sim2real_estimator.model.joints import JOINTS
 from sim2real_estimator.model.parameters import FRICTION_VELOCITY, Parameters
-from sim2real_estimator.model.robot import realize
+from sim2real_estimator.model.robot import joint_origin, link_inertia, realize
 from sim2real_estimator.model.tree import Inertial, Joint, JointPhysics, Link, Model
 from sim2real_estimator.model.urdf import load_urdf
 from sim2real_estimator.spatial.rotation import Rotation
@@ -93,6 +93,41 @@ def test_an_unknown_name_is_answered_with_near_ones(name, near):
         parameters[name]
     with pytest.raises(ConfigError, match=near):
         parameters.checked(['upper.mass', name])
+
+
+def test_delays_of_clocks_have_a_unit_though_they_are_not_the_robots():
+    parameters = Parameters(rods())
+
+    assert parameters.unit('upper.mass') == 'kg'
+    assert parameters.unit('commands.delay') == parameters.unit('vicon.hand.delay') == 's'
+    with pytest.raises(ConfigError, match="no parameter 'upper.masss'"):
+        parameters.unit('upper.masss')
+
+
+def test_single_links_and_joints_are_as_in_the_whole_robot():
+    parameters = Parameters(rods())
+    values = {'upper.length': 0.9, 'upper.mass': 2.0, 'lower.com.x': 0.1}
+
+    robot = realize(parameters, values)
+
+    for body, link in zip(robot.bodies, ('upper', 'lower')):
+        alone = link_inertia(parameters, link, values)
+        assert [*alone] == pytest.approx([*body.inertia], rel=1e-13, abs=1e-15)
+        origin = joint_origin(parameters, body.moving.joint, values)
+        assert [*origin] == pytest.approx([*body.origin])
+
+
+def test_many_values_of_a_link_at_once_are_those_one_by_one():
+    parameters = Parameters(rods())
+    masses, lengths = np.array([0.5, 2.0]), np.array([0.3, 0.9])
+
+    together = link_inertia(parameters, 'upper', {'upper.mass': masses, 'upper.length': lengths})
+
+    rows = [np.broadcast_to(x, 2) for x in together]
+    for k in range(2):
+        one = {'upper.mass': masses[k], 'upper.length': lengths[k]}
+        expected = [*link_inertia(parameters, 'upper', one)]
+        assert [row[k] for row in rows] == pytest.approx(expected, rel=1e-13, abs=1e-15)
 
 
 def test_a_name_given_twice_is_refused():
