@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 
 from sim2real_estimator.errors import ConfigError
+from sim2real_estimator.findings import find
 from sim2real_estimator.inference.mixture import Mixture
 from sim2real_estimator.inference.protocol import Gaussian
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.problem.parameter_chart import DirectChart, Prior
+from sim2real_estimator.problem.robot_problem import ProblemOptions, RobotProblem
 from sim2real_estimator.records import ParameterFinding
 
 pytest.importorskip('rclpy')
@@ -18,7 +21,7 @@ from visualization_msgs.msg import Marker
 
 from sim2real_estimator.inference.verdicts import Verdict
 from sim2real_estimator.ros.looks import LOOKS, NOT_ESTIMATED
-from sim2real_estimator.ros.markers import Board, Kernels, scene, View
+from sim2real_estimator.ros.markers import Board, Kernels, scene, View, view_of
 
 STAMP_NS = 5_000_000_007
 
@@ -345,3 +348,44 @@ def test_a_cleared_board_begins_again(parameters):
     assert order.action == Marker.DELETEALL
     first, *_ = board.update(scene(View(parameters, ())), STAMP_NS).markers
     assert first.action == Marker.DELETEALL
+
+
+@pytest.fixture
+def posterior(double_pendulum_urdf):
+    """Return a problem, a mixture, and findings on it, of a robot some seconds after the start."""
+    parameters = Parameters(load_urdf(double_pendulum_urdf))
+    names = ('lower.com.z', 'lower.mass', 'elbow.damping')
+    priors = {name: Prior(parameters[name].nominal, 0.3, True) for name in names}
+    chart = DirectChart(priors, {'upper.com.z': -0.1})
+    problem = RobotProblem(parameters, (), chart, ProblemOptions(backend='eager'))
+    root = np.diag([0.01] * 4 + [0.1] * 3)
+    point, mean = np.array([[0.3], [0.2], [0.0], [0.0]]), problem.prior.mean[:, None]
+    mixture = Mixture(np.zeros(1), point, mean, root[None])
+    return problem, mixture, find(problem, mixture, STAMP_NS, exact=False)
+
+
+def test_a_view_shows_a_posterior(posterior):
+    problem, mixture, findings = posterior
+    markers = scene(view_of(problem, mixture, findings, (0.1, 0.1), trail=[mixture.means[:, 0]]))
+    assert len(of(markers, 'future of lower')) == 16
+    assert len(of(markers, 'kernels')) == 1
+    names = [marker.text for marker in of(markers, 'parameter names').values()]
+    assert names == ['log(-lower.com.z)', 'log(lower.mass)', 'log(elbow.damping)']
+    np.testing.assert_allclose(place(in_frame(markers, 'centres of mass', 'upper')), [0, 0, -0.1])
+    ball = in_frame(markers, '2 sigma', 'lower')
+    assert sizes(ball).max() == pytest.approx(4 * 0.1 * 0.3, rel=0.2)
+
+
+def test_the_same_posterior_gives_the_same_view(posterior):
+    first, second = (scene(view_of(*posterior, (0.1, 0.1))) for _ in range(2))
+    assert first == second
+
+
+def test_without_efforts_no_future_is_shown(posterior):
+    assert not [m for m in scene(view_of(*posterior)) if m.ns.startswith('future')]
+
+
+def test_the_axes_can_be_chosen(posterior):
+    chosen = ('log(elbow.damping)', 'log(lower.mass)', 'log(-lower.com.z)')
+    markers = scene(view_of(*posterior, chosen=chosen))
+    assert [marker.text for marker in of(markers, 'parameter names').values()] == [*chosen]

@@ -15,6 +15,8 @@ _KERNELS, _MEANS, _TRAIL, _BOX, _NAMES = (
     'parameter space',
     'parameter names',
 )
+# As many as space has.
+AXES = 3
 _BLUE, _WHITE = (0.0, 0.45, 0.7), (0.9, 0.9, 0.9)
 # The box shows the prior this many standard deviations to either side.
 _PRIOR_SIGMAS = 3.0
@@ -55,7 +57,7 @@ class Kernels:
                     f"markers: there is no coordinate '{label}' to show; choose three of "
                     f'{", ".join(labels)}'
                 )
-        if len(chosen) != 3 or len(set(chosen)) != 3:
+        if len(chosen) != AXES or len(set(chosen)) != AXES:
             raise ConfigError(
                 f'markers: {len(set(chosen))} different coordinates cannot be axes; choose three '
                 f'of {", ".join(labels)}'
