@@ -1,5 +1,6 @@
 """Whoever hears of the coordinates turns draws of a posterior into physical values as we do."""
 
+from dataclasses import dataclass
 from pathlib import Path
 import re
 
@@ -20,6 +21,7 @@ from rclpy import serialization
 
 from sim2real_estimator.ros.publishers import (
     coordinates_message,
+    draw_samples,
     events_message,
     input_back,
     map_of,
@@ -152,6 +154,42 @@ def test_the_message_is_readable_as_it_is(slice_chart):
 def test_another_message_is_no_map():
     with pytest.raises(DataError, match="a status 'input back', which is of no coordinate"):
         read_coordinates(events_message([input_back('/joint_states')], 0))
+
+
+@dataclass(frozen=True)
+class Charted:
+    """As much of a problem as draws need."""
+
+    chart: object
+
+
+def known_well(chart):
+    """Return a mixture in which data have told much."""
+    root = 0.01 * chart.prior.root
+    return Mixture(np.zeros(1), np.zeros((0, 1)), chart.prior.mean[:, None], root[None])
+
+
+def test_samples_vary_in_all_that_is_not_known(slice_chart):
+    values = draw_samples(Charted(slice_chart), known_well(slice_chart), 60, seed=3)
+    spread = dict(zip(slice_chart.names, np.log(np.abs(values)).std(1)))
+    assert values.shape == (len(slice_chart.names), 60)
+    # Ten times as much as if data had told it.
+    assert spread['upper.mass'] > 10 * 0.01 * 0.3
+    delays = values[slice_chart.names.index('commands.delay')]
+    assert delays.std() == pytest.approx(0.01 * 0.005, rel=0.3)
+
+
+def test_no_samples_are_a_set_too(slice_chart):
+    values = draw_samples(Charted(slice_chart), known_well(slice_chart), 0, seed=0)
+    assert values.shape == (len(slice_chart.names), 0)
+
+
+def test_the_same_seed_gives_the_same_samples(slice_chart):
+    first, second, other = (
+        draw_samples(Charted(slice_chart), known_well(slice_chart), 8, seed) for seed in (3, 3, 4)
+    )
+    np.testing.assert_array_equal(first, second)
+    assert (first != other).all()
 
 
 def test_the_examples_of_the_page_on_messages_work(slice_chart):

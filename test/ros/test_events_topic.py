@@ -1,5 +1,7 @@
 """What has happened, and where the model has the joints, as messages and back."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -98,6 +100,34 @@ def test_a_change_and_what_follows_may_come_in_one_report():
     events = chronicle.take(('changed', 'fitted', 'handed over'), estimate((2, 3)))
     assert [event.name for event in events] == ['changed', 'converged', 'new values']
     assert events[-1].values['after lower.mass'] == 3.0
+
+
+def later(seconds):
+    return replace(estimate(), stamp_ns=STAMP_NS + seconds * 10**9)
+
+
+@pytest.mark.parametrize('word', ['efforts unknown', 'update refused'])
+def test_what_lasts_is_told_when_it_begins(word):
+    chronicle = Chronicle()
+    (event,) = chronicle.take((word, word), later(0))
+    assert (event.name, event.is_warning) == (word, True)
+    assert chronicle.take((word,), later(1)) == ()
+    # No frame has come since.
+    assert chronicle.take((), later(1)) == ()
+    assert chronicle.take((word,), later(2)) == ()
+    assert chronicle.take((), later(3)) == ()
+    assert chronicle.take((word,), later(4)) == (event,)
+
+
+def test_a_rest_is_told_once_until_the_robot_has_moved():
+    chronicle = Chronicle()
+    (event,) = chronicle.take(('at rest',), later(0))
+    assert (event.name, event.is_warning) == ('at rest', False)
+    # It is looked at now and then only.
+    assert chronicle.take((), later(1)) == ()
+    assert chronicle.take(('at rest',), later(2)) == ()
+    assert chronicle.take(('fitted',), later(3)) == ()
+    assert chronicle.take(('at rest',), later(4)) == (event,)
 
 
 def test_a_lost_mode_is_told_once():

@@ -11,7 +11,7 @@ from .events import Chronicle, Event, events_message, input_back, input_lost, re
 from .parameters import parameters_message, ParametersReading, read_parameters
 from .posterior import posterior_message, PosteriorReading, read_posterior
 from .prediction import predicted_message
-from .samples import read_samples, samples_message
+from .samples import draw_samples, read_samples, samples_message
 
 __all__ = [
     'Chronicle',
@@ -21,6 +21,7 @@ __all__ = [
     'ParametersReading',
     'PosteriorReading',
     'coordinates_message',
+    'draw_samples',
     'estimate_message',
     'events_message',
     'input_back',

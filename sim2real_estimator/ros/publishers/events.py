@@ -1,6 +1,6 @@
 """The topic `~/events`: what has happened, each event once."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .stamps import stamp_ns_of
 from .statuses import OK, status, status_array, values_of, WARN
@@ -26,8 +26,17 @@ _OF_REPORTS = {
     'handed over': Event('converged', 'the posterior is narrow; from here on it is filtered'),
     'changed': Event('changed', 'the robot is not what it was; it is estimated anew', True),
     'resumed': Event('resumed', 'after a gap the parameters known before are used again'),
-    'update refused': Event('update refused', 'an update gave no number and is left out', True),
 }
+# What it may report again and again: told when it begins.
+_LASTING = {
+    'at rest': Event('at rest', 'the robot does not move, and nothing is learnt until it does'),
+    'efforts unknown': Event(
+        'efforts unknown', 'the first fits need efforts that are unknown; see ~/parameters', True
+    ),
+    'update refused': Event('update refused', 'updates give no numbers and are left out', True),
+}
+# It is looked at from time to time whether a robot rests; these say that it has moved.
+_PROGRESS = frozenset(('fitted', 'handed over', 'resumed', 'changed'))
 _NEW_VALUES = 'new values'
 _MODE_LOST = 'mode lost'
 
@@ -69,6 +78,7 @@ class Chronicle:
     def __init__(self):
         """Begin with nothing known."""
         self._latest, self._before, self._modes = None, None, 1
+        self._lasting = frozenset()
 
     def take(self, words, estimate, modes=1):
         """
@@ -77,23 +87,38 @@ class Chronicle:
         words: events of the update reports since then, in order; estimate: the newest; modes:
         how many modes the posterior has now.
         """
-        events = []
+        events = [*self._begun(words, estimate)]
         for word in words:
-            if word not in _OF_REPORTS:
-                continue
-            event, values = _OF_REPORTS[word], {}
-            if word == 'changed':
-                self._before = self._before or self._latest
-                values = _named('before', self._before)
-            events.append(Event(event.name, event.text, event.is_warning, values))
-            if word == 'handed over' and self._before is not None:
-                events.append(_new_values(self._before, estimate))
-                self._before = None
+            if word in _OF_REPORTS:
+                events += self._told(word, estimate)
         if modes < self._modes and 'changed' not in words:
             text = f'of {self._modes} modes {modes} are left'
             events.append(Event(_MODE_LOST, text, values={'modes': modes}))
         self._latest, self._modes = estimate, modes
         return tuple(events)
+
+    def _begun(self, words, estimate):
+        """Return the events of what lasts, where it has begun."""
+        now = frozenset(words) & frozenset(_LASTING)
+        new = [_LASTING[word] for word in dict.fromkeys(words) if word in now - self._lasting]
+        is_newer = self._latest is None or estimate.stamp_ns > self._latest.stamp_ns
+        goes_on = self._lasting & {'at rest'} if is_newer else self._lasting
+        if _PROGRESS.intersection(words):
+            goes_on = frozenset()
+        self._lasting = now | goes_on
+        return new
+
+    def _told(self, word, estimate):
+        """Return the events of a word that is told each time."""
+        event, values = _OF_REPORTS[word], {}
+        if word == 'changed':
+            self._before = self._before or self._latest
+            values = _named('before', self._before)
+        events = [replace(event, values=values)]
+        if word == 'handed over' and self._before is not None:
+            events.append(_new_values(self._before, estimate))
+            self._before = None
+        return events
 
 
 def _named(title, estimate):
