@@ -90,14 +90,35 @@ def build_problem(config, model, sensors, efforts):
     """Return the `RobotProblem`."""
     parameters = Parameters(model, [p for sensor in sensors for p in sensor.parameters])
     delays = [f'{sensor.name}.delay' for sensor in sensors]
-    chosen = choose_priors(parameters, config.estimate, [COMMAND_DELAY, *delays])
+    noises = {sensor.name: f'{sensor.name}.noise' for sensor in sensors}
+    extras = [COMMAND_DELAY, *delays, *noises.values()]
+    chosen = choose_priors(parameters, config.estimate, extras)
+    _check_noises(chosen, noises.values())
+    unknown = {s: chosen.priors.pop(n) for s, n in noises.items() if n in chosen.priors}
     for name, reason in chosen.left_out.items():
         _logger.info("'%s' is not estimated: %s", name, reason)
     known = {place for source in efforts for place in source.places}
     driven = [place in known for place in range(len(model.commands))]
     chart = choose_chart(parameters, sensors, chosen.priors, chosen.fixed, driven)
     options = ProblemOptions(**vars(config.simulation))
-    return RobotProblem(parameters, sensors, chart, options)
+    return RobotProblem(parameters, sensors, chart, options, unknown)
+
+
+def _check_noises(chosen, noises):
+    """Raise a ConfigError where a factor on the noise of a sensor cannot be estimated as asked."""
+    for name in noises:
+        prior = chosen.priors.get(name)
+        if name in chosen.fixed:
+            raise ConfigError(
+                f"estimate.{name}: is fixed; write the factor into the sensor's sd instead"
+            )
+        if prior is not None and not (prior.is_log and prior.mean > 0):
+            raise ConfigError(
+                f'estimate.{name}: is a factor on a standard deviation; give a mean above zero '
+                'and leave log out'
+            )
+    if chosen.priors and not set(chosen.priors) - set(noises):
+        raise ConfigError('estimate: names noises only; name a parameter of the robot besides')
 
 
 def build_estimator(config):

@@ -19,6 +19,7 @@ from .inference.estimators.gaussian_sum import BatchState, FilterState
 from .inference.estimators.gumbel_mixture import GumbelState
 from .inference.mixture import Mixture
 from .inference.moments import Moments
+from .inference.noise_scales import NoiseScales
 from .inference.protocol import Gaussian
 from .records import (
     CombinationFinding,
@@ -45,6 +46,7 @@ KINDS = {
     'gumbel state': GumbelState,
     'mixture': Mixture,
     'moments': Moments,
+    'noise scales': NoiseScales,
     'parameter finding': ParameterFinding,
     'recorded plan': RecordedPlan,
     'recording': Recording,

@@ -15,6 +15,7 @@ from .inference.verdicts import (
     Verdict,
 )
 from .problem.fibre import physical_draws, straight_draws
+from .problem.parameter_chart import DirectChart
 from .records import CombinationFinding, Findings, ParameterFinding
 
 _STRAIGHT_DRAWS, _EXACT_DRAWS = 1000, 400
@@ -81,7 +82,10 @@ def find(problem, mixture, stamp_ns, exact=True):
     directions = null_directions(found, _NAMED)
     return Findings(
         stamp_ns,
-        _parameters(inner, draws, _inner_modes(problem, mixture), directions),
+        (
+            *_parameters(inner, draws, _inner_modes(problem, mixture), directions),
+            *_noises(problem, mixture, stamp_ns),
+        ),
         _combinations(problem, mean, covariance),
         tuple(in_words(inner.names, direction) for direction in directions),
         int((found.information > _TOLD).sum()),
@@ -142,6 +146,16 @@ def _parameters(inner, draws, modes, directions):
             )
         )
     return tuple(found)
+
+
+def _noises(problem, mixture, stamp_ns):
+    """Return a `ParameterFinding` for every sensor whose noise is unknown."""
+    if not problem.noises:
+        return ()
+    chart = DirectChart({f'{name}.noise': prior for name, prior in problem.noises.items()})
+    generator = np.random.default_rng([abs(stamp_ns), 1])
+    draws = mixture.noises.draw(mixture.weights, _STRAIGHT_DRAWS, generator)
+    return _parameters(chart, draws, None, ())
 
 
 def _combinations(problem, mean, covariance):

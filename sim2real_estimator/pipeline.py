@@ -55,7 +55,7 @@ class Pipeline:
         self.config = ''
         # Frames that are complete and not yet taken in.
         self.waiting = deque()
-        self._begin(problem.prior, ())
+        self._begin(problem.prior, (), problem.noise_prior)
 
     @classmethod
     def from_config(cls, config, plan=None):
@@ -91,7 +91,7 @@ class Pipeline:
             'waiting': tuple(self.waiting),
             'report': self.estimate().report,
             'stamp_ns': self.estimate().stamp_ns,
-            'begun': (prior, self._known),
+            'begun': (prior, self._known, self._begun.noise_prior),
             'recording': recording,
             'standing': vars(self.progress.standing),
         }
@@ -104,6 +104,7 @@ class Pipeline:
             self.config,
             self.findings(exact=False),
             run,
+            self.problem.noise_prior,
         )
 
     def save(self, path):
@@ -142,7 +143,9 @@ class Pipeline:
         self._require_fits(path, posterior, goes_on=False)
         if posterior.mixture.size > 1:
             _logger.warning('%s: its modes become one normal distribution', path)
-        self._begin(matched(posterior.mixture), posterior.recordings)
+        noises = posterior.mixture.noises
+        noises = noises and noises.matched(posterior.mixture.weights)
+        self._begin(matched(posterior.mixture), posterior.recordings, noises)
 
     def receive(self, name, message):
         """Decode a message for the source of that name, and push what it holds."""
@@ -226,10 +229,11 @@ class Pipeline:
         standing = self.progress.standing
         return standing.find(self.problem, mixture, now.stamp_ns, now.report, exact)
 
-    def _begin(self, prior, known):
+    def _begin(self, prior, known, noise_prior):
         """Begin from a prior that knows some `Recording`s already."""
         self._begun = copy.copy(self.problem)
         self._begun.prior, self._known = prior, tuple(known)
+        self._begun.noise_prior = noise_prior
         self.reset()
 
     def _require_fits(self, path, posterior, goes_on):
@@ -237,7 +241,7 @@ class Pipeline:
         try:
             identity = describe(self.problem, self.estimator)
             require_same(posterior.identity, identity, _HERE, goes_on)
-            require_same_prior(posterior, self.problem.prior)
+            require_same_prior(posterior, self.problem.prior, self.problem.noise_prior)
         except DataError as error:
             raise DataError(f'{path}: {error}') from error
 

@@ -20,6 +20,7 @@ from .errors import DataError
 from .identity import Recording, require_same
 from .inference.merging import merge
 from .inference.mixture import Mixture
+from .inference.noise_scales import NoiseScales
 from .inference.protocol import Gaussian
 from .records import Findings
 
@@ -39,7 +40,7 @@ class Posterior:
     identity: of `identity.describe`; mixture: of the parameters, without a state; prior: before
     all `recordings`; config: the settings as YAML; findings: in the words of people; run: what it
     takes to go on, plain values and records. The last two are None where several recordings were
-    merged.
+    merged. noise_prior: `NoiseScales` before all recordings, of sensors whose noise is unknown.
     """
 
     identity: dict
@@ -49,12 +50,14 @@ class Posterior:
     config: str = ''
     findings: Findings | None = None
     run: dict | None = None
+    noise_prior: NoiseScales | None = None
 
 
 def save(path, posterior):
     """Write a file, all of it or nothing: whoever reads meanwhile finds the old one or the new."""
     encoder = Encoder()
-    content = encoder.encode((posterior.findings, posterior.run))
+    noises = posterior.mixture.noises, posterior.noise_prior
+    content = encoder.encode((posterior.findings, posterior.run, noises))
     nodes, arrays = encoder.tables()
     header = {
         'format': FORMAT,
@@ -82,16 +85,18 @@ def load(path):
     header, arrays = _read(Path(path))
     try:
         found = {name: arrays.pop(name) for name in _DISTRIBUTIONS}
-        findings, run = Decoder(header['nodes'], arrays).decode(header['content'])
-        means = found['means']
+        content = Decoder(header['nodes'], arrays).decode(header['content'])
+        findings, run, (noises, noise_prior) = content
+        means, state = found['means'], np.zeros((0, found['means'].shape[1]))
         return Posterior(
             header['identity'],
-            Mixture(found['log_weights'], np.zeros((0, means.shape[1])), means, found['roots']),
+            Mixture(found['log_weights'], state, means, found['roots'], noises=noises),
             Gaussian(found['prior_mean'], found['prior_root']),
             tuple(Recording(**recording) for recording in header['recordings']),
             header['config'],
             findings,
             run,
+            noise_prior,
         )
     except DataError as error:
         raise DataError(f'{path}: {error}; it was not written by this version') from error
@@ -108,7 +113,7 @@ def joined(posteriors):
     first, *others = posteriors
     for other in others:
         require_same(other.identity, first.identity, 'the other file')
-        require_same_prior(other, first.prior)
+        require_same_prior(other, first.prior, first.noise_prior)
     recordings = [recording for posterior in posteriors for recording in posterior.recordings]
     starts = [recording.first for recording in recordings]
     if len(set(starts)) < len(starts):
@@ -117,12 +122,20 @@ def joined(posteriors):
             f'the recording that begins at {twice.begin_ns} ns is in two of the posteriors, and '
             'would count twice; leave one of them out'
         )
-    mixture = merge([posterior.mixture for posterior in posteriors], first.prior)
+    mixtures = [posterior.mixture for posterior in posteriors]
+    mixture = merge(mixtures, first.prior, first.noise_prior)
     return replace(first, mixture=mixture, recordings=tuple(recordings), findings=None, run=None)
 
 
-def require_same_prior(posterior, prior):
+def require_same_prior(posterior, prior, noise_prior=None):
     """Raise a DataError where a posterior began from another prior."""
+    if noise_prior is not None:
+        before, now = posterior.noise_prior.logs(), noise_prior.logs()
+        if not np.allclose(before, now, rtol=1e-9, atol=1e-12):
+            raise DataError(
+                'the prior of the noise of sensors was another one; use the settings that the '
+                'posterior has been estimated with'
+            )
     for k, label in enumerate(posterior.identity['coordinates']):
         before = posterior.prior.mean[k], np.linalg.norm(posterior.prior.root[k])
         now = prior.mean[k], np.linalg.norm(prior.root[k])

@@ -55,6 +55,7 @@ KINDS = {
     'resistance': Kind(0.1),
     'reduction': Kind(0.02),
     'delay': Kind(0.005, is_log=False),
+    'noise': Kind(0.5),
     'gravity': Kind(0.001),
     'mount': Kind(0.03, is_log=False),
     'mocap': Kind(0.03, is_log=False),
@@ -132,7 +133,7 @@ def default_prior(parameters, name):
     """Return the usual `Prior` of a parameter; its mean is 0 where nothing tells its size."""
     kind = KINDS[_kind_of(name)]
     if name not in parameters:
-        return Prior(0.0, kind.sd, kind.is_log)
+        return Prior(1.0 if kind.is_log else 0.0, kind.sd, kind.is_log)
     nominal = parameters[name].nominal
     owner, _, entry = name.rpartition('.')
     sd = kind.sd

@@ -21,4 +21,10 @@ def summarize(problem, mixture, stamp_ns, report, verdicts):
     unseen = before**2 - ((slope @ problem.prior.root) ** 2).sum(1)
     seen = ((slope @ covariance) * slope).sum(1)
     sd = np.sqrt(np.maximum(unseen, 0.0) + seen)
-    return Estimate(stamp_ns, tuple(chart.names), values, sd, tuple(verdicts), report)
+    names = tuple(chart.names)
+    if problem.noises:
+        names = (*names, *(f'{name}.noise' for name in problem.noises))
+        logs, deviations = mixture.noises.moments(mixture.weights)
+        values = np.concatenate([values, np.exp(logs)])
+        sd = np.concatenate([sd, np.exp(logs) * deviations])
+    return Estimate(stamp_ns, names, values, sd, tuple(verdicts), report)

@@ -24,6 +24,7 @@ STUDIES = (
     'p2_change',
     'p2_friction',
     'p2_delay',
+    'noise_scale',
     'identifiability',
     'p3',
     'p3_swing',

@@ -1,8 +1,10 @@
 """Fits of the first seconds: many starts at once, initial state and parameters together."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+
+from .noise_scales import ScaledNoise, settled
 
 _LAMBDA_START = 1e-2
 _LAMBDA_DOWN, _LAMBDA_UP, _LAMBDA_MAX = 0.2, 5.0, 1e8
@@ -51,15 +53,13 @@ class Fits:
         return -self.costs - 0.5 * np.linalg.slogdet(self.information)[1]
 
 
-def fit(problem, window, offsets, parameters, noise, prior=None, iterations=30, tolerance=1e-3):
+def fit(objective, offsets, parameters, iterations=30, tolerance=1e-3):
     """
     Return `Fits` by Levenberg-Marquardt from K starts (offsets [t, K], parameters [p, K]).
 
-    prior: `Gaussian` of the parameters, the problem's unless given. A start whose trajectory is
-    not finite keeps an infinite cost. Stops when no start gains more than `tolerance` of a unit
-    of cost in two iterations on end.
+    objective: `Objective`. A start whose trajectory is not finite keeps an infinite cost. Stops
+    when no start gains more than `tolerance` of a unit of cost in two iterations on end.
     """
-    objective = Objective(problem, window, noise, prior or problem.prior)
     count = parameters.shape[1]
     z = np.concatenate([offsets, parameters])
     damping = np.full(count, _LAMBDA_START)
@@ -76,7 +76,7 @@ def fit(problem, window, offsets, parameters, noise, prior=None, iterations=30, 
         state = objective.expand(z)
         if ((idle >= 2) | (damping > _LAMBDA_MAX)).all():
             break
-    size = problem.tangent_size
+    size = objective.size
     return Fits(z[:size], z[size:], state.costs, state.curvature)
 
 
@@ -93,7 +93,18 @@ class _Expansion:
 class Objective:
     """The negative log posterior of a window as a function of z = (state offset, parameters)."""
 
-    def __init__(self, problem, window, noise, prior):
+    def __init__(self, problem, window, noise, prior=None, noises=None):
+        """
+        Take the frames and what was known before them.
+
+        prior: `Gaussian` of the parameters; noises: `NoiseScales` [J, 1]; those of the problem
+        unless given.
+        """
+        prior = prior or problem.prior
+        noises = noises or problem.noise_prior
+        if noises is not None:
+            rows = np.tile(problem.row_noises(window.frames), len(window.frames))
+            noise = ScaledNoise(noise, rows, noises)
         self.problem, self.window, self.noise = problem, window, noise
         self.size = problem.tangent_size
         self.whitener = np.zeros((self.size + len(prior.mean),) * 2)
@@ -122,23 +133,37 @@ class Objective:
 
     def expand(self, z):
         """Return the `_Expansion` at every column."""
-        costs, frames, count = self.costs(z), self.window.frames, z.shape[1]
+        costs = self.costs(z)
         alive = np.isfinite(costs)
         # A lost column borrows the numbers of a sound one; its cost says that it is lost.
         safe = z if alive.all() else np.where(alive, z, z[:, [int(np.argmin(costs))]])
-        parameters = safe[self.size :]
-        states = self.problem.trajectory(self.points(safe), parameters, frames)
+        residual, rows = self.rows(safe)
+        weight, bend = self.noise.weight(residual), self.noise.curvature(residual)
+        turned = np.swapaxes(rows, -1, -2)
+        gradient = (turned @ (weight * residual)[..., None])[..., 0]
+        gradient += (self.prior_information @ (safe - self.centre)).T
+        normal = turned @ (weight[..., None] * rows) + self.prior_information
+        curvature = turned @ (bend[..., None] * rows) + self.prior_information
+        return _Expansion(costs, gradient, normal, curvature)
+
+    @property
+    def prior_information(self):
+        """The curvature [n, n] of what was known before the window."""
+        return self.whitener.T @ self.whitener
+
+    def rows(self, z):
+        """Return all residuals [K, M] and their slopes [K, M, n] at every column."""
+        frames, count = self.window.frames, z.shape[1]
+        parameters = z[self.size :]
+        states = self.problem.trajectory(self.points(z), parameters, frames)
         lanes = np.moveaxis(states[:-1], 0, 1).reshape(states.shape[1], -1)
         wide = np.tile(parameters, len(frames))
         repeated = [frame for frame in frames for _ in range(count)]
         pieces = self.problem.linearize(lanes, wide, repeated)
-        gradient, normal, curvature = self._accumulate(pieces, len(frames), count)
-        gradient += (self.whitener.T @ self.whitener @ (safe - self.centre)).T
-        prior = self.whitener.T @ self.whitener
-        return _Expansion(costs, gradient, normal + prior, curvature + prior)
+        return self._chained(pieces, len(frames), count)
 
-    def _accumulate(self, pieces, steps, count):
-        """Chain the frames' derivatives back to the beginning and add them up."""
+    def _chained(self, pieces, steps, count):
+        """Chain the frames' derivatives back to the beginning."""
         n = pieces.slope.shape[-1]
         residual = pieces.residual.reshape(steps, count, -1)
         slope = pieces.slope.reshape(steps, count, -1, n)
@@ -149,17 +174,18 @@ class Objective:
             chains[step] = chain
             chain = np.concatenate([transition[step] @ chain, chain[:, self.size :]], axis=1)
         rows = slope @ chains
-        weight, bend = self.noise.weight(residual), self.noise.curvature(residual)
-        flat = np.moveaxis(rows, 0, 1).reshape(count, -1, n)
-        weight = np.moveaxis(weight, 0, 1).reshape(count, -1, 1)
-        bend = np.moveaxis(bend, 0, 1).reshape(count, -1, 1)
-        turned = np.swapaxes(flat, -1, -2)
-        flat_residual = np.moveaxis(residual, 0, 1).reshape(count, -1, 1)
         return (
-            (turned @ (weight * flat_residual))[..., 0],
-            turned @ (weight * flat),
-            turned @ (bend * flat),
+            np.moveaxis(residual, 0, 1).reshape(count, -1),
+            np.moveaxis(rows, 0, 1).reshape(count, -1, n),
         )
+
+    def settled(self, fits):
+        """Return fits and the `NoiseScales` that they leave, None where all are known."""
+        if not isinstance(self.noise, ScaledNoise):
+            return fits, None
+        z = np.concatenate([fits.offsets, fits.parameters])
+        information, noises = settled(self.noise, *self.rows(z), self.prior_information)
+        return replace(fits, information=information), noises
 
     def shortened(self, step):
         """Return a step [n, K] cut to a length of so many prior deviations per parameter."""

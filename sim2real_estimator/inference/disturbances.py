@@ -29,6 +29,7 @@ def spread_over_bank(mixture, scales, size, prior):
             np.tile(mixture.means, len(scales)),
             np.tile(mixture.roots, (len(scales), 1, 1)),
             copies,
+            None if mixture.noises is None else mixture.noises.tiled(len(scales)),
         ),
         size,
         np.sqrt(_FORGOTTEN) * prior.root,

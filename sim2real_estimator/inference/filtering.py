@@ -7,6 +7,7 @@ import numpy as np
 from .drift import walk
 from .gaussian import log_normalized, measure, predict, Update
 from .mixture import distances, distinct, Mixture
+from .noise_scales import learned, whitened
 from .robust import NormalNoise
 
 # Rounds of reweighting rows whose noise is not normal.
@@ -37,13 +38,19 @@ def take_frame(problem, mixture, frame, noise, drift=0.0):
     The frame's samples are compared with what each component predicts from the frame's
     beginning; the state then moves on to the frame's end, and the parameters drift: `walk`.
     """
-    found = problem.linearize(mixture.points, mixture.means, (frame,))
+    found, noises = problem.linearize(mixture.points, mixture.means, (frame,)), mixture.noises
+    log_scale = 0.0
+    if noises is not None:
+        sensors = problem.row_noises((frame,))
+        found, log_scale = whitened(noises, sensors, found)
     with np.errstate(all='ignore'):
         update, cost = _update(mixture.roots, found, noise)
+        if noises is not None:
+            noises = learned(noises, sensors, found, update, noise)
     size = problem.tangent_size
     moves = (found.transition @ update.step[..., None])[..., 0]
     after = Mixture(
-        log_normalized(mixture.log_weights + update.log_evidence),
+        log_normalized(mixture.log_weights + update.log_evidence - log_scale),
         problem.retract(found.ends, moves.T),
         mixture.means + update.step[:, size:].T,
         predict(
@@ -53,6 +60,7 @@ def take_frame(problem, mixture, frame, noise, drift=0.0):
             walk(problem, drift, frame.start_ns, frame.end_ns),
         ),
         mixture.scales,
+        noises,
     )
     if not _is_finite(after):
         return None

@@ -1,11 +1,12 @@
 """Posteriors of independent recordings as one; what was known before them counts once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .gaussian import log_normalized
 from .mixture import distances, Mixture
+from .noise_scales import NoiseScales
 from .protocol import Gaussian
 
 
@@ -14,27 +15,36 @@ class _Information:
     """
     Components in whitened coordinates, in which the prior is standard normal.
 
-    log_scales [K]; precisions [K, p, p]; pulls [K, p]: precision times mean.
+    log_scales [K]; precisions [K, p, p]; pulls [K, p]: precision times mean; noises: of sensors,
+    None where all are known.
     """
 
     log_scales: np.ndarray
     precisions: np.ndarray
     pulls: np.ndarray
+    noises: NoiseScales | None = None
+
+    def pick(self, which, log_scales):
+        """Return some of the components, with other scales."""
+        noises = None if self.noises is None else self.noises.pick(which)
+        return _Information(log_scales, self.precisions[which], self.pulls[which], noises)
 
 
-def merge(posteriors, prior, prune=1e-6, twins=0.01):
+def merge(posteriors, prior, noise_prior=None, prune=1e-6, twins=0.01):
     """
     Return the posterior of all recordings together, a `Mixture` of parameters without a state.
 
     posteriors: mixtures over the same parameters, each from the same `prior` and from data of
-    its own; prior: `Gaussian`. The product of all densities over all but one of the priors:
-    exact for mixtures of normal distributions. prune: components of less weight are left out;
-    twins: those nearer than this squared distance become one.
+    its own; prior: `Gaussian`; noise_prior: `NoiseScales` of sensors whose noise is unknown. The
+    product of all densities over all but one of the priors: exact for mixtures of normal
+    distributions. prune: components of less weight are left out; twins: those nearer than this
+    squared distance become one.
     """
     first, *others = (_informations(mixture, prior) for mixture in posteriors)
     merged = _tidied(first, prune, twins)
     for other in others:
-        merged = _tidied(_product(merged, _tidied(other, prune, twins)), prune, twins)
+        product = _product(merged, _tidied(other, prune, twins), noise_prior)
+        merged = _tidied(product, prune, twins)
     covariances = np.linalg.inv(merged.precisions)
     whitened = np.linalg.cholesky(covariances)
     means = (covariances @ merged.pulls[..., None])[..., 0]
@@ -43,6 +53,7 @@ def merge(posteriors, prior, prune=1e-6, twins=0.01):
         np.zeros((0, len(means))),
         prior.mean[:, None] + prior.root @ means.T,
         prior.root @ whitened,
+        noises=merged.noises,
     )
 
 
@@ -71,10 +82,11 @@ def _informations(mixture, prior):
         mixture.log_weights,
         scaled @ np.swapaxes(axes, 1, 2),
         np.einsum('kij,kj->ki', axes, pulls),
+        mixture.noises,
     )
 
 
-def _product(a, b):
+def _product(a, b, noise_prior):
     """Return a times b over the prior, all pairs of components, weighted by evidence."""
     size = a.pulls.shape[1]
     precisions = (a.precisions[:, None] + b.precisions[None] - np.eye(size)).reshape(
@@ -84,8 +96,13 @@ def _product(a, b):
     log_scales = (
         (a.log_scales + _log_constant(a))[:, None] + (b.log_scales + _log_constant(b))[None]
     ).ravel()
-    product = _Information(log_scales, precisions, pulls)
-    return _Information(log_scales - _log_constant(product), precisions, pulls)
+    noises = None
+    if noise_prior is not None:
+        noises = a.noises.product(b.noises, noise_prior)
+        parts = a.noises.log_normalizer()[:, None] + b.noises.log_normalizer()[None]
+        log_scales = log_scales + noises.log_normalizer() - parts.ravel()
+    product = _Information(log_scales, precisions, pulls, noises)
+    return replace(product, log_scales=log_scales - _log_constant(product))
 
 
 def _log_constant(info):
@@ -106,7 +123,7 @@ def _tidied(info, prune, twins):
         elif np.exp(log_weights[index]) > prune:
             kept.append(int(index))
             totals.append(log_weights[index])
-    return _Information(log_normalized(np.array(totals)), info.precisions[kept], info.pulls[kept])
+    return info.pick(kept, log_normalized(np.array(totals)))
 
 
 def _distances(info):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .gaussian import log_normalized
+from .noise_scales import NoiseScales
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,7 @@ class Mixture:
 
     points [nx, K]: states; means [p, K]: parameters; roots [K, n, n]: of the covariance of
     z = (local state, parameters); scales [K]: standard deviation of the disturbances that each
-    component reckons with, zero where none is given.
+    component reckons with, zero where none is given; noises: of sensors whose noise is estimated.
     """
 
     log_weights: np.ndarray
@@ -22,6 +23,7 @@ class Mixture:
     means: np.ndarray
     roots: np.ndarray
     scales: np.ndarray | None = None
+    noises: NoiseScales | None = None
 
     def __post_init__(self):
         """Fill in the scales."""
@@ -46,6 +48,7 @@ class Mixture:
             self.means[:, which],
             self.roots[which],
             self.scales[which],
+            None if self.noises is None else self.noises.pick(which),
         )
 
     def heaviest(self):

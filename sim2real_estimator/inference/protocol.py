@@ -5,6 +5,8 @@ from typing import Protocol
 
 import numpy as np
 
+from .noise_scales import NoiseScales
+
 
 @dataclass(frozen=True)
 class Gaussian:
@@ -44,7 +46,8 @@ class Problem(Protocol):
     parameters are `labels` many real numbers [p, B] without constraints. `neutral` [nx]: a state
     to begin from where nothing is known. The last `disturbance_size` entries of a state are
     disturbances, in units of the problem's own. `relative_root` [p, p]: of the covariance that
-    parameters would have if each changed, by itself, by about its own size.
+    parameters would have if each changed, by itself, by about its own size. `noise_prior`: of
+    the sensors whose noise is estimated, of one component, or None.
     """
 
     point_size: int
@@ -54,6 +57,7 @@ class Problem(Protocol):
     disturbance_size: int
     neutral: np.ndarray
     relative_root: np.ndarray
+    noise_prior: NoiseScales | None
 
     def first_state(self, frames):
         """Return (point [nx], root [t, t]): a state guessed from the first frames, and its sd."""
@@ -82,6 +86,9 @@ class Problem(Protocol):
 
     def residuals(self, states, parameters, frames):
         """Return the whitened residuals [B, M] of consecutive frames on a trajectory."""
+
+    def row_noises(self, frames):
+        """Return each residual row's entry of the noise prior for frames side by side, or -1."""
 
     def spread(self, means, roots):
         """

@@ -2,22 +2,26 @@
 
 import numpy as np
 
-from .batch import fit, Fits
+from .batch import fit, Fits, Objective
 from .gaussian import log_normalized
+from .noise_scales import NoiseScales
 from .protocol import Gaussian
 
 
 def refit(problem, window, before, noise):
     """
-    Return (`Fits`, log weights [K]) of a window, one for every component of a mixture.
+    Return (`Fits`, log weights [K], `NoiseScales`) of a window, one for every component.
 
-    before: the `Mixture` whose parameters are the prior; of its states nothing is used.
+    before: the `Mixture` whose parameters and noises are the prior; of its states nothing is used.
     """
-    parts, log_weights = [], []
+    parts, noises, log_weights = [], [], []
     for k, covariance in enumerate(before.parameter_covariances()):
         prior = Gaussian(before.means[:, k], np.linalg.cholesky(covariance))
         offsets = np.zeros((problem.tangent_size, 1))
-        found = fit(problem, window, offsets, before.means[:, [k]], noise, prior)
+        known = None if before.noises is None else before.noises.pick([k])
+        objective = Objective(problem, window, noise, prior, known)
+        found, left = objective.settled(fit(objective, offsets, before.means[:, [k]]))
+        noises.append(left)
         parts.append(found)
         narrowness = np.log(np.diag(prior.root)).sum()
         log_weights.append(before.log_weights[k] + found.log_evidence()[0] - narrowness)
@@ -27,4 +31,5 @@ def refit(problem, window, before, noise):
         np.concatenate([p.costs for p in parts]),
         np.concatenate([p.information for p in parts]),
     )
-    return fits, log_normalized(np.array(log_weights))
+    joined = None if before.noises is None else NoiseScales.joined(noises)
+    return fits, log_normalized(np.array(log_weights)), joined

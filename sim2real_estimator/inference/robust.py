@@ -7,9 +7,14 @@ import numpy as np
 
 @dataclass(frozen=True)
 class NormalNoise:
-    """Normally distributed residuals."""
+    """
+    Normally distributed residuals.
+
+    scale_share: what a row tells of the scale of the noise, compared with a normal one.
+    """
 
     expects_outliers = False
+    scale_share = 1.0
 
     def cost(self, residual):
         """Return the negative log likelihood of every row, less a constant."""
@@ -36,6 +41,11 @@ class StudentNoise:
     degrees: float = 4.0
 
     expects_outliers = True
+
+    @property
+    def scale_share(self):
+        """What a row tells of the scale of the noise, compared with a normal one."""
+        return self.degrees / (self.degrees + 3)
 
     def cost(self, residual):
         """Return the negative log likelihood of every row, less a constant."""

@@ -85,8 +85,9 @@ class Parameters(Mapping):
         return [self[name].nominal for name in (self if names is None else names)]
 
     def unit(self, name):
-        """Return the unit of a quantity, or of a delay: of a clock or of all commands."""
-        return 's' if name not in self and name.endswith('.delay') else self[name].unit
+        """Return the unit of a quantity, of a delay, or of a factor on the noise of a sensor."""
+        of_others = {'delay': 's', 'noise': '1'}.get(name.rpartition('.')[2])
+        return of_others if of_others and name not in self else self[name].unit
 
     def checked(self, names):
         """Return `names` as a tuple; unknown or repeated ones raise a ConfigError."""

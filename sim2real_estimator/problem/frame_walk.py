@@ -91,6 +91,15 @@ class FrameWalk:
             np.concatenate(slope, 1) if derivatives else np.zeros((0, 0, n)),
         )
 
+    def order(self, line):
+        """Return the index of the sensor of every sample, in the order of their rows."""
+        return [
+            index
+            for segment in line.segments
+            for _, measured in self._by_delay(segment)
+            for index, _ in measured
+        ]
+
     def observe(self, points, parameters, line):
         """Return (residual [B, m], slope [B, m, t]) of a frame's samples, all taken as now."""
         values, by_chart = self.chart.to_named(parameters), self.chart.slope(parameters)

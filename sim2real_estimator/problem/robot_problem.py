@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
+from ..inference.noise_scales import NoiseScales
 from .effort_scales import usual_accelerations
 from .first_state import guess_state
 from .frame_walk import FrameWalk
@@ -50,12 +51,13 @@ class RobotProblem:
     parameters, first for derivatives.
     """
 
-    def __init__(self, parameters, sensors, chart, options=None):
+    def __init__(self, parameters, sensors, chart, options=None, noises=None):
         """
         Set up the problem.
 
         parameters: the model's `Parameters`; sensors: a tuple of AbstractSensor; chart: the
-        `ParameterChart` between the estimator's coordinates and named parameters.
+        `ParameterChart` between the estimator's coordinates and named parameters; noises: sensor
+        -> `Prior` of a factor on the standard deviation of its noise, where that is unknown.
         """
         self.options = options or ProblemOptions()
         self.parameters, self.sensors, self.chart = parameters, tuple(sensors), chart
@@ -78,6 +80,8 @@ class RobotProblem:
         self.point_size, self.tangent_size = self._state.point_size, self._state.size
         self.labels, self.prior = chart.labels, chart.prior
         self.relative_root = chart.relative_root
+        self.noises = dict(noises or {})
+        self.noise_prior = _noise_prior(self.noises.values())
         self.disturbance_size = extra
 
     def retract(self, points, deltas):
@@ -202,6 +206,16 @@ class RobotProblem:
         """Return (losses [B], gradients [p, B]) of trajectories; see `TrajectoryLoss.huber`."""
         return self._loss.huber(points, parameters, frames, delta)
 
+    def row_noises(self, frames):
+        """Return each residual row's entry of the noise prior for frames side by side, or -1."""
+        known = list(self.noises)
+        rows = []
+        for index in self._walk.order(self._timelines.line(frames)):
+            sensor = self.sensors[index]
+            place = known.index(sensor.name) if sensor.name in known else -1
+            rows += [place] * sensor.row_size
+        return np.array(rows, dtype=int)
+
     def linearize(self, points, parameters, frames):
         """Return the `Linearization` of one frame for every column, or of one for all."""
         return self._walk.through(points, parameters, self._timelines.line(frames), True)
@@ -229,6 +243,14 @@ class RobotProblem:
         turns = np.zeros((self.tangent_size, _SPREAD_POSES))
         turns[:nv] = generator.standard_normal((nv, _SPREAD_POSES))
         return self.retract(points, turns)[: self.model.position_size]
+
+
+def _noise_prior(priors):
+    """Return the `NoiseScales` of priors of factors, None where there are none."""
+    if not priors:
+        return None
+    means, deviations = zip(*((np.log(prior.mean), prior.sd) for prior in priors))
+    return NoiseScales.of_priors(means, deviations)
 
 
 def _relative_spread(matrices):

@@ -72,9 +72,9 @@ def fitted(problem, seed):
     generator = np.random.default_rng(0)
     prior = problem.prior
     starts = prior.mean[:, None] + prior.root @ generator.standard_normal((2, 16))
-    found = fit(problem, window, np.zeros((2, 16)), starts, ESTIMATOR.noise)
+    objective = Objective(problem, window, ESTIMATOR.noise)
+    found = fit(objective, np.zeros((2, 16)), starts)
     modes = ESTIMATOR._modes(found)
-    objective = Objective(problem, window, ESTIMATOR.noise, prior)
     return truth, frames, objective, window, modes, log_normalized(modes.log_evidence())
 
 

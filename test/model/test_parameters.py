@@ -95,11 +95,12 @@ def test_an_unknown_name_is_answered_with_near_ones(name, near):
         parameters.checked(['upper.mass', name])
 
 
-def test_delays_of_clocks_have_a_unit_though_they_are_not_the_robots():
+def test_delays_and_noises_have_a_unit_though_they_are_not_the_robots():
     parameters = Parameters(rods())
 
     assert parameters.unit('upper.mass') == 'kg'
     assert parameters.unit('commands.delay') == parameters.unit('vicon.hand.delay') == 's'
+    assert parameters.unit('encoders.noise') == '1'
     with pytest.raises(ConfigError, match="no parameter 'upper.masss'"):
         parameters.unit('upper.masss')
 

@@ -104,11 +104,17 @@ def priors():
     return {name: Prior(nominal, sd, True) for name, (nominal, sd) in _UNKNOWNS.items()}
 
 
-def make_problem(options=None, more_priors=None):
-    """Return the problem; more_priors: of further unknown parameters."""
-    sensor = SENSORS['joint_positions']('encoders', model(), JOINTS, NOISE)
+def make_problem(options=None, more_priors=None, noise=NOISE, noises=None):
+    """
+    Return the problem.
+
+    more_priors: of further unknown parameters; noise: what is said of the encoders' [rad];
+    noises: sensor -> `Prior` of a factor on it.
+    """
+    sensor = SENSORS['joint_positions']('encoders', model(), JOINTS, noise)
     chart = choose_chart(parameters(), [sensor], priors() | (more_priors or {}))
-    return RobotProblem(parameters(), [sensor], chart, options or ProblemOptions(max_step=STEP))
+    options = options or ProblemOptions(max_step=STEP)
+    return RobotProblem(parameters(), [sensor], chart, options, noises)
 
 
 def base_parameters(values):

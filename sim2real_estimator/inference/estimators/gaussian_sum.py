@@ -126,7 +126,8 @@ class GaussianSum(AbstractEstimator):
         size, prior = problem.tangent_size, problem.prior
         root = np.zeros((1, size + len(prior.mean), size + len(prior.mean)))
         root[0, size:, size:] = prior.root
-        return Mixture(np.zeros(1), problem.neutral[:, None], prior.mean[:, None], root)
+        neutral, mean = problem.neutral[:, None], prior.mean[:, None]
+        return Mixture(np.zeros(1), neutral, mean, root, noises=problem.noise_prior)
 
     def _fit(self, problem, state):
         """Fit the frames so far; hand over where the posterior is narrow and well described."""
@@ -139,8 +140,9 @@ class GaussianSum(AbstractEstimator):
             state = BatchState(state.frames, due=due)
             return self._bounded(state), UpdateReport('batch', events=('at rest',))
         generator = np.random.default_rng([self.seed, count])
-        fits = self._refit(problem, window, state.fits, generator)
-        mixture, share, is_narrow = self._described(problem, window, self._modes(fits), generator)
+        objective = Objective(problem, window, self.noise)
+        fits = self._refit(objective, state.fits, generator)
+        mixture, share, is_narrow = self._described(objective, self._modes(fits), generator)
         state = replace(state, fits=fits, window=window, due=due, mixture=mixture)
         if not is_narrow:
             return self._bounded(state), UpdateReport('batch', events=('fitted',))
@@ -155,24 +157,26 @@ class GaussianSum(AbstractEstimator):
         state = FilterState(mixture, share=share, end_ns=window.frames[-1].end_ns)
         return state, UpdateReport('batch', events=('handed over',))
 
-    def _described(self, problem, window, modes, generator):
+    def _described(self, objective, modes, generator):
         """
         Return (mixture, how well it stands for the posterior, whether the filter may take over).
 
         Early on the posterior is no Gaussian and soon another: then nobody asks how well.
         """
+        problem, window = objective.problem, objective.window
+        modes, noises = objective.settled(modes)
         log_weights = log_normalized(modes.log_evidence())
-        mixture = self._laplace(problem, window, modes, log_weights)
+        mixture = self._laplace(problem, window, modes, log_weights, noises=noises)
         is_narrow = self._is_narrow(problem, mixture)
         if not is_narrow and len(window.frames) < self.horizons[-1]:
             return mixture, 0.0, False
-        objective = Objective(problem, window, self.noise, problem.prior)
         found, log_weights, share = refine(
             objective, modes, log_weights, generator, self.share, self.refinement
         )
         if found is modes:
             return mixture, share, is_narrow
-        mixture = self._laplace(problem, window, found, log_weights)
+        _, noises = objective.settled(found)
+        mixture = self._laplace(problem, window, found, log_weights, noises=noises)
         return mixture, share, self._is_narrow(problem, mixture)
 
     def _is_narrow(self, problem, mixture):
@@ -189,29 +193,29 @@ class GaussianSum(AbstractEstimator):
     def _resume(self, problem, state):
         """Go on filtering with the parameters known before the motion was lost sight of."""
         window = Window(state.frames, *problem.first_state(state.frames))
-        fits, log_weights = refit(problem, window, state.knowledge, self.noise)
+        fits, log_weights, noises = refit(problem, window, state.knowledge, self.noise)
         if not np.isfinite(log_weights).all():
             return self.init(problem), UpdateReport('batch', events=('changed',))
-        mixture = self._laplace(problem, window, fits, log_weights, state.knowledge.scales)
+        mixture = self._laplace(problem, window, fits, log_weights, state.knowledge.scales, noises)
         end_ns = window.frames[-1].end_ns
         return FilterState(mixture, end_ns=end_ns), UpdateReport('batch', events=('resumed',))
 
-    def _refit(self, problem, window, before, generator):
+    def _refit(self, objective, before, generator):
         """Return fits warm-started from those before, half of them replaced by new starts."""
-        prior = problem.prior
+        prior = objective.problem.prior
         draws = prior.mean[:, None] + prior.root @ generator.standard_normal(
             (len(prior.mean), self.starts)
         )
         if before is None:
             draws[:, 0] = prior.mean
-            offsets = np.zeros((problem.tangent_size, self.starts))
-            return fit(problem, window, offsets, draws, self.noise)
+            offsets = np.zeros((objective.size, self.starts))
+            return fit(objective, offsets, draws)
         order = np.argsort(before.costs, kind='stable')
         kept = before.pick(order[: self._kept(before, order)])
         new = self.starts - len(kept.costs)
         offsets = np.concatenate([kept.offsets, np.repeat(kept.offsets[:, :1], new, 1)], 1)
         starts = np.concatenate([kept.parameters, draws[:, :new]], 1)
-        return fit(problem, window, offsets, starts, self.noise)
+        return fit(objective, offsets, starts)
 
     def _kept(self, fits, order):
         """Return how many fits go on: the distinct ones, at least one, at most half."""
@@ -252,7 +256,7 @@ class GaussianSum(AbstractEstimator):
         fits = fits.pick(np.array(self._distinct(fits, order)))
         return fits.pick(log_normalized(fits.log_evidence()) > np.log(self.prune))
 
-    def _laplace(self, problem, window, fits, log_weights, scales=None):
+    def _laplace(self, problem, window, fits, log_weights, scales=None, noises=None):
         """Return the mixture at the window's end from modes at its beginning."""
         points = problem.retract(
             np.repeat(window.point[:, None], len(fits.costs), 1), fits.offsets
@@ -260,7 +264,7 @@ class GaussianSum(AbstractEstimator):
         factor = np.linalg.cholesky(fits.information)
         eye = np.broadcast_to(np.eye(factor.shape[-1]), factor.shape)
         roots = np.swapaxes(np.linalg.solve(factor, eye), -1, -2)
-        mixture = Mixture(log_weights, points, fits.parameters, roots, scales)
+        mixture = Mixture(log_weights, points, fits.parameters, roots, scales, noises)
         for frame in window.frames:
             found = problem.linearize(mixture.points, mixture.means, (frame,))
             roots = predict(
