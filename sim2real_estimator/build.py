@@ -39,7 +39,13 @@ def build_parts(config, plan=None):
     sensors, efforts = build_sensors(config, model), build_efforts(config, model)
     problem = build_problem(config, model, sensors, efforts)
     stream = build_stream(config, problem, efforts, plan)
-    return problem, build_estimator(config.estimator), stream, (*sensors, *efforts)
+    estimator = build_estimator(config.estimator)
+    if problem.noises and not estimator.learns_noise:
+        raise ConfigError(
+            f"estimate.{next(iter(problem.noises))}.noise: '{estimator.name}' takes the noise of "
+            'sensors as given; do not estimate it'
+        )
+    return problem, estimator, stream, (*sensors, *efforts)
 
 
 def topics(config):

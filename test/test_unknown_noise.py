@@ -82,6 +82,7 @@ def test_recordings_are_joined_and_begun_from(whole, tmp_path):
         ({f'estimate.{NAME}.fixed': True}, 'is fixed; write the factor'),
         ({f'estimate.{NAME}.log': False}, 'factor on a standard deviation'),
         ({f'estimate.{NAME}.mean': -1.0}, 'factor on a standard deviation'),
+        ({**WISH, 'estimator.name': 'gumbel_mixture'}, 'takes the noise of sensors as given'),
     ],
 )
 def test_what_cannot_be_asked_for_is_an_error(values, message):

@@ -8,9 +8,11 @@ class AbstractEstimator(ABC):
     A pure function of state and frame: what must be carried on is in the state, nothing else.
 
     States are frozen; the same frames, settings and seed give the same states, bit for bit.
+    learns_noise: whether it can estimate how noisy sensors are.
     """
 
     name = ''
+    learns_noise = False
 
     @abstractmethod
     def init(self, problem):

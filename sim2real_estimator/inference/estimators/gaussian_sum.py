@@ -95,6 +95,7 @@ class GaussianSum(AbstractEstimator):
     seed: int = 0
 
     name = 'gaussian_sum'
+    learns_noise = True
 
     def init(self, problem):
         """Return the state before any data."""
