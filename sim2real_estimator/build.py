@@ -6,6 +6,7 @@ import inspect
 import logging
 from pathlib import Path
 
+from .delays import Delays
 from .errors import ConfigError
 from .inference.estimators import ESTIMATORS
 from .inference.robust import NOISES
@@ -22,8 +23,6 @@ from .stream.stream import Stream, StreamOptions
 
 MEASURED_EFFORTS, COMMANDED_EFFORTS = 'measured_efforts', 'commanded_efforts'
 _NANO = 1e9
-# Standard deviations beyond which a delay is not looked for.
-_FAR = 6.0
 # As for frames, samples a tenth short of the period still pass.
 _JITTER = 0.1
 _logger = logging.getLogger(__name__)
@@ -31,21 +30,22 @@ _logger = logging.getLogger(__name__)
 
 def build_parts(config, plan=None):
     """
-    Return (problem, estimator, stream, sources) of a `Config`.
+    Return (problem, estimator, stream, sources, restamping) of a `Config`.
 
     plan: a `RecordedPlan` to follow instead of the config's frames.
     """
     model = build_model(config)
     sensors, efforts = build_sensors(config, model), build_efforts(config, model)
     problem = build_problem(config, model, sensors, efforts)
-    stream = build_stream(config, problem, efforts, plan)
+    delays = Delays(problem.chart, reference_of(config), config.sensors)
+    stream = build_stream(config, problem, efforts, delays, plan)
     estimator = build_estimator(config.estimator)
     if problem.noises and not estimator.learns_noise:
         raise ConfigError(
             f"estimate.{next(iter(problem.noises))}.noise: '{estimator.name}' takes the noise of "
             'sensors as given; do not estimate it'
         )
-    return problem, estimator, stream, (*sensors, *efforts)
+    return problem, estimator, stream, (*sensors, *efforts), delays.restamping()
 
 
 def topics(config):
@@ -152,22 +152,32 @@ def build_estimator(config):
     return replace(member(), seed=config.seed, **settings)
 
 
-def build_stream(config, problem, efforts, plan=None):
-    """Return the `Stream`."""
-    frames = config.frames
-    reference = frames.reference or next(iter(config.sensors))
+def reference_of(config):
+    """Return the name of the sensor whose clock is the one of frames."""
+    reference = config.frames.reference or next(iter(config.sensors))
     if reference not in config.sensors:
         raise ConfigError(
             f"frames.reference: is '{reference}', which is no sensor; "
             f'{_nearest(reference, config.sensors)}'
         )
-    channels = {s.name: _channel(s, config.sensors[s.name].max_rate) for s in problem.sensors}
-    inputs = {s.name: InputChannel(s.places, s.joints, s.limits) for s in efforts}
+    return reference
+
+
+def build_stream(config, problem, efforts, delays, plan=None):
+    """Return the `Stream`; delays: `Delays` of its sensors and commands."""
+    frames, reference = config.frames, reference_of(config)
+    channels = {
+        s.name: _channel(s, config.sensors[s.name].max_rate, delays) for s in problem.sensors
+    }
+    inputs = {
+        s.name: InputChannel(s.places, s.joints, s.limits, delays.commands_ns) for s in efforts
+    }
     options = StreamOptions(
         lateness=frames.lateness,
         jump_back=frames.jump_back,
         hold=config.efforts.hold,
-        history=_longest_delay(problem.chart.priors),
+        history=delays.history,
+        lead=delays.lead,
         patience=frames.patience,
     )
     plan = plan or ReferencePlan(frames.max_rate, frames.gap)
@@ -211,17 +221,16 @@ def _sensor(name, wish, model):
     return kind(name, model, **values)
 
 
-def _channel(sensor, max_rate):
+def _channel(sensor, max_rate, delays):
     interval = round((1 - _JITTER) * _NANO / max_rate) if max_rate else 0
     return Channel(
-        sensor.value_size, sensor.scale, sensor.joints, sensor.measures_joints, interval
+        sensor.value_size,
+        sensor.scale,
+        sensor.joints,
+        sensor.measures_joints,
+        interval,
+        delays.ahead_ns(sensor.name),
     )
-
-
-def _longest_delay(priors):
-    """Return how late [s] anything acts or is seen, as far as its prior reaches."""
-    reach = [p.mean + _FAR * p.sd for name, p in priors.items() if name.endswith('.delay')]
-    return max(reach, default=0.0)
 
 
 def _effort_topics(config):

@@ -31,6 +31,7 @@ from .records import (
     UpdateReport,
 )
 from .stream.plans import RecordedPlan, ReferencePlan
+from .stream.restamping import Restamping
 
 # What the classes are called in files; a new class of a state is a new line.
 KINDS = {
@@ -51,6 +52,7 @@ KINDS = {
     'recorded plan': RecordedPlan,
     'recording': Recording,
     'reference plan': ReferencePlan,
+    'restamping': Restamping,
     'sample': Sample,
     'update report': UpdateReport,
     'window': Window,

@@ -5,9 +5,9 @@ Live, replayed, offline and under test it is this one. Only stamps of data drive
 samples, settings and seed give the same posterior, bit for bit, whenever they arrive.
 """
 
-from collections import deque
+from collections import Counter, deque
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 import logging
 
 from .config import to_yaml
@@ -18,6 +18,7 @@ from .inference.merging import matched
 from .inference.verdicts import Verdict
 from .posterior_file import load, Posterior, require_same_prior, save
 from .records import Estimate, Status, UpdateReport
+from .stream.restamping import Restamping
 from .summary import summarize
 
 _HERE = 'this pipeline'
@@ -31,28 +32,32 @@ class Progress:
 
     state: of the estimator; estimate: the same in the words of people, with the report and the
     stamp of the last frame; recording: what the data are known by, None before any; standing:
-    what verdicts are made from.
+    what verdicts are made from; restamping: which clocks are how late; fates: (sensor, `Status`)
+    -> for how many samples more that was the outcome.
     """
 
     state: object
     estimate: Estimate
     recording: Recording | None
     standing: Standing
+    restamping: Restamping = Restamping()
+    fates: dict = field(default_factory=dict)
 
 
 class Pipeline:
     """Samples -> stream -> frames -> estimator -> estimates."""
 
-    def __init__(self, problem, estimator, stream, sources=()):
+    def __init__(self, problem, estimator, stream, sources=(), restamping=None):
         """
         Set up the flow.
 
         problem: a `RobotProblem`; estimator: an `AbstractEstimator`; stream: a `Stream`;
-        sources: what decodes messages, each with a `name` that the stream knows.
+        sources: what decodes messages, each with a `name` that the stream knows; restamping:
+        the `Restamping` to begin with, None: no clock is late.
         """
         self.problem, self.estimator, self.stream = problem, estimator, stream
         self.sources = {source.name: source for source in sources}
-        self.config = ''
+        self.config, self._restamping = '', restamping or Restamping()
         # Frames that are complete and not yet taken in.
         self.waiting = deque()
         self._begin(problem.prior, (), problem.noise_prior)
@@ -80,7 +85,8 @@ class Pipeline:
         """Forget what was estimated, and begin again from what was known before."""
         state = self.estimator.init(self._begun)
         found = find(self.problem, self.estimator.mixture(self._begun, state), 0, exact=False)
-        self._go_on(state, 0, UpdateReport('prior'), None, Standing(found))
+        standing = Standing(found)
+        self._go_on(state, 0, UpdateReport('prior'), None, standing, self._restamping)
 
     def posterior(self):
         """Return all that is known, and all that it takes to go on: a `Posterior`."""
@@ -94,6 +100,7 @@ class Pipeline:
             'begun': (prior, self._known, self._begun.noise_prior),
             'recording': recording,
             'standing': vars(self.progress.standing),
+            'restamping': self.progress.restamping,
         }
         known = (*self._known, recording) if recording else self._known
         return Posterior(
@@ -129,7 +136,8 @@ class Pipeline:
         self.stream.restore(run['stream'])
         self._begin(*run['begun'])
         standing = Standing(**run['standing'])
-        self._go_on(run['state'], run['stamp_ns'], run['report'], run['recording'], standing)
+        parts = run['state'], run['stamp_ns'], run['report'], run['recording']
+        self._go_on(*parts, standing, run['restamping'])
         self.waiting = deque(run['waiting'])
 
     def begin_from(self, path):
@@ -184,6 +192,8 @@ class Pipeline:
         """
         if not self.waiting:
             self.waiting.extend(self.stream.next_frames(is_end))
+        if is_end and not self.waiting and (end := self.progress.restamping.end()):
+            self.waiting.append(end)
         return self.waiting[0] if self.waiting else None
 
     def after(self, progress, frame):
@@ -192,23 +202,21 @@ class Pipeline:
 
         So another thread may compute it while samples are pushed.
         """
-        state, report = self.estimator.update(self._begun, progress.state, frame)
-        # After a change the data before it are forgotten, and so is this frame.
-        is_forgotten = Verdict.CHANGED.value in report.events
-        recording = progress.recording or Recording.begun(frame)
-        recording = None if is_forgotten else recording.until(frame)
-        mixture = self.estimator.mixture(self._begun, state)
-        standing = progress.standing.after(self.problem, mixture, frame, report)
-        estimate = summarize(self.problem, mixture, frame.end_ns, report, standing.latest.verdicts)
-        return Progress(state, estimate, recording, standing)
+        restamping, frames, outside = progress.restamping.take(frame)
+        fates = Counter((sample.sensor, Status.OUTSIDE) for sample in outside)
+        stage = progress.estimate.report.stage
+        estimate = replace(progress.estimate, report=UpdateReport(stage))
+        progress = replace(progress, estimate=estimate, restamping=restamping, fates=fates)
+        for frame in frames:
+            progress = self._taken_in(progress, frame)
+        return progress
 
     def accept(self, progress):
         """Go on from the `Progress` after the first of the frames that wait."""
-        frame, self.progress = self.waiting.popleft(), progress
-        is_refused = Status.UPDATE_REFUSED.value in self.estimate().report.events
-        outcome = Status.UPDATE_REFUSED if is_refused else Status.USED
-        for sample in frame.samples:
-            self.counts.add(sample.sensor, outcome)
+        self.waiting.popleft()
+        self.progress = progress
+        for (sensor, status), number in progress.fates.items():
+            self.counts.add(sensor, status, number)
 
     def estimate(self):
         """Return the latest `Estimate`; the prior's before any frame."""
@@ -245,11 +253,51 @@ class Pipeline:
         except DataError as error:
             raise DataError(f'{path}: {error}') from error
 
-    def _go_on(self, state, stamp_ns, report, recording, standing):
+    def _go_on(self, state, stamp_ns, report, recording, standing, restamping):
         """Go on from a state of the estimator."""
         mixture, verdicts = self.estimator.mixture(self._begun, state), standing.latest.verdicts
         estimate = summarize(self.problem, mixture, stamp_ns, report, verdicts)
-        self.progress = Progress(state, estimate, recording, standing)
+        self.progress = Progress(state, estimate, recording, standing, restamping)
+
+    def _taken_in(self, progress, frame):
+        """Return the `Progress` with one more frame, all of whose samples are there."""
+        state, report = self.estimator.update(self._begun, progress.state, frame)
+        # After a change the data before it are forgotten, and so is this frame.
+        is_forgotten = Verdict.CHANGED.value in report.events
+        recording = progress.recording or Recording.begun(frame)
+        recording = None if is_forgotten else recording.until(frame)
+        mixture = self.estimator.mixture(self._begun, state)
+        standing = progress.standing.after(self.problem, mixture, frame, report)
+        is_refused = Status.UPDATE_REFUSED.value in report.events
+        outcome = Status.UPDATE_REFUSED if is_refused else Status.USED
+        fates = Counter(progress.fates)
+        fates.update((sample.sensor, outcome) for sample in frame.samples)
+        report = replace(report, events=(*progress.estimate.report.events, *report.events))
+        verdicts = standing.latest.verdicts
+        estimate = summarize(self.problem, mixture, frame.end_ns, report, verdicts)
+        progress = Progress(state, estimate, recording, standing, progress.restamping, fates)
+        return self._restamped(progress, frame, mixture)
+
+    def _restamped(self, progress, frame, mixture):
+        """Return the `Progress` with samples set to when they were taken, as far as is known."""
+        if not progress.restamping.moved:
+            return progress
+        mean, covariance = mixture.moments()
+        for sensor in progress.restamping.moved:
+            row = self.problem.late_sensors.get(sensor)
+            if row is None:
+                continue
+            sd, period_ns = covariance[row, row] ** 0.5, frame.end_ns - frame.start_ns
+            by_ns = progress.restamping.left_to_move(sensor, mean[row], sd, period_ns)
+            if by_ns:
+                kept = self.estimator.kept_frames(progress.state)
+                restamping, frames, outside = progress.restamping.move(sensor, by_ns, kept)
+                fates = Counter(progress.fates)
+                fates[sensor, Status.OUTSIDE] += len(outside)
+                fates[sensor, Status.USED] += _number(sensor, frames) - _number(sensor, kept)
+                state = self.estimator.with_frames(progress.state, frames)
+                progress = replace(progress, state=state, restamping=restamping, fates=fates)
+        return progress
 
     def _work_off(self, is_end):
         """Update with all frames that are complete."""
@@ -258,3 +306,8 @@ class Pipeline:
             self.accept(self.after(self.progress, frame))
             estimates.append(self.estimate())
         return estimates
+
+
+def _number(sensor, frames):
+    """Return how many samples of a sensor there are in frames."""
+    return sum(sample.sensor == sensor for frame in frames for sample in frame.samples)

@@ -54,12 +54,14 @@ class Sample:
     One measurement of one sensor.
 
     sensor: its name; stamp_ns: header stamp; values: float64, in the order the sensor defines,
-    NaN where a part of it is missing.
+    NaN where a part of it is missing; moved_ns: by how much the stamp has been set earlier than
+    it came, because the sensor's clock is known to be late.
     """
 
     sensor: str
     stamp_ns: int
     values: np.ndarray = field(compare=False)
+    moved_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,9 +70,10 @@ class Frame:
     All samples with start_ns < stamp <= end_ns, in the order of (stamp, sensor).
 
     inputs: the efforts that act during the frame, as (from_ns, values), NaN where an effort is
-    unknown; the first one acts at the start already, those before the start matter where efforts
-    act late. after_gap: nothing is known of the motion
-    since the frame before; such a frame has no length and holds the samples of one instant.
+    unknown; the first one acts at the start already. Those before the start matter where efforts
+    act late, those after the end where they act before their stamp. after_gap: nothing is known
+    of the motion since the frame before; such a frame has no length and holds the samples of one
+    instant. is_last: it only says that the data have come to their end.
     """
 
     start_ns: int
@@ -78,6 +81,7 @@ class Frame:
     samples: tuple
     inputs: tuple = ()
     after_gap: bool = False
+    is_last: bool = False
 
 
 @dataclass(frozen=True)

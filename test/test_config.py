@@ -218,7 +218,7 @@ def test_a_sensor_may_not_take_the_name_of_the_efforts():
 
 def test_every_source_has_a_topic():
     config = with_values(shipped(), {'joints.elbow.effort': 'commanded'})
-    *_, sources = build_parts(config)
+    *_, sources, _ = build_parts(config)
     assert topics(config) == {
         'encoders': 'joint_states',
         'measured_efforts': 'joint_states',
@@ -244,5 +244,5 @@ def test_settings_reach_the_estimator():
 
 def test_joints_without_effort_take_no_command():
     config = with_values(shipped(), {'joints.elbow.effort': 'none'})
-    problem, _, stream, sources = build_parts(config)
+    problem, _, stream, sources, _ = build_parts(config)
     assert problem.model.commands == ('shoulder',)

@@ -26,6 +26,7 @@ STUDIES = (
     'p2_delay',
     'noise_scale',
     'identifiability',
+    'late_mocap',
     'p3',
     'p3_swing',
     'free_body',

@@ -144,7 +144,7 @@ class Objective:
         gradient += (self.prior_information @ (safe - self.centre)).T
         normal = turned @ (weight[..., None] * rows) + self.prior_information
         curvature = turned @ (bend[..., None] * rows) + self.prior_information
-        return _Expansion(costs, gradient, normal, curvature)
+        return _sound(_Expansion(costs, gradient, normal, curvature))
 
     @property
     def prior_information(self):
@@ -191,6 +191,17 @@ class Objective:
         """Return a step [n, K] cut to a length of so many prior deviations per parameter."""
         length = np.abs(self.whitener[self.size :, self.size :] @ step[self.size :]).max(0)
         return step * np.minimum(1.0, _LONGEST_STEP / np.maximum(length, 1e-300))
+
+
+def _sound(state):
+    """Return an `_Expansion` where columns whose slopes are not finite are lost like others."""
+    parts = state.gradient, state.normal.sum(-1), state.curvature.sum(-1)
+    is_sound = np.isfinite(parts).all((0, -1))
+    if is_sound.all() or not is_sound.any():
+        return state
+    other = np.where(is_sound, range(len(is_sound)), np.argmax(is_sound))
+    costs = np.where(is_sound, state.costs, np.inf)
+    return _Expansion(costs, state.gradient[other], state.normal[other], state.curvature[other])
 
 
 def _damped_step(state, damping):

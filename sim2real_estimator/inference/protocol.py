@@ -47,7 +47,9 @@ class Problem(Protocol):
     to begin from where nothing is known. The last `disturbance_size` entries of a state are
     disturbances, in units of the problem's own. `relative_root` [p, p]: of the covariance that
     parameters would have if each changed, by itself, by about its own size. `noise_prior`: of
-    the sensors whose noise is estimated, of one component, or None.
+    the sensors whose noise is estimated, of one component, or None. `spacing` [p]: how far apart
+    the starts of a fit may be along each parameter so that one of them leads to the optimum,
+    infinite where any does.
     """
 
     point_size: int
@@ -58,6 +60,7 @@ class Problem(Protocol):
     neutral: np.ndarray
     relative_root: np.ndarray
     noise_prior: NoiseScales | None
+    spacing: np.ndarray
 
     def first_state(self, frames):
         """Return (point [nx], root [t, t]): a state guessed from the first frames, and its sd."""

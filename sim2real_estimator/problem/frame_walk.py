@@ -56,9 +56,9 @@ class FrameWalk:
         return self.system.control_size - len(self.efforts)
 
     @property
-    def has_delays(self):
-        """Whether any delay is unknown."""
-        return self._command_row is not None or bool(self._sensor_rows)
+    def moves_by_delay(self):
+        """Whether an unknown delay moves the robot itself, not only what is seen of it."""
+        return self._command_row is not None
 
     def through(self, points, parameters, line, derivatives):
         """Return the `Linearization` of one frame per column; slopes are left out if not asked."""
@@ -72,10 +72,10 @@ class FrameWalk:
             begin = points, transition
             points, moved = self._move(points, values, segment, None, derivatives)
             transition = _chained(moved, by_chart, transition)
-            for row, measured in self._by_delay(segment):
+            for late, measured in self._by_delay(segment):
                 at = points, transition
-                if row is not None:
-                    state, moved = self._move(begin[0], values, segment, row, derivatives)
+                if late is not None:
+                    state, moved = self._move(begin[0], values, segment, late, derivatives)
                     at = state, _chained(moved, by_chart, begin[1])
                 rows, gradient = self._measure(at[0], values, measured, derivatives)
                 residual.append(rows)
@@ -137,24 +137,34 @@ class FrameWalk:
         return RolloutInputs(*(torch.from_numpy(np.ascontiguousarray(a)) for a in arrays))
 
     def _by_delay(self, segment):
-        """Yield (row of the delay or None, samples) for what is measured at a segment's end."""
-        for row in {self._sensor_rows.get(index): None for index, _ in segment.measured}:
-            yield row, [m for m in segment.measured if self._sensor_rows.get(m[0]) == row]
+        """Yield (the late sensor's index or None, samples) for what a segment's end measures."""
+        in_time = [m for m in segment.measured if m[0] not in self._sensor_rows]
+        if in_time:
+            yield None, in_time
+        for sample in segment.measured:
+            if sample[0] in self._sensor_rows:
+                yield sample[0], [sample]
 
-    def _steps(self, values, segment, early_row):
+    def _steps(self, values, segment, late):
         """Return (durations, controls, [(row of a delay, slope of the durations)])."""
+        early_row = self._sensor_rows.get(late)
         if self._command_row is None and early_row is None:
             return segment.durations, segment.controls, []
         nothing = np.zeros(values.shape[1])
         delay = nothing if self._command_row is None else values[self._command_row]
-        early = nothing if early_row is None else values[early_row]
+        # What the stamps have been moved by is left out of the way.
+        early = nothing if early_row is None else values[early_row] - segment.moved[late]
         found = segment.shifted(delay, early, self.options.max_step)
         slopes = ((self._command_row, found.by_delay), (early_row, found.by_early))
         return found.durations, found.controls, [(r, s) for r, s in slopes if r is not None]
 
-    def _move(self, points, values, segment, early_row, derivatives):
-        """Return the states after a segment and (by state, by named parameters) or None."""
-        durations, controls, slopes = self._steps(values, segment, early_row)
+    def _move(self, points, values, segment, late, derivatives):
+        """
+        Return the states after a segment and (by state, by named parameters) or None.
+
+        late: index of the sensor whose samples say where the segment ends, None: its end.
+        """
+        durations, controls, slopes = self._steps(values, segment, late)
         inputs = self.inputs(points, values, durations, controls)
         with torch.no_grad():
             if not derivatives:

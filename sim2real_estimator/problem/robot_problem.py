@@ -16,6 +16,8 @@ from .timeline import TimelineCache
 from .trajectory_loss import TrajectoryLoss
 
 _SPREAD_DRAWS, _SPREAD_POSES = 24, 6
+# Delays that are this much [s] apart lead to different optima: a part of a swing.
+_DELAY_SPACING = 0.04
 # Standard deviation of the first disturbance while fits begin without any.
 _NO_DISTURBANCE = 1e-6
 # Standard deviations of a sum of squares from which on it is no longer noise at rest.
@@ -48,7 +50,8 @@ class RobotProblem:
     The problem of a robot; see `inference.protocol.Problem`.
 
     Frames enter as `records.Frame`; numbers are NumPy arrays, the batch last for states and
-    parameters, first for derivatives.
+    parameters, first for derivatives. late_sensors: name -> row of the coordinate that is the
+    delay of its clock.
     """
 
     def __init__(self, parameters, sensors, chart, options=None, noises=None):
@@ -83,6 +86,12 @@ class RobotProblem:
         self.noises = dict(noises or {})
         self.noise_prior = _noise_prior(self.noises.values())
         self.disturbance_size = extra
+        delays = {f'{sensor.name}.delay': sensor.name for sensor in self.sensors}
+        self.late_sensors = {
+            delays[label]: row for row, label in enumerate(self.labels) if label in delays
+        }
+        self.spacing = np.full(len(self.labels), np.inf)
+        self.spacing[[label.endswith('.delay') for label in self.labels]] = _DELAY_SPACING
 
     def retract(self, points, deltas):
         """Return the points [nx, B] moved by local coordinates [t, B]."""
@@ -172,7 +181,7 @@ class RobotProblem:
 
     def _course(self, parameters, frames):
         """Return durations, controls and the bounds [H + 1] of the steps of frames on end."""
-        if not self._walk.has_delays:
+        if not self._walk.moves_by_delay:
             chain = self._timelines.chain(frames)
             return chain.durations, chain.controls, chain.bounds
         steps = [self._walk.steps(parameters, self._timelines.line((f,))) for f in frames]

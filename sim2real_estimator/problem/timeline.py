@@ -8,6 +8,8 @@ import numpy as np
 
 _NANO = 1e-9
 _CACHED_LINES = 16
+# A batch at its longest, several times over.
+_CACHED_FRAMES = 4096
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,15 @@ class Segment:
 
     durations [S, B] [s] and controls [S, nu, B] of its integration steps, some of no length where
     another frame has more; measured: (sensor index, values [B, k]) at its end, NaN where a frame
-    has no such sample; bounds [2, B] [s]: begin and end, counted from the frame's start;
+    has no such sample; moved: sensor index -> by how much [B] [s] these are stamped earlier than
+    they came; bounds [2, B] [s]: begin and end, counted from the frame's start;
     changes [E, B] [s] and held [E, nu, B]: from when on which inputs hold, by their stamps.
     """
 
     durations: np.ndarray
     controls: np.ndarray
     measured: tuple
+    moved: dict
     bounds: np.ndarray
     changes: np.ndarray
     held: np.ndarray
@@ -47,29 +51,41 @@ class Segment:
         """
         Return the `ShiftedSteps` with inputs that act late and an end that comes early.
 
-        delay [B] [s]: from the stamp of an input to its effect; early [B] [s]. The segment is
-        cut exactly where an input begins to act, so durations are differentiable in both.
+        delay [B] [s]: from the stamp of an input to its effect; early [B] [s], also more than
+        the segment is long: then the steps lead back. They are cut exactly where an input begins
+        to act, so durations are differentiable in both.
         """
         begin, end = self.bounds[0], self.bounds[1] - early
+        is_back = end < begin
+        low, high = np.minimum(begin, end), np.maximum(begin, end)
         acting = self.changes[1:] + delay
-        cuts = np.clip(acting, begin, end)
-        inside = ((acting >= begin) & (acting < end)).astype(float)
+        cuts = np.clip(acting, low, high)
+        with_delay = ((acting >= low) & (acting < high)).astype(float)
+        # Cuts beyond the end lie at the end and move with it.
+        with_end = np.where(np.where(is_back, acting < low, acting >= high), -1.0, 0.0)
+        held = np.broadcast_to(self.held, (*self.held.shape[:2], cuts.shape[1]))
+        if is_back.any():
+            cuts, with_delay, with_end, held = (
+                np.where(is_back, a[::-1], a) for a in (cuts, with_delay, with_end, held)
+            )
         begin, end = (np.broadcast_to(x, (1, cuts.shape[1])) for x in (begin, end))
         still = np.zeros((1, cuts.shape[1]))
-        longest = float(np.abs(end - begin).max())
-        parts = max(1, math.ceil(longest / max_step * (1 - 1e-9)))
-
-        def steps(*edges):
-            return np.repeat(np.diff(np.concatenate(edges), axis=0) / parts, parts, 0)
-
-        held = np.broadcast_to(self.held, (*self.held.shape[:2], cuts.shape[1]))
-        return ShiftedSteps(
-            steps(begin, cuts, end),
-            np.repeat(held, parts, 0),
-            steps(still, inside, still),
-            # Cuts beyond the end lie at the end and move with it.
-            steps(still, np.where(acting >= end, -1.0, 0.0), still - 1.0),
-        )
+        pieces = [
+            np.diff(np.concatenate(edges), axis=0)
+            for edges in (
+                (begin, cuts, end),
+                (still, with_delay, still),
+                (still, with_end, still - 1.0),
+            )
+        ]
+        longest = np.abs(pieces[0]).max(1)
+        parts = np.ceil(longest / max_step * (1 - 1e-9)).astype(int)
+        # Pieces of no length count where they would get one by another delay.
+        matter = (np.abs(pieces[1]) + np.abs(pieces[2])).max(1) > 0
+        parts = np.maximum(parts, matter)
+        scale = np.maximum(parts, 1)[:, None]
+        durations, by_delay, by_early = (np.repeat(p / scale, parts, 0) for p in pieces)
+        return ShiftedSteps(durations, np.repeat(held, parts, 0), by_delay, by_early)
 
 
 @dataclass(frozen=True)
@@ -91,13 +107,14 @@ class Chain:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Steps of one frame up to an instant, and what was measured there: sensor -> values."""
+    """Steps of one frame up to an instant, and what was measured there: sensor -> `Sample`."""
 
     durations: tuple
     controls: tuple
     measured: dict
     bounds: tuple
-    inputs: tuple
+    changes: np.ndarray
+    held: np.ndarray
 
 
 class TimelineCache:
@@ -107,7 +124,7 @@ class TimelineCache:
         """Take the sensors, the number of controls and the longest integration step [s]."""
         self._sensors, self._control_size, self._max_step = sensors, control_size, max_step
         self._index = {sensor.name: i for i, sensor in enumerate(sensors)}
-        self._lines = OrderedDict()
+        self._lines, self._pieces = OrderedDict(), OrderedDict()
 
     def line(self, frames):
         """Return the `Line` of one frame for every column, or of the one frame for all."""
@@ -142,7 +159,8 @@ class TimelineCache:
         lanes = np.array([place[id(frame)] for frame in frames])
         cut = [self._cut(frame) for frame in distinct]
         count = max(len(pieces) for pieces in cut)
-        none = _Piece((), (), {}, (0.0, 0.0), ())
+        nothing = np.zeros(0), np.zeros((0, self._control_size))
+        none = _Piece((), (), {}, (0.0, 0.0), *nothing)
         segments = tuple(
             self._side_by_side([p[k] if k < len(p) else none for p in cut], lanes)
             for k in range(count)
@@ -159,47 +177,58 @@ class TimelineCache:
             durations[: len(piece.durations), column] = piece.durations
             for step, values in enumerate(piece.controls):
                 controls[step, :, column] = values
-        measured = []
+        measured, moved = [], {}
         for index in sorted({i for piece in pieces for i in piece.measured}):
             values = np.full((len(pieces), self._sensors[index].value_size), np.nan)
+            by = np.zeros(len(pieces))
             for column, piece in enumerate(pieces):
                 if index in piece.measured:
-                    values[column] = piece.measured[index]
-            measured.append((index, values if len(pieces) == 1 else values[lanes]))
+                    values[column] = piece.measured[index].values
+                    by[column] = piece.measured[index].moved_ns * _NANO
+            is_one = len(pieces) == 1
+            measured.append((index, values if is_one else values[lanes]))
+            moved[index] = by if is_one else by[lanes]
         changes, held = self._inputs_side_by_side(pieces)
         bounds = np.array([piece.bounds for piece in pieces]).T
         arrays = (durations, controls, bounds, changes, held)
         if len(pieces) > 1:
             arrays = tuple(array[..., lanes] for array in arrays)
         durations, controls, bounds, changes, held = arrays
-        return Segment(durations, controls, tuple(measured), bounds, changes, held)
+        return Segment(durations, controls, tuple(measured), moved, bounds, changes, held)
 
     def _inputs_side_by_side(self, pieces):
         """Return changes [E, B] and held [E, nu, B]; pieces with fewer inputs repeat the last."""
-        count = max(1, *(len(piece.inputs) for piece in pieces))
+        count = max(1, *(len(piece.changes) for piece in pieces))
         changes = np.zeros((count, len(pieces)))
         held = np.zeros((count, self._control_size, len(pieces)))
         for column, piece in enumerate(pieces):
-            for row in range(count if piece.inputs else 0):
-                at, values = piece.inputs[min(row, len(piece.inputs) - 1)]
-                changes[row, column] = at
-                held[row, :, column] = values
+            if len(piece.changes):
+                rows = np.minimum(np.arange(count), len(piece.changes) - 1)
+                changes[:, column], held[..., column] = piece.changes[rows], piece.held[rows]
         return changes, held
 
     def _cut(self, frame):
+        """Return the pieces of one frame; fits of several frames ask for it again and again."""
+        kept = self._pieces.get(id(frame))
+        if kept is None:
+            # The frame is kept as well, so that no other one gets its id.
+            kept = self._pieces[id(frame)] = frame, self._cut_up(frame)
+            if len(self._pieces) > _CACHED_FRAMES:
+                self._pieces.popitem(last=False)
+        return kept[1]
+
+    def _cut_up(self, frame):
         """Return the pieces of one frame, from stamp to stamp."""
         stamps = sorted({sample.stamp_ns for sample in frame.samples} | {frame.end_ns})
+        changes = np.array([(at - frame.start_ns) * _NANO for at, _ in frame.inputs])
+        held = np.nan_to_num(np.array([values for _, values in frame.inputs]))
+        held = held.reshape(len(changes), self._control_size)
         pieces, start = [], frame.start_ns
         for stamp in stamps:
             durations, controls = self._steps(frame, start, stamp)
-            measured = {
-                self._index[s.sensor]: s.values for s in frame.samples if s.stamp_ns == stamp
-            }
+            measured = {self._index[s.sensor]: s for s in frame.samples if s.stamp_ns == stamp}
             bounds = tuple((at - frame.start_ns) * _NANO for at in (start, stamp))
-            inputs = tuple(
-                ((at - frame.start_ns) * _NANO, np.nan_to_num(v)) for at, v in frame.inputs
-            )
-            pieces.append(_Piece(durations, controls, measured, bounds, inputs))
+            pieces.append(_Piece(durations, controls, measured, bounds, changes, held))
             start = stamp
         return pieces
 

@@ -13,7 +13,7 @@ class Channel:
     size: values of a sample; scale [size]: their standard deviations; joints: names of those
     that move what is measured; measures_joints: whether it measures these joints themselves, so
     that a healthy one at rest may repeat itself to the last bit; least_interval_ns: samples that
-    follow sooner are thinned out.
+    follow sooner are thinned out; ahead_ns: by how much its clock may be ahead of the others.
     """
 
     size: int
@@ -21,6 +21,7 @@ class Channel:
     joints: tuple
     measures_joints: bool = False
     least_interval_ns: int = 0
+    ahead_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,14 @@ class InputChannel:
     A source of efforts as the stream sees it.
 
     places: of its values among all commands; joints: of its values; limits: largest effort of
-    each, NaN where it is not known.
+    each, NaN where it is not known; late_ns: from their stamp to their effect, as far as that is
+    known for certain.
     """
 
     places: tuple
     joints: tuple
     limits: tuple
+    late_ns: int = 0
 
     @property
     def size(self):

@@ -11,14 +11,15 @@ class HeldInputs:
 
     What has not been renewed for the hold time is unknown from then on. Samples come in the
     order of time. Efforts that act late still act when the next frame has begun: as much of the
-    past as `history_ns` stays at hand.
+    past as `history_ns` stays at hand. Those that act before their stamp are asked for before it:
+    they come stamped earlier by `lead_ns`.
     """
 
-    def __init__(self, channels, size, hold_ns, history_ns, counts):
+    def __init__(self, channels, size, hold_ns, history_ns, lead_ns, counts):
         """Take name -> `InputChannel`, the number of commands, times and the `Counts`."""
         self._places = {name: np.array(c.places, dtype=int) for name, c in channels.items()}
         self._size, self._counts = size, counts
-        self._hold_ns, self._history_ns = hold_ns, history_ns
+        self._hold_ns, self._history_ns, self._lead_ns = hold_ns, history_ns, lead_ns
         self.clear()
 
     def clear(self):
@@ -37,20 +38,22 @@ class HeldInputs:
 
     def put(self, sample):
         """Let the efforts of a sample act from its stamp on."""
-        self._expire(sample.stamp_ns)
-        self._change(sample.stamp_ns, self._places[sample.sensor], sample.values)
-        self._ends[sample.sensor] = sample.stamp_ns + self._hold_ns
+        stamp_ns = sample.stamp_ns + self._lead_ns
+        self._expire(stamp_ns)
+        self._change(stamp_ns, self._places[sample.sensor], sample.values)
+        self._ends[sample.sensor] = stamp_ns + self._hold_ns
         self._counts.add(sample.sensor, Status.USED)
 
     def between(self, start_ns, end_ns):
         """
-        Return ((from_ns, values), ...) for a time and its history, and forget what is older.
+        Return ((from_ns, values), ...) for a time, its history and what follows within the lead.
 
         The first entry acts from before the history, or from the start where nothing is known.
+        What is older is forgotten.
         """
-        self._expire(end_ns)
+        self._expire(end_ns + self._lead_ns)
         unknown = (start_ns, np.full(self._size, np.nan))
-        found = self._since(start_ns - self._history_ns, before=end_ns)
+        found = self._since(start_ns - self._history_ns, before=end_ns + self._lead_ns)
         if not found or found[0][0] > start_ns:
             found = [unknown, *found]
         self._changes = self._since(end_ns - self._history_ns)

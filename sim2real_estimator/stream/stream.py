@@ -10,6 +10,7 @@ from .counts import Counts
 from .frame_maker import FrameMaker
 from .held_inputs import HeldInputs
 from .plans import ReferencePlan
+from .restamping import restamped
 from .screen import Screen
 from .time_buffer import TimeBuffer
 
@@ -23,7 +24,8 @@ class StreamOptions:
 
     lateness: how much older than the newest a sample may arrive; jump_back: a stamp that goes
     back further restarts the stream; hold: an effort not renewed for this long is unknown;
-    history: how far efforts of the past reach into a frame, because they act late;
+    history: how far efforts of the past reach into a frame, because they act late; lead: how
+    far those of the future do, because they act before their stamp;
     patience: how long encoders may repeat themselves while torque or poses say that they move.
     """
 
@@ -31,6 +33,7 @@ class StreamOptions:
     jump_back: float = 1.0
     hold: float = 0.5
     history: float = 0.0
+    lead: float = 0.0
     patience: float = 0.5
 
 
@@ -56,9 +59,17 @@ class Stream:
         self._complete = []
         self._channels, self._inputs = dict(channels), dict(inputs)
         self._sizes = {name: c.size for name, c in {**channels, **inputs}.items()}
-        self._buffer = TimeBuffer(_nano(options.lateness), _nano(options.jump_back))
+        lead = _nano(options.lead)
+        # Efforts that frames ask for before their stamp come out of the buffer before it.
+        self._leads = {name: lead - c.late_ns for name, c in inputs.items()}
+        self._buffer = TimeBuffer(
+            _nano(options.lateness) + max([0, *self._leads.values()]),
+            _nano(options.jump_back),
+            {name: c.ahead_ns for name, c in channels.items()}
+            | {name: max(-by_ns, 0) for name, by_ns in self._leads.items()},
+        )
         self._screen = Screen(channels, inputs, _nano(options.patience), self.counts)
-        times = _nano(options.hold), _nano(options.history)
+        times = _nano(options.hold), _nano(options.history), lead
         held = HeldInputs(inputs, command_count, *times, self.counts)
         self._frames = FrameMaker(reference, plan, held, inputs, self.counts)
 
@@ -127,7 +138,10 @@ class Stream:
                 f'but should have ({self._sizes[sample.sensor]},)'
             )
         cleaned, missing = self._cleaned(sample)
-        status = self._buffer.push(cleaned) if cleaned else Status.NON_FINITE
+        status = Status.NON_FINITE
+        if cleaned:
+            by_ns = self._leads.get(sample.sensor, 0)
+            status = self._buffer.push(restamped(cleaned, by_ns) if by_ns else cleaned)
         if status is Status.JUMPED_BACK:
             self._restart()
         if status is Status.USED:

@@ -14,9 +14,14 @@ class TimeBuffer:
     only, not on when somebody asks. The wall clock is never looked at.
     """
 
-    def __init__(self, lateness_ns, jump_ns):
-        """Take the lateness window, and by how much a stamp of a sensor may go back."""
-        self._lateness_ns, self._jump_ns = lateness_ns, jump_ns
+    def __init__(self, lateness_ns, jump_ns, aheads):
+        """
+        Take the lateness window, and by how much a stamp of a sensor may go back.
+
+        aheads: sensor -> by how many nanoseconds its clock may be ahead of the others, whose
+        samples are not late for that.
+        """
+        self._lateness_ns, self._jump_ns, self._aheads = lateness_ns, jump_ns, dict(aheads)
         self._heap, self._keys, self._last, self._floor_ns = [], set(), {}, None
 
     def __len__(self):
@@ -56,7 +61,7 @@ class TimeBuffer:
         heapq.heappush(self._heap, (stamp, sample.sensor, sample))
         self._keys.add((stamp, sample.sensor))
         self._last[sample.sensor] = stamp if last is None else max(stamp, last)
-        floor = stamp - self._lateness_ns
+        floor = stamp - self._aheads.get(sample.sensor, 0) - self._lateness_ns
         self._floor_ns = floor if self._floor_ns is None else max(floor, self._floor_ns)
         return Status.USED
 

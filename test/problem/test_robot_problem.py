@@ -1,5 +1,7 @@
 """Linearised frames of a robot against finite differences of what they linearise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from robots import (
@@ -59,6 +61,21 @@ def late_arm():
 
 
 @pytest.fixture(scope='module')
+def far_arm():
+    """Return the same robot whose mocap is late by several frames."""
+    parameters = ball_arm()
+    delays = {
+        'commands.delay': Prior(0.0015, 0.0005, False),
+        'rod pose.delay': Prior(0.033, 0.002, False),
+        'marker.delay': Prior(0.021, 0.002, False),
+    }
+    chart = TimedChart(DirectChart({'hand.mass': Prior(0.4, 0.3, True)}), delays)
+    return RobotProblem(
+        parameters, ball_arm_sensors(parameters.model), chart, ProblemOptions(max_step=0.004)
+    )
+
+
+@pytest.fixture(scope='module')
 def disturbed_arm():
     """Return the same robot with efforts of unknown origin on its joints."""
     parameters = ball_arm()
@@ -101,7 +118,7 @@ def shifted(problem, points, parameters, direction, step):
     return problem.retract(points, delta[:size]), parameters + delta[size:]
 
 
-@pytest.mark.parametrize('robot', ['arm', 'late_arm', 'disturbed_arm', 'mounted_arm'])
+@pytest.mark.parametrize('robot', ['arm', 'late_arm', 'far_arm', 'disturbed_arm', 'mounted_arm'])
 def test_slopes_are_the_derivatives_of_residuals_and_end_states(robot, request):
     arm = request.getfixturevalue(robot)
     generator = np.random.default_rng(3)
@@ -148,6 +165,32 @@ def test_a_trajectory_passes_through_the_ends_of_its_frames(robot, request):
     for k, frame in enumerate(frames):
         ends = arm.linearize(states[k], parameters, (frame,)).ends
         np.testing.assert_allclose(states[k + 1], ends, atol=1e-12)
+
+
+def test_a_late_sample_is_compared_with_the_state_of_then(far_arm):
+    generator = np.random.default_rng(4)
+    points, parameters = random_columns(far_arm, 1, generator)
+    inputs = tuple((4 * k * MILLI, generator.standard_normal(1)) for k in range(-3, 12))
+    # The frames that end when the two samples were taken.
+    late = {'rod pose': round(1e9 * parameters[2, 0]), 'marker': round(1e9 * parameters[3, 0])}
+    ends = sorted([40 * MILLI, 48 * MILLI, *(46 * MILLI - by for by in late.values())])
+    quiet = [Frame(a, b, (), inputs) for a, b in zip([0, *ends], ends)]
+    states = far_arm.trajectory(points, parameters, quiet)
+    samples = []
+    for sensor in far_arm.sensors[1:]:
+        values = generator.standard_normal(sensor.value_size)
+        values[3:] /= np.linalg.norm(values[3:])
+        samples.append(Sample(sensor.name, 46 * MILLI, values))
+    frame = Frame(40 * MILLI, 48 * MILLI, tuple(samples), inputs)
+    at = ends.index(40 * MILLI) + 1
+    found = far_arm.residuals(states[at:][:2], parameters, (frame,))
+    for sample, rows in zip(samples, (found[:, :6], found[:, 6:])):
+        then = 46 * MILLI - late[sample.sensor]
+        moved = replace(sample, stamp_ns=then, moved_ns=late[sample.sensor])
+        index = ends.index(then)
+        alone = replace(quiet[index], samples=(moved,))
+        expected = far_arm.residuals(states[index : index + 2], parameters, (alone,))
+        np.testing.assert_allclose(rows, expected, atol=1e-3)
 
 
 def test_the_sign_of_a_measured_quaternion_does_not_matter(arm):

@@ -23,5 +23,13 @@ class AbstractEstimator(ABC):
         """Return (state, `UpdateReport`) after one more frame."""
 
     @abstractmethod
+    def kept_frames(self, state):
+        """Return the latest frames that a state still holds to look at again."""
+
+    @abstractmethod
+    def with_frames(self, state, frames):
+        """Return a state with the frames that it holds cut anew."""
+
+    @abstractmethod
     def mixture(self, problem, state):
         """Return the posterior as a `Mixture`, in the problem's coordinates."""

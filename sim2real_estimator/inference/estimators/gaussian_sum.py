@@ -18,10 +18,12 @@ from ..disturbances import spread_over_bank, with_scales
 from ..drift import drifted, walk
 from ..filtering import take_frame, tidied
 from ..gaussian import log_normalized, predict
+from ..merging import matched
 from ..mixture import distances, distinct, Mixture
 from ..refinement import refine
 from ..resuming import refit
 from ..robust import NormalNoise
+from ..starts import spread_evenly
 from .base import AbstractEstimator
 
 # Components of less weight do not delay the hand-over.
@@ -120,6 +122,14 @@ class GaussianSum(AbstractEstimator):
             self._fit(problem, state) if state.knowledge is None else self._resume(problem, state)
         )
 
+    def kept_frames(self, state):
+        """Return the frames of the batch; the filter keeps none."""
+        return state.frames if isinstance(state, BatchState) else ()
+
+    def with_frames(self, state, frames):
+        """Return a batch of these frames; what was fitted to them is where the next fit begins."""
+        return replace(state, frames=frames) if isinstance(state, BatchState) else state
+
     def mixture(self, problem, state):
         """Return the posterior; before the first fit, the prior at the neutral state."""
         if state.mixture is not None:
@@ -142,7 +152,7 @@ class GaussianSum(AbstractEstimator):
             return self._bounded(state), UpdateReport('batch', events=('at rest',))
         generator = np.random.default_rng([self.seed, count])
         objective = Objective(problem, window, self.noise)
-        fits = self._refit(objective, state.fits, generator)
+        fits = self._refit(objective, state.fits, state.mixture, generator)
         mixture, share, is_narrow = self._described(objective, self._modes(fits), generator)
         state = replace(state, fits=fits, window=window, due=due, mixture=mixture)
         if not is_narrow:
@@ -201,12 +211,18 @@ class GaussianSum(AbstractEstimator):
         end_ns = window.frames[-1].end_ns
         return FilterState(mixture, end_ns=end_ns), UpdateReport('batch', events=('resumed',))
 
-    def _refit(self, objective, before, generator):
-        """Return fits warm-started from those before, half of them replaced by new starts."""
+    def _refit(self, objective, before, mixture, generator):
+        """
+        Return fits warm-started from those before, half of them replaced by new starts.
+
+        mixture: the posterior of the fits before, None where there are none.
+        """
         prior = objective.problem.prior
         draws = prior.mean[:, None] + prior.root @ generator.standard_normal(
             (len(prior.mean), self.starts)
         )
+        known = None if mixture is None else matched(mixture)
+        draws = spread_evenly(draws, prior, objective.problem.spacing, generator, known)
         if before is None:
             draws[:, 0] = prior.mean
             offsets = np.zeros((objective.size, self.starts))

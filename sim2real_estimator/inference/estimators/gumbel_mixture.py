@@ -159,6 +159,14 @@ class GumbelMixture(AbstractEstimator):
             loss=float(losses[sound].mean()),
         )
 
+    def kept_frames(self, state):
+        """Return all frames."""
+        return state.frames
+
+    def with_frames(self, state, frames):
+        """Return the state with other frames; what was learned stays."""
+        return replace(state, frames=frames)
+
     def mixture(self, problem, state):
         """Return the kernels; the state is what follows from their means, with no spread."""
         size, count = problem.tangent_size, state.mu.shape[1]

@@ -1,0 +1,75 @@
+"""What the priors of delays mean for the stream: how long to wait, and for what."""
+
+import math
+
+from .errors import ConfigError
+from .problem.frame_walk import COMMAND_DELAY
+from .stream.restamping import Restamping
+
+# To either side, in standard deviations: the middle 95 %, and where a delay is no more looked for.
+_CENTRAL, _FAR = 1.959963984540054, 3.0
+# The clock of the reference may be off by no more [s]: what it sees must lie in its frames.
+_REFERENCE_REACH = 0.03
+_MILLI, _MILLI_NS = 1e-3, 1_000_000
+
+
+class Delays:
+    """
+    How late sensors and commands may be, in what the stream takes.
+
+    lead, history [s]: how far efforts after the end, and before the beginning, of a frame matter
+    to it; commands_ns: from the stamp of a command to its effect, where that is known.
+    """
+
+    def __init__(self, chart, reference, sensors):
+        """Take the chart of the parameters, and the names of the reference and of all sensors."""
+        self._priors = {n: p for n, p in chart.priors.items() if n.endswith('.delay')}
+        self._fixed, self._reference, self._sensors = chart.fixed, reference, tuple(sensors)
+        self._require_near(f'{reference}.delay')
+        self.commands_ns = round(self._fixed.get(COMMAND_DELAY, 0.0) * 1e9)
+        late = [self._ends(f'{name}.delay') for name in sensors]
+        early_commands, late_commands = self._ends(COMMAND_DELAY)
+        self.lead = _up(max([0.0, *(-low for low, _ in late)]) + max(-early_commands, 0.0))
+        far = [self._ends(f'{name}.delay', _FAR)[1] for name in sensors]
+        self.history = max([0.0, *far]) + max(self._ends(COMMAND_DELAY, _FAR)[1], 0.0)
+
+    def _require_near(self, name):
+        """Raise a ConfigError where the delay of the reference may be a long one."""
+        low, high = self._ends(name)
+        if max(-low, high) > _REFERENCE_REACH:
+            raise ConfigError(
+                f'estimate.{name}: reaches from {low:.3g} to {high:.3g} s, but '
+                f"'{self._reference}' is the reference, "
+                'by whose clock frames are cut; make another sensor '
+                f'frames.reference, or estimate {COMMAND_DELAY} instead: between these two '
+                'clocks only the difference counts'
+            )
+
+    def ahead_ns(self, sensor):
+        """Return by how much the clock of a sensor may be ahead of that of the reference."""
+        return max(0, round(1e9 * self._ends(f'{sensor}.delay')[1]))
+
+    def restamping(self):
+        """Return the `Restamping` to begin with: by what every delay has at least."""
+        moved, margins = {}, {}
+        for sensor in self._sensors:
+            name = f'{sensor}.delay'
+            if sensor == self._reference or not (name in self._priors or name in self._fixed):
+                continue
+            low, high = (round(1e9 * end) for end in self._ends(name))
+            is_fixed = name in self._fixed
+            moved[sensor] = low if is_fixed else max(low // _MILLI_NS, 0) * _MILLI_NS
+            margins[sensor] = max(high - moved[sensor], 0)
+        return Restamping(moved, margins)
+
+    def _ends(self, name, deviations=_CENTRAL):
+        """Return the ends [s] of the interval of a delay that is to be estimated."""
+        prior = self._priors.get(name)
+        if prior is None:
+            return (self._fixed.get(name, 0.0),) * 2
+        return prior.mean - deviations * prior.sd, prior.mean + deviations * prior.sd
+
+
+def _up(seconds):
+    """Return whole milliseconds that are no shorter, in seconds."""
+    return math.ceil(seconds / _MILLI - 1e-9) * _MILLI

@@ -1,0 +1,146 @@
+"""
+Samples of late sensors set to when they were taken, between the stream and the estimator.
+
+How late a clock is shows only after some seconds of data. From then on its samples are stamped
+earlier by whole milliseconds, and go into the frames where they belong: frames wait until these
+have come. All is a function of frames, so a replay does the same.
+"""
+
+from bisect import bisect_left
+from dataclasses import dataclass, field, replace
+
+from ..records import Frame
+
+# A delay is known well enough at this part of a frame; stamps move by milliseconds.
+_KNOWN_PART, _UNIT_NS, _NANO = 0.25, 1_000_000, 1e9
+
+
+def restamped(sample, by_ns):
+    """Return a sample stamped earlier by so much."""
+    return replace(sample, stamp_ns=sample.stamp_ns - by_ns, moved_ns=sample.moved_ns + by_ns)
+
+
+@dataclass(frozen=True)
+class Restamping:
+    """
+    Which clocks are how late, and what waits because of it.
+
+    moved: sensor -> by how many nanoseconds its samples are stamped earlier; margins: sensor ->
+    by how many more it may be late, as long as nobody knows; held: frames that wait, without
+    samples of these sensors; loose: these samples, as far as they have no frame; opened_ns: where
+    the stretch of the latest frame began; done_ns: where the latest frame let go ended.
+    """
+
+    moved: dict = field(default_factory=dict)
+    margins: dict = field(default_factory=dict)
+    held: tuple = ()
+    loose: tuple = ()
+    opened_ns: int | None = None
+    done_ns: int | None = None
+
+    def take(self, frame):
+        """
+        Return (`Restamping`, frames that can be used, samples of no frame) after one more frame.
+
+        Samples that may have been taken before their stretch are of no frame: nobody knows which
+        efforts acted then.
+        """
+        if not self.moved:
+            return self, [frame], []
+        if frame.is_last:
+            ready, before, after = filled(self.held, self.loose)
+            return replace(self, held=(), loose=()), ready, [*before, *after]
+        # A clock that was set back is no reason to wait any more.
+        is_back = bool(self.held) and frame.start_ns < self.held[-1].end_ns
+        wait_ns = max(0, *self.moved.values())
+        until_ns = frame.end_ns - wait_ns
+        count = sum(is_back or f.end_ns <= until_ns for f in self.held)
+        waiting = (*self.held, _with(frame, [s for s in frame.samples if not self._is_late(s)]))
+        count += count == len(self.held) and frame.end_ns <= until_ns
+        opens = frame.start_ns == frame.end_ns
+        opened_ns = frame.end_ns if opens or self.opened_ns is None else self.opened_ns
+        late = [restamped(s, self.moved[s.sensor]) for s in frame.samples if self._is_late(s)]
+        is_sure = [s.stamp_ns - self.margins[s.sensor] >= opened_ns for s in late]
+        loose = (*self.loose, *(s for s, sure in zip(late, is_sure) if sure))
+        outside = [s for s, sure in zip(late, is_sure) if not sure]
+        ready, before, loose = filled(waiting[:count], loose)
+        done_ns = ready[-1].end_ns if ready else self.done_ns
+        if done_ns is not None:
+            before += [s for s in loose if s.stamp_ns <= done_ns]
+            loose = [s for s in loose if s.stamp_ns > done_ns]
+        if is_back:
+            outside, loose = [*outside, *loose], []
+        after = replace(
+            self, held=waiting[count:], loose=tuple(loose), opened_ns=opened_ns, done_ns=done_ns
+        )
+        return after, ready, [*before, *outside]
+
+    def end(self):
+        """Return what to take last, so that nothing waits any more; None where nothing does."""
+        if not self.held and not self.loose:
+            return None
+        end_ns = self.held[-1].end_ns if self.held else self.done_ns
+        return Frame(end_ns, end_ns, (), is_last=True)
+
+    def left_to_move(self, sensor, delay, sd, period_ns):
+        """
+        Return by how many nanoseconds more the samples of a sensor are to be stamped earlier.
+
+        delay, sd [s]: what is known of its clock; period_ns: of frames. What is less than a frame
+        stays where it is: it is estimated as it is.
+        """
+        left = delay * _NANO - self.moved[sensor]
+        if sd * _NANO > _KNOWN_PART * period_ns or abs(left) < period_ns:
+            return 0
+        return round(left / _UNIT_NS) * _UNIT_NS
+
+    def move(self, sensor, by_ns, frames):
+        """
+        Return (`Restamping`, frames, samples of no frame) with a clock that is later by so much.
+
+        frames: the latest of those let go, as far as they can still be cut anew.
+        """
+        taken = [s for f in frames for s in f.samples if s.sensor == sensor]
+        waiting = [s for s in self.loose if s.sensor == sensor]
+        others = [s for s in self.loose if s.sensor != sensor]
+        samples = [restamped(sample, by_ns) for sample in (*taken, *waiting)]
+        bare = [_with(f, [s for s in f.samples if s.sensor != sensor]) for f in frames]
+        frames, before, loose = filled(bare, samples)
+        before += [s for s in loose if s.stamp_ns <= self.done_ns]
+        loose = [s for s in loose if s.stamp_ns > self.done_ns]
+        after = replace(
+            self,
+            moved=self.moved | {sensor: self.moved[sensor] + by_ns},
+            margins=self.margins | {sensor: 0},
+            loose=(*others, *loose),
+        )
+        return after, tuple(frames), before
+
+    def _is_late(self, sample):
+        return sample.sensor in self.moved
+
+
+def filled(frames, samples):
+    """Return (frames with those samples that are theirs, samples before them, after them)."""
+    if not frames:
+        return [], [], list(samples)
+    ends, places, before, after = [frame.end_ns for frame in frames], {}, [], []
+    for sample in samples:
+        index = bisect_left(ends, sample.stamp_ns)
+        if index == len(ends):
+            after.append(sample)
+        elif sample.stamp_ns <= frames[index].start_ns and sample.stamp_ns < ends[index]:
+            # In a gap between two stretches, or before the first of these frames.
+            before.append(sample)
+        else:
+            places.setdefault(index, []).append(sample)
+    full = [_with(f, [*f.samples, *places[k]]) if k in places else f for k, f in enumerate(frames)]
+    return full, before, after
+
+
+def _with(frame, samples):
+    """Return a frame with these samples, in the order of (stamp, sensor)."""
+    if len(samples) == len(frame.samples):
+        return frame
+    order = sorted(samples, key=lambda sample: (sample.stamp_ns, sample.sensor))
+    return replace(frame, samples=tuple(order))

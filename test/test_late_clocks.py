@@ -1,0 +1,163 @@
+"""The whole flow with clocks that are late by many frames, and commands that act early."""
+
+import numpy as np
+from posteriors import posterior_bytes
+from problems import late_mocap
+import pytest
+from simulated import config as shipped_config
+from simulated import record
+import torch
+
+from sim2real_estimator.config import with_values
+from sim2real_estimator.delays import Delays
+from sim2real_estimator.errors import ConfigError
+from sim2real_estimator.inference.estimators.gaussian_sum import FilterState
+from sim2real_estimator.inference.verdicts import judge, Verdict
+from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.problem.parameter_chart import DirectChart, Prior
+from sim2real_estimator.records import Sample
+
+MILLI = 1_000_000
+LATE_MS, SECONDS, SEED = 60, 1.6, 21
+
+
+@pytest.fixture(scope='module', autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope='module')
+def course(tmp_path_factory):
+    """Return (true values, samples, pipeline at the end, file saved on the way, samples in it)."""
+    values, samples = late_mocap.draw(SEED, LATE_MS, SECONDS)
+    pipeline, saved = Pipeline.from_config(late_mocap.config()), None
+    path = tmp_path_factory.mktemp('late') / 'posterior.zip'
+    for count, sample in enumerate(samples, 1):
+        pipeline.push(sample)
+        pipeline.step()
+        if saved is None and any(pipeline.progress.restamping.moved.values()):
+            # In the batch, with frames that wait for samples of the late clock to come.
+            pipeline.save(path)
+            saved = count
+    pipeline.finish()
+    return values, samples, pipeline, path, saved
+
+
+def test_a_clock_that_is_late_by_frames_and_bodies_off_are_found(course):
+    values, _, pipeline, _, _ = course
+    assert isinstance(pipeline.state, FilterState)
+    assert pipeline.progress.restamping.moved == dict.fromkeys(
+        ('upper body', 'lower body'), LATE_MS * MILLI
+    )
+    estimate = pipeline.estimate()
+    found = dict(zip(estimate.names, zip(estimate.mean, estimate.sd)))
+    for name in late_mocap.DELAYS:
+        assert found[name][0] == pytest.approx(values[name], abs=3e-4)
+    for name in late_mocap.MOUNTS:
+        assert found[name][0] == pytest.approx(values[name], abs=1e-3)
+    for name in (*late_mocap.DELAYS, *late_mocap.MOUNTS):
+        assert abs(found[name][0] - values[name]) < 4 * found[name][1]
+
+
+def test_every_sample_of_the_late_clock_has_one_outcome(course):
+    _, samples, pipeline, _, _ = course
+    for body in late_mocap.BODIES:
+        name = f'{body} body'
+        received = sum(sample.sensor == name for sample in samples)
+        assert pipeline.counts.outcomes(name) == received
+        table = pipeline.counts.table()[name]
+        assert set(table) == {'used', 'outside frames'}
+        # Those of the first quarter of a second might have been from before the first frame;
+        # where the clock became known, some came for frames that were done.
+        assert table['outside frames'] <= 26 + LATE_MS // 10
+
+
+def test_neither_a_stop_nor_pushing_all_at_once_nor_signs_change_a_bit(course):
+    _, samples, pipeline, path, saved = course
+    again = Pipeline.from_config(late_mocap.config())
+    again.load(path)
+    for sample in samples[saved:]:
+        flips = sample.sensor.endswith('body')
+        signs = np.array([1, 1, 1, -1, -1, -1, -1]) if flips else 1.0
+        again.push(Sample(sample.sensor, sample.stamp_ns, signs * sample.values))
+    again.finish()
+    assert posterior_bytes(again) == posterior_bytes(pipeline)
+    assert again.counts.table() == pipeline.counts.table()
+
+
+def test_commands_that_act_before_their_stamp_are_found():
+    recording = record(1.27)
+    changes = {
+        'estimate.commands.delay.min': -0.02,
+        'estimate.commands.delay.max': 0.02,
+        'estimator.settings.refinement': 0,
+    }
+    pipeline = Pipeline.from_config(with_values(shipped_config(), changes))
+    for stamp, angles, torques in zip(recording.stamps, recording.angles, recording.torques):
+        pipeline.push(Sample('encoders', int(stamp), angles))
+        # Twelve milliseconds before this stamp they acted already.
+        pipeline.push(Sample('measured_efforts', int(stamp) + 12 * MILLI, torques))
+        pipeline.step()
+    pipeline.finish()
+    estimate = pipeline.estimate()
+    found = dict(zip(estimate.names, zip(estimate.mean, estimate.sd)))['commands.delay']
+    assert abs(found[0] + 0.012) < 4 * found[1]
+    assert found[1] < 0.001
+
+
+def test_delays_of_which_only_the_sum_counts_are_aliased():
+    recording = record(1.02)
+    changes = {f'estimate.{name}.delay.sd': 0.005 for name in ('commands', 'encoders')}
+    changes['estimator.settings.refinement'] = 0
+    pipeline = Pipeline.from_config(with_values(shipped_config(), changes))
+    for stamp, angles, torques in zip(recording.stamps, recording.angles, recording.torques):
+        pipeline.push(Sample('encoders', int(stamp), angles))
+        pipeline.push(Sample('measured_efforts', int(stamp), torques))
+    pipeline.finish()
+    problem, mixture = pipeline.problem, pipeline.posterior().mixture
+    draws = mixture.draw(400, np.random.default_rng(0))
+    sd = np.linalg.norm(problem.prior.root, axis=1)
+    judgements = judge(problem.labels, problem.prior.mean, sd, draws)
+    told = dict(zip(problem.labels, judgements))
+    assert told['commands.delay'].verdict is Verdict.ALIASED
+    assert told['commands.delay'].aliases == ('encoders.delay',)
+    assert told['encoders.delay'].aliases == ('commands.delay',)
+
+
+def delays_of(reference='encoders', fixed=None, **priors):
+    """Return the `Delays` of an encoder and a camera; each prior by its 95 % interval."""
+    chart = DirectChart(
+        {
+            f'{name}.delay': Prior((low + high) / 2, (high - low) / 3.92, False)
+            for name, (low, high) in priors.items()
+        },
+        fixed,
+    )
+    return Delays(chart, reference, ('encoders', 'camera'))
+
+
+def test_the_stream_is_told_how_far_delays_may_reach():
+    delays = delays_of(camera=(-0.02, 0.25), commands=(-0.01, 0.03))
+    assert delays.lead == pytest.approx(0.03)
+    assert delays.history == pytest.approx(0.115 + 3 * 0.27 / 3.92 + 0.01 + 3 * 0.04 / 3.92)
+    assert delays.ahead_ns('camera') == pytest.approx(250 * MILLI, rel=1e-4)
+    begun = delays.restamping()
+    assert begun.moved == {'camera': 0}
+    assert begun.margins['camera'] == pytest.approx(250 * MILLI, rel=1e-4)
+
+
+def test_what_is_known_of_a_delay_moves_stamps_from_the_beginning():
+    assert delays_of(camera=(0.1405, 0.1595)).restamping().moved == {'camera': 140 * MILLI}
+    fixed = delays_of(fixed={'camera.delay': 0.15, 'commands.delay': 0.02}, other=(0, 1))
+    assert fixed.restamping().moved == {'camera': 150 * MILLI}
+    assert fixed.restamping().margins == {'camera': 0}
+    assert fixed.commands_ns == 20 * MILLI
+
+
+def test_the_clock_of_the_reference_is_not_far_off():
+    assert delays_of(encoders=(-0.01, 0.01)).restamping().moved == {}
+    with pytest.raises(ConfigError, match="'encoders' is the reference.*commands.delay instead"):
+        delays_of(encoders=(-0.02, 0.25))
