@@ -14,6 +14,7 @@ from sim2real_estimator.config import (
     to_yaml,
     with_values,
 )
+from sim2real_estimator.config.parameters_page import parameters_page
 from sim2real_estimator.config.reading import check_facts, declared
 from sim2real_estimator.config.tree import FramesConfig, PriorConfig, SensorConfig
 from sim2real_estimator.errors import ConfigError
@@ -172,15 +173,16 @@ def test_declarations_are_true_to_themselves():
             facts = declaration.metadata
             assert facts['description']
             assert set(facts) <= {
-                'description', 'unit', 'low', 'high', 'above', 'choices', 'required',
+                'description', 'unit', 'low', 'high', 'above', 'choices', 'required', 'dynamic',
             }  # fmt: skip
             hint = get_type_hints(kind)[name]
             if not facts.get('required') and get_origin(hint) is not dict:
                 check_facts(facts, getattr(kind(), name), name)
 
 
-def test_the_page_of_the_documents_is_generated():
+def test_the_pages_of_the_documents_are_generated():
     assert (ROOT / 'docs' / 'configuration.md').read_text() == document()
+    assert (ROOT / 'docs' / 'parameters.md').read_text() == parameters_page()
 
 
 def shipped():

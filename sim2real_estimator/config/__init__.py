@@ -5,14 +5,16 @@ Name, type, default, unit, range and description stand in `tree`; reading, check
 comments, dotted paths and the page docs/configuration.md all follow from it.
 """
 
-from .paths import flattened, with_values
+from .paths import declarations, flattened, with_values
 from .reading import load_config, read_config
 from .tree import Config, setting
-from .writing import document, tables, to_yaml
+from .writing import document, facts_in_words, tables, to_yaml
 
 __all__ = [
     'Config',
+    'declarations',
     'document',
+    'facts_in_words',
     'flattened',
     'load_config',
     'read_config',

@@ -9,7 +9,7 @@ from .reading import check_facts, declared, parsed
 
 def flattened(config):
     """Return dotted path -> value of every setting, mappings entry by entry."""
-    return dict(_walk(config, ''))
+    return {path: value for path, value, _ in _walk(config, '')}
 
 
 def with_values(config, values):
@@ -19,7 +19,13 @@ def with_values(config, values):
     return config
 
 
+def declarations(config):
+    """Return dotted path -> facts (description, unit, range, ...) of every setting."""
+    return {path: facts for path, _, facts in _walk(config, '')}
+
+
 def _walk(node, path):
+    """Yield (dotted path, value, facts) of every setting."""
     for name, declaration in declared(type(node)).items():
         value = getattr(node, name)
         below = f'{path}.{name}' if path else name
@@ -30,9 +36,9 @@ def _walk(node, path):
                 if is_dataclass(entry):
                     yield from _walk(entry, f'{below}.{key}')
                 else:
-                    yield f'{below}.{key}', entry
+                    yield f'{below}.{key}', entry, declaration.metadata
         else:
-            yield below, value
+            yield below, value, declaration.metadata
 
 
 def _replaced(kind, node, path, value, whole):

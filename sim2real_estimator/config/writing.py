@@ -72,13 +72,18 @@ def _flow(value):
     return text.strip().removesuffix('...').strip()
 
 
-def _described(metadata):
-    """Return a description with unit, choices and range."""
+def facts_in_words(metadata):
+    """Return unit, choices and range of a setting, as texts."""
     facts = [metadata['unit']] if 'unit' in metadata else []
     if 'choices' in metadata:
         facts.append(' | '.join(metadata['choices']))
     words = (('low', 'at least'), ('above', 'above'), ('high', 'at most'))
-    facts += [f'{word} {metadata[fact]:g}' for fact, word in words if fact in metadata]
+    return facts + [f'{word} {metadata[fact]:g}' for fact, word in words if fact in metadata]
+
+
+def _described(metadata):
+    """Return a description with unit, choices and range."""
+    facts = facts_in_words(metadata)
     return metadata['description'] + (f' [{", ".join(facts)}]' if facts else '')
 
 

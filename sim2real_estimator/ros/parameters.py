@@ -1,0 +1,147 @@
+"""Parameters of the node: every setting under its dotted path, above what the file says."""
+
+from dataclasses import fields
+
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+
+from ..config import declarations, facts_in_words, flattened, load_config, with_values
+from ..config.tree import StartParameters
+from ..errors import ConfigError
+
+_START = tuple(field.name for field in fields(StartParameters))
+_WHILE_RUNNING = 'may be set at any time'
+_WHEN_CONFIGURED = 'is read when the node is configured'
+# rclpy declares these itself.
+_OF_ROS = ('use_sim_time', 'start_type_description_service')
+_QOS = 'qos_overrides.'
+
+
+class NodeParameters:
+    """
+    Declares, checks and keeps the parameters of a node.
+
+    Where the config file and a parameter differ, the parameter counts: one given at start or
+    set while the node runs. The node has to be made with
+    `automatically_declare_parameters_from_overrides`, so that a misspelt one is noticed.
+    """
+
+    def __init__(self, node, apply):
+        """Declare what says where the settings are; apply: is called with a changed `Config`."""
+        self._node, self._apply = node, apply
+        self._facts, self._is_locked, self._is_own = {}, False, False
+        self._chosen = self._overrides()
+        for name in _START:
+            field = StartParameters.__dataclass_fields__[name]
+            node.declare_parameter(
+                name, self._chosen.pop(name, field.default), _described(field.metadata)
+            )
+        self.config = None
+        node.add_on_set_parameters_callback(self._check)
+        node.add_post_set_parameters_callback(self._take_over)
+
+    def start(self, name):
+        """Return the value of one of the `StartParameters`."""
+        return self._node.get_parameter(name).value
+
+    def configure(self):
+        """Return the `Config` of the file and the parameters; a ConfigError says what is wrong."""
+        path = self.start('config_file')
+        if not isinstance(path, str) or not path:
+            raise ConfigError(
+                f'parameter config_file: is {path!r}; give the YAML file of the settings, as in '
+                '--ros-args -p config_file:=robot.yaml'
+            )
+        try:
+            config = with_values(load_config(path), self._chosen)
+        except ConfigError as error:
+            raise ConfigError(f'{error} (parameters at start: {self._in_words()})') from error
+        self._declare(config)
+        self.config = config
+        return config
+
+    def lock(self, is_locked):
+        """Refuse changes of what is read when the node is configured, or allow them again."""
+        self._is_locked = is_locked
+
+    def _overrides(self):
+        """Return what was given at start; nothing of it stays declared."""
+        given = self._node.get_parameters_by_prefix('')
+        chosen = {}
+        for name, parameter in given.items():
+            if name in _OF_ROS:
+                continue
+            self._node.undeclare_parameter(name)
+            if not name.startswith(_QOS):
+                chosen[name] = _plain(parameter.value)
+        return chosen
+
+    def _in_words(self):
+        return ', '.join(f'{name}: {value}' for name, value in self._chosen.items()) or 'none'
+
+    def _declare(self, config):
+        """Declare every setting, and nothing else, with the value that it has."""
+        self._is_own = True
+        try:
+            for name in self._facts:
+                self._node.undeclare_parameter(name)
+            self._facts = declarations(config)
+            for name, value in flattened(config).items():
+                # An empty list has no type in ROS.
+                value = list(value) or None if isinstance(value, tuple) else value
+                about = _described(self._facts[name])
+                self._node.declare_parameter(name, value, about, ignore_override=True)
+        finally:
+            self._is_own = False
+
+    def _check(self, parameters):
+        """Return whether parameters may be set to values, and why not."""
+        if self._is_own:
+            return SetParametersResult(successful=True)
+        values = {p.name: _plain(p.value) for p in parameters}
+        for name in values:
+            if self._is_locked and self._is_read_once(name):
+                return SetParametersResult(
+                    successful=False,
+                    reason=f'{name}: {_WHEN_CONFIGURED}; clean up, set it, and configure again',
+                )
+        try:
+            self._changed(values)
+        except ConfigError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _is_read_once(self, name):
+        if name in self._facts:
+            return not self._facts[name].get('dynamic')
+        return name in _START
+
+    def _changed(self, values):
+        """Return the config with the values that are settings; a ConfigError refuses them."""
+        settings = {name: value for name, value in values.items() if name in self._facts}
+        return with_values(self.config, settings) if settings else self.config
+
+    def _take_over(self, parameters):
+        """Keep what was set, and tell a running node."""
+        values = {p.name: _plain(p.value) for p in parameters if p.name in self._facts}
+        if self._is_own or not values:
+            return
+        self._chosen |= values
+        self.config = self._changed(values)
+        if self._is_locked:
+            self._apply(self.config)
+
+
+def _described(metadata):
+    """Return the descriptor of a setting; its type is checked here, with better words."""
+    when = _WHILE_RUNNING if metadata.get('dynamic') else _WHEN_CONFIGURED
+    return ParameterDescriptor(
+        description=metadata['description'],
+        additional_constraints=', '.join([*facts_in_words(metadata), when]),
+        dynamic_typing=True,
+    )
+
+
+def _plain(value):
+    """Return the value of a parameter with lists in place of arrays."""
+    is_scalar = value is None or isinstance(value, (str, bool, int, float))
+    return value if is_scalar else list(value)
