@@ -90,18 +90,7 @@ class Pipeline:
 
     def posterior(self):
         """Return all that is known, and all that it takes to go on: a `Posterior`."""
-        prior, recording = self._begun.prior, self.progress.recording
-        run = {
-            'state': self.state,
-            'stream': self.stream.snapshot(),
-            'waiting': tuple(self.waiting),
-            'report': self.estimate().report,
-            'stamp_ns': self.estimate().stamp_ns,
-            'begun': (prior, self._known, self._begun.noise_prior),
-            'recording': recording,
-            'standing': vars(self.progress.standing),
-            'restamping': self.progress.restamping,
-        }
+        recording = self.progress.recording
         known = (*self._known, recording) if recording else self._known
         return Posterior(
             describe(self.problem, self.estimator),
@@ -110,9 +99,32 @@ class Pipeline:
             known,
             self.config,
             self.findings(exact=False),
-            run,
+            self.run(),
             self.problem.noise_prior,
         )
+
+    def run(self):
+        """Return what it takes to go on, plain values and records."""
+        return {
+            'state': self.state,
+            'stream': self.stream.snapshot(),
+            'waiting': tuple(self.waiting),
+            'report': self.estimate().report,
+            'stamp_ns': self.estimate().stamp_ns,
+            'begun': (self._begun.prior, self._known, self._begun.noise_prior),
+            'recording': self.progress.recording,
+            'standing': vars(self.progress.standing),
+            'restamping': self.progress.restamping,
+        }
+
+    def resume(self, run):
+        """Go on from what another pipeline of the same settings returned as its `run`."""
+        self.stream.restore(run['stream'])
+        self._begin(*run['begun'])
+        standing = Standing(**run['standing'])
+        parts = run['state'], run['stamp_ns'], run['report'], run['recording']
+        self._go_on(*parts, standing, run['restamping'])
+        self.waiting = deque(run['waiting'])
 
     def save(self, path):
         """Write all that is known to a file, from which another process can go on."""
@@ -132,13 +144,7 @@ class Pipeline:
                 'a new one from it: Pipeline.begin_from'
             )
         self._require_fits(path, posterior, goes_on=True)
-        run = posterior.run
-        self.stream.restore(run['stream'])
-        self._begin(*run['begun'])
-        standing = Standing(**run['standing'])
-        parts = run['state'], run['stamp_ns'], run['report'], run['recording']
-        self._go_on(*parts, standing, run['restamping'])
-        self.waiting = deque(run['waiting'])
+        self.resume(posterior.run)
 
     def begin_from(self, path):
         """

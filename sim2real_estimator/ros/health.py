@@ -19,21 +19,42 @@ class Health:
         """Take the node's name, which begins the name of every status."""
         self._node_name, self._before = node_name, {}
 
-    def message(self, now, elapsed, inputs, worker, tally):
+    def message(self, now, elapsed, state, session):
         """
         Return the DiagnosticArray.
 
-        now: rclpy's time, of the robot; elapsed: real seconds since the message before; inputs:
-        every `Input`; worker: the `Worker`; tally: `Tally` of its reports since then.
+        now: rclpy's time, of the robot; elapsed: real seconds since the message before; state:
+        of the life cycle, in a word; session: the `Session`, None where nothing is configured.
         """
-        statuses = [self._input(each, elapsed) for each in inputs]
-        statuses += [
-            self._source(source.name, worker) for each in inputs for source in each.sources
-        ]
-        statuses += [self._worker(worker, tally), self._estimate(worker, tally, now.nanoseconds)]
-        if worker.report and worker.report.findings:
-            statuses.append(self._verdicts(worker.report.findings))
+        statuses = [self._node(state, session)]
+        if session:
+            statuses += [self._input(each, elapsed) for each in session.inputs]
+            sources = [source.name for each in session.inputs for source in each.sources]
+            statuses += [self._source(name, session) for name in sources]
+            statuses += [
+                self._worker(session),
+                self._estimate(session, now.nanoseconds),
+                self._saving(session),
+            ]
+            if session.worker.report and session.worker.report.findings:
+                statuses.append(self._verdicts(session.worker.report.findings))
         return DiagnosticArray(header=_header(now), status=statuses)
+
+    def _node(self, state, session):
+        """Return what the node is doing."""
+        text, values = state, {'state': state}
+        if session:
+            values['enabled'] = session.is_enabled
+            if not session.is_enabled:
+                text = f'{state}, but not enabled: what comes in is ignored'
+        return self._status('node', DiagnosticStatus.OK, text, values)
+
+    def _saving(self, session):
+        """Return whether the posterior gets to its files."""
+        error = session.saving.error
+        level = DiagnosticStatus.ERROR if error else DiagnosticStatus.OK
+        values = {'folder': session.saving.folder if session.config.saving.folder else ''}
+        return self._status('saving', level, error or 'no trouble', values)
 
     def _input(self, each, elapsed):
         """Return what comes in on a topic."""
@@ -53,17 +74,20 @@ class Health:
         }
         return self._status(f'input {each.topic}', level, text, values)
 
-    def _source(self, name, worker):
+    def _source(self, name, session):
         """Return what became of the samples of a sensor or of a source of efforts."""
+        worker, ignored = session.worker, session.ignored[name]
         dropped = worker.backlog.dropped[name]
         level, text = DiagnosticStatus.OK, 'counted by what became of them'
         if self._since(('dropped', name), dropped):
             level, text = DiagnosticStatus.WARN, 'messages dropped: the worker is too slow'
         counts = worker.report.counts.get(name, {}) if worker.report else {}
-        return self._status(f'samples of {name}', level, text, {**counts, 'dropped': dropped})
+        values = {**counts, 'dropped': dropped, 'ignored': ignored}
+        return self._status(f'samples of {name}', level, text, values)
 
-    def _worker(self, worker, tally):
+    def _worker(self, session):
         """Return how the process does that computes."""
+        worker, tally = session.worker, session.tally
         report = worker.report
         level, text = DiagnosticStatus.OK, 'running' if report else 'starting'
         if worker.waiting > _MUCH * worker.backlog.capacity:
@@ -71,8 +95,14 @@ class Health:
         if report and (self._since('reliefs', report.reliefs) or report.is_relieved):
             level, text = DiagnosticStatus.WARN, _RELIEVED
         if worker.death:
-            level, text = DiagnosticStatus.ERROR, f'{worker.death}; start the node again'
-        values = {'pid': worker.pid, 'backlog [messages]': worker.waiting}
+            level, text = DiagnosticStatus.ERROR, f'{worker.death}; configure again'
+        values = {
+            'pid': worker.pid,
+            'backlog [messages]': worker.waiting,
+            'deaths': session.deaths,
+            'messages lost by deaths': session.lost,
+            'messages at risk': session.at_risk,
+        }
         if report:
             updates = self._since('updates', report.updates)
             busy = self._since('busy', report.busy)
@@ -87,8 +117,9 @@ class Health:
             }
         return self._status('worker', level, text, values)
 
-    def _estimate(self, worker, tally, now_ns):
+    def _estimate(self, session, now_ns):
         """Return how far the estimate is."""
+        worker, tally = session.worker, session.tally
         estimate = worker.report.estimate if worker.report else None
         if estimate is None:
             return self._status('estimate', DiagnosticStatus.OK, 'none yet', {'stage': 'prior'})

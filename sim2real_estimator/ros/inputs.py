@@ -39,7 +39,11 @@ class Input:
             event_callbacks=SubscriptionEventCallbacks(incompatible_qos=self._mismatch),
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
         )
-        self._logger = node.get_logger()
+        self._node = node
+
+    def close(self):
+        """Listen no more."""
+        self._node.destroy_subscription(self._subscription)
 
     @property
     def topic(self):
@@ -53,7 +57,7 @@ class Input:
 
     def _mismatch(self, event):
         self.mismatches = event.total_count
-        self._logger.warning(
+        self._node.get_logger().warning(
             f"'{self.topic}': a publisher offers a QoS from which nothing is received "
             f'({event.last_policy_kind.name}); override ours, see docs/node.md'
         )

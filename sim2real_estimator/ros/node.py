@@ -4,110 +4,164 @@ import sys
 import time
 
 from diagnostic_msgs.msg import DiagnosticArray
-from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
-from sensor_msgs.msg import JointState
+from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
+from rclpy.task import Future
+from std_srvs.srv import SetBool, Trigger
 
-from ..config import load_config
-from ..errors import ConfigError
+from ..errors import DataError, EstimatorError
 from .health import Health, Tally
-from .inputs import subscribe
-from .process import run
-from .publishers import estimate_message
-from .worker import Worker
+from .parameters import NodeParameters
+from .process import REFUSALS, run, sentence
 
 NAME = 'sim2real_estimator'
 _POLL_PERIOD, _HEALTH_PERIOD = 0.02, 1.0
 
 
-class EstimatorNode(Node):
-    """Decodes and passes on; whatever takes long is done by the worker."""
+class EstimatorNode(LifecycleNode):
+    """Decodes and passes on; whatever takes long is done by the worker of a `Session`."""
 
     def __init__(self):
-        """Read the config, subscribe, and start the worker; a ConfigError names what is wrong."""
-        super().__init__(NAME)
-        config = load_config(self._config_file())
-        # Imports torch, which takes seconds: not before signals are heeded.
-        from ..build import build_efforts, build_model, build_sensors, topics
-
-        model = build_model(config)
-        sources = (*build_sensors(config, model), *build_efforts(config, model))
-        self._estimates = self.create_publisher(JointState, '~/estimate', 10)
+        """Declare the parameters that say where the settings are; nothing else yet."""
+        super().__init__(NAME, automatically_declare_parameters_from_overrides=True)
+        self._settings = NodeParameters(self, self._apply)
+        self._session, self._state = None, 'unconfigured'
+        self._refusal, self._is_starting = None, False
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        self._inputs = subscribe(self, sources, topics(config), self._hand_on)
-        self._health, self._tally = Health(self.get_fully_qualified_name()[1:]), Tally()
-        self._reported, self._has_told_death = time.monotonic(), False
-        self._reliefs, self._is_relieved = 0, False
-        self._worker = Worker(config)
+        self._health = Health(self.get_fully_qualified_name()[1:])
+        self._reported = time.monotonic()
         # Simulated time may stand still; polling must not.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(_POLL_PERIOD, self._poll, clock=steady)
         self.create_timer(_HEALTH_PERIOD, self._tell_health, clock=steady)
-        self.get_logger().info(
-            f'listening to {", ".join(each.topic for each in self._inputs)}; '
-            f'the worker has process id {self._worker.pid}'
-        )
+        # Those that wait for the worker must not hold up what else the node does.
+        apart = ReentrantCallbackGroup()
+        self.create_service(Trigger, '~/save', self._save, callback_group=apart)
+        self.create_service(Trigger, '~/reset', self._reset, callback_group=apart)
+        self.create_service(SetBool, '~/set_enabled', self._set_enabled)
+
+    def start(self):
+        """Configure and activate, if the parameters say so; an error says what is wrong."""
+        if not self._settings.start('autostart'):
+            return
+        self._is_starting = True
+        self.trigger_configure()
+        self._is_starting = False
+        if self._refusal:
+            raise self._refusal
+        self.trigger_activate()
 
     def close(self):
-        """End the worker, then the node."""
-        self._worker.close()
+        """End what is configured, then the node."""
+        self._end_session()
         self.destroy_node()
 
-    def _config_file(self):
-        """Return the path that the parameter gives."""
-        about = ParameterDescriptor(
-            description='YAML file with the settings; docs/configuration.md', read_only=True
-        )
-        path = self.declare_parameter('config_file', '', about).value
-        if not path:
-            raise ConfigError(
-                'parameter config_file: is empty; give the YAML file of the settings, as in '
-                '--ros-args -p config_file:=robot.yaml'
-            )
-        return path
+    def on_configure(self, state):
+        """Read the settings, subscribe, and start the worker."""
+        self._refusal = None
+        try:
+            config = self._settings.configure()
+            # Imports torch, which takes seconds: not before signals are heeded.
+            from .session import Session
 
-    def _hand_on(self, name, decoded):
-        self._worker.backlog.append(name, decoded)
+            self._session = Session(self, config)
+        except (EstimatorError, *REFUSALS) as error:
+            self._refusal = error
+            # At start it ends the node, which then says so.
+            if not self._is_starting:
+                self.get_logger().error(sentence(error))
+            return TransitionCallbackReturn.FAILURE
+        self._settings.lock(True)
+        self._state = 'inactive'
+        return super().on_configure(state)
+
+    def on_activate(self, state):
+        """Begin to use what comes in."""
+        self._session.is_active, self._state = True, 'active'
+        return super().on_activate(state)
+
+    def on_deactivate(self, state):
+        """Ignore what comes in; what is known stays."""
+        self._session.is_active, self._state = False, 'inactive'
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state):
+        """Give up all that is configured; the posterior is saved where that is wanted."""
+        self._end_session()
+        self._state = 'unconfigured'
+        return super().on_cleanup(state)
+
+    def on_shutdown(self, state):
+        """Do the same, for good."""
+        self._end_session()
+        self._state = 'finalized'
+        return super().on_shutdown(state)
+
+    def _end_session(self):
+        session, self._session = self._session, None
+        if session:
+            session.close()
+        self._settings.lock(False)
+
+    def _apply(self, config):
+        self._session.apply(config)
 
     def _poll(self):
-        """Serve the worker, and publish its newest estimate."""
-        before = self._worker.report
-        for report in self._worker.poll():
-            self._tally.add(report)
-        report = self._worker.report
-        if report and report.updates > (before.updates if before else 0):
-            self._estimates.publish(estimate_message(report.estimate))
-        if report:
-            self._tell_relief(report)
-        if self._worker.death and not self._has_told_death:
-            self._has_told_death = True
-            self.get_logger().error(
-                f'the worker {self._worker.death}: there are no estimates any more; '
-                'start the node again'
-            )
-
-    def _tell_relief(self, report):
-        """Say once that frames are made longer, and once that they are no more."""
-        if report.reliefs > self._reliefs:
-            self._reliefs, self._is_relieved = report.reliefs, True
-            self.get_logger().warning(
-                'too much data wait for the estimator: frames are made longer until it has '
-                'caught up; see docs/node.md'
-            )
-        if self._is_relieved and not report.is_relieved:
-            self._is_relieved = False
-            self.get_logger().info('the estimator has caught up: frames are as usual again')
+        """Serve the worker; give up where it cannot use the settings."""
+        if not self._session:
+            return
+        try:
+            self._session.poll()
+        except EstimatorError as error:
+            if self._settings.start('autostart'):
+                raise
+            self.get_logger().error(sentence(error))
+            if self._state == 'active':
+                self.trigger_deactivate()
+            self.trigger_cleanup()
 
     def _tell_health(self):
         """Publish the diagnostics."""
         elapsed = time.monotonic() - self._reported
         self._reported += elapsed
         now = self.get_clock().now()
-        message = self._health.message(now, elapsed, self._inputs, self._worker, self._tally)
-        self._diagnostics.publish(message)
-        self._tally = Tally()
+        self._diagnostics.publish(self._health.message(now, elapsed, self._state, self._session))
+        if self._session:
+            self._session.tally = Tally()
+
+    async def _save(self, _, response):
+        """Answer ~/save: write a posterior file."""
+        return await self._answer(response, lambda session, then: session.save(then))
+
+    async def _reset(self, _, response):
+        """Answer ~/reset: forget what was estimated."""
+        return await self._answer(response, lambda s, then: s.worker.ask('reset', then=then))
+
+    async def _answer(self, response, ask):
+        """Fill in a response by the worker's `Reply`; ask: takes the `Session` and a function."""
+        future = Future(executor=self.executor)
+        try:
+            if not self._session:
+                raise DataError('nothing is configured; configure and activate the node first')
+            ask(self._session, future.set_result)
+        except EstimatorError as error:
+            response.success, response.message = False, str(error)
+            return response
+        reply = await future
+        response.success, response.message = reply.is_good, reply.text
+        return response
+
+    def _set_enabled(self, request, response):
+        """Answer ~/set_enabled: use what comes in, or ignore it."""
+        if not self._session:
+            response.message = 'nothing is configured; configure and activate the node first'
+            return response
+        self._session.is_enabled = request.data
+        response.success = True
+        response.message = 'estimating' if request.data else 'ignoring what comes in'
+        return response
 
 
 def main(arguments=None):
@@ -118,6 +172,7 @@ def main(arguments=None):
 def _spin(node, stop):
     executor = SingleThreadedExecutor()
     executor.add_node(node)
+    node.start()
     while not stop.is_set():
         executor.spin_once()
 

@@ -48,8 +48,8 @@ class NodeParameters:
         path = self.start('config_file')
         if not isinstance(path, str) or not path:
             raise ConfigError(
-                f'parameter config_file: is {path!r}; give the YAML file of the settings, as in '
-                '--ros-args -p config_file:=robot.yaml'
+                f'parameter config_file: is {path or "empty"}; give the YAML file of the '
+                'settings, as in --ros-args -p config_file:=robot.yaml'
             )
         try:
             config = with_values(load_config(path), self._chosen)

@@ -14,7 +14,7 @@ from ..errors import EstimatorError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # What rclpy raises on parameters, QoS overrides and arguments that it refuses.
-_REFUSALS = (
+REFUSALS = (
     InvalidParameterException,
     InvalidQosOverridesError,
     ParameterException,
@@ -38,8 +38,8 @@ def run(name, make, work, arguments=None):
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         node = make()
         work(node, stop)
-    except (EstimatorError, *_REFUSALS) as error:
-        print(f'{name}: {_sentence(error)}', file=sys.stderr)
+    except (EstimatorError, *REFUSALS) as error:
+        print(f'{name}: {sentence(error)}', file=sys.stderr)
         return 2
     finally:
         # A handler is taken away while Python ends, and one more signal would then kill it.
@@ -64,6 +64,6 @@ def _stop_on_signals():
     return stop
 
 
-def _sentence(error):
+def sentence(error):
     """Return the first line of an error's text; rcl appends where in its source it arose."""
     return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -7,7 +7,6 @@ the pipe and the bell wake the first, the first wakes the second.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
 import multiprocessing
 from multiprocessing import connection as pipes
 import os
@@ -16,7 +15,8 @@ import threading
 import time
 
 from ..errors import EstimatorError
-from ..records import Estimate, Findings
+from .protocol import Reply, Report, Request
+from .requests import ANEW, begin, REQUESTS
 
 NICENESS = 10
 # The shortest time between two reports of updates [s].
@@ -25,37 +25,13 @@ _REPORT_PERIOD = 0.02
 _CAPACITY = 20_000
 
 
-@dataclass(frozen=True)
-class Report:
+def run(connection, config, snapshot=None):
     """
-    What the worker tells the node.
+    Be the worker: take batches of (source, `Decoded`), send a `Report` now and then.
 
-    backend: that simulates; has_room: whether the worker can take a batch; taken: messages
-    taken in; updates: frames done; busy: seconds they took; longest: seconds the longest of them
-    took since the report before; events: of all updates since then; estimate, findings: the
-    newest, None before the first update; counts: source -> {status in words: number}; samples:
-    how many wait for their frame; lag: seconds of data that could be done already; is_relieved:
-    whether frames are made longer since that is too much; reliefs: how often that has begun.
+    snapshot: what a worker before this one knew, as its reply to the request for it; None: begin
+    as the settings say.
     """
-
-    backend: str
-    has_room: bool
-    taken: int
-    updates: int
-    busy: float
-    longest: float
-    events: tuple
-    estimate: Estimate | None
-    findings: Findings | None
-    counts: dict
-    samples: int
-    lag: float
-    is_relieved: bool
-    reliefs: int
-
-
-def run(connection, config):
-    """Be the worker: take batches of (source, `Decoded`), send a `Report` now and then."""
     _die_with_parent()
     # Before there are threads: they inherit it.
     os.nice(NICENESS)
@@ -68,6 +44,8 @@ def run(connection, config):
     torch.set_num_threads(1)
     try:
         pipeline = Pipeline.from_config(config)
+        begin(pipeline, config, snapshot)
+        begin(pipeline, config, snapshot)
         backend = choose_backend(config.simulation.backend).name
     except EstimatorError as error:
         connection.send(error)
@@ -77,11 +55,9 @@ def run(connection, config):
 
 def serve(connection, pipeline, relief, backend):
     """Take batches and send reports until the other end of the pipe is closed."""
-    from ..background import Background
-
-    with _Bell() as bell, Background(pipeline, relief, bell.ring) as background:
+    with _Bell() as bell, _Server(connection, bell, pipeline, relief, backend) as server:
         try:
-            _Server(connection, bell, background, backend).serve()
+            server.serve()
         except (EOFError, BrokenPipeError, ConnectionResetError):
             return  # the node has closed its end: there is nobody to work for
 
@@ -89,14 +65,26 @@ def serve(connection, pipeline, relief, backend):
 class _Server:
     """The loop of the worker."""
 
-    def __init__(self, connection, bell, background, backend):
-        """Take the pipe, the `_Bell` of updates, the `Background` and the backend's name."""
+    def __init__(self, connection, bell, pipeline, relief, backend):
+        """Take the pipe, the `_Bell` of updates, the `Pipeline`, a `Relief`, and a name."""
         self._connection, self._bell = connection, bell
-        self._background, self._pipeline = background, background.pipeline
-        self._backend = backend
+        self._pipeline, self._relief, self._backend = pipeline, relief, backend
         self._taken = self._updates = 0
         self._busy = self._longest = 0.0
         self._events, self._estimate, self._reported = [], None, 0.0
+        self._begin()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._background.close()
+
+    def _begin(self):
+        """Let frames be taken in beside the messages."""
+        from ..background import Background
+
+        self._background = Background(self._pipeline, self._relief, self._bell.ring)
 
     def serve(self):
         """Do what comes, until the pipe is closed."""
@@ -118,11 +106,29 @@ class _Server:
         return max(self._reported + _REPORT_PERIOD - time.monotonic(), 0.0)
 
     def _take(self, batch):
-        """Take the messages of a batch in."""
+        """Take the messages of a batch in, or do what is asked for."""
+        if isinstance(batch, Request):
+            self._connection.send(self._reply(batch))
+            return
         for name, decoded in batch:
             self._pipeline.take(name, decoded)
             self._step()
         self._taken += len(batch)
+
+    def _reply(self, request):
+        """Do what a request asks for; the `Reply` says what came of it."""
+        begins_anew = request.what in ANEW
+        if begins_anew:
+            self._background.close()
+            self._step()
+        try:
+            text, content = REQUESTS[request.what](self._pipeline, *request.arguments)
+        except EstimatorError as error:
+            return Reply(request.number, False, str(error))
+        finally:
+            if begins_anew:
+                self._begin()
+        return Reply(request.number, True, text, content)
 
     def _step(self):
         """Let complete frames be done, and tell whether some have been."""

@@ -6,12 +6,14 @@ small enough for the pipe. What comes meanwhile is kept in a bounded backlog.
 """
 
 from collections import Counter, deque
+from contextlib import suppress
 import multiprocessing
 from multiprocessing import resource_tracker
 import os
 import signal
 
 from ..errors import EstimatorError
+from .protocol import Reply, Report, Request
 from .server import run
 
 # Ten seconds of two topics at 1 kHz: as much as a start with an empty disk cache takes.
@@ -48,16 +50,22 @@ class Backlog:
 class Worker:
     """The worker as the node sees it."""
 
-    def __init__(self, config, capacity=CAPACITY):
-        """Start the process that runs the pipeline of a `Config`."""
-        self.backlog, self.report, self.death = Backlog(capacity), None, None
-        self._sent = 0
+    def __init__(self, config, snapshot=None, backlog=None):
+        """
+        Start the process that runs the pipeline of a `Config`.
+
+        snapshot: what one before this one knew, as its reply to the request; backlog: the
+        messages that wait already.
+        """
+        self.backlog = Backlog(CAPACITY) if backlog is None else backlog
+        self.report, self.death = None, None
+        self.sent, self._waiting_for, self._asked = 0, {}, 0
         # Read by OpenMP when the worker loads it: threads that spin would cost a whole core.
         os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
         context = multiprocessing.get_context('spawn')
         self._connection, theirs = context.Pipe()
         self._process = context.Process(
-            target=run, args=(theirs, config), name='worker', daemon=True
+            target=run, args=(theirs, config, snapshot), name='worker', daemon=True
         )
         _start_deaf(self._process)
         theirs.close()  # with the last copy in the worker, its death closes the pipe
@@ -70,7 +78,20 @@ class Worker:
     @property
     def waiting(self):
         """How many messages have come that the worker has not taken in."""
-        return len(self.backlog) + self._sent - (self.report.taken if self.report else 0)
+        return len(self.backlog) + self.sent - (self.report.taken if self.report else 0)
+
+    def ask(self, what, *arguments, then):
+        """
+        Ask for an entry of `requests.REQUESTS`, after all that was sent.
+
+        then: is called by a later `poll` with the `Reply`, also where the worker died.
+        """
+        self._asked += 1
+        self._waiting_for[self._asked] = then
+        if not self.death:
+            # Where it has died, the next poll notices.
+            with suppress(OSError):
+                self._connection.send(Request(self._asked, what, arguments))
 
     def poll(self):
         """
@@ -81,17 +102,21 @@ class Worker:
         """
         reports = []
         if self.death:
+            self._answer_for_the_dead()
             return reports
         try:
             while self._connection.poll():
-                reports.append(self._received())
+                received = self._received()
+                if isinstance(received, Report):
+                    reports.append(received)
             if self._can_send and self.backlog:
                 batch = self.backlog.take(BATCH)
                 self._connection.send(batch)
-                self._sent += len(batch)
+                self.sent += len(batch)
         except (EOFError, OSError):
             self._process.join(_PATIENCE)
             self.death = _cause(self._process.exitcode)
+            self._answer_for_the_dead()
         return reports
 
     def close(self):
@@ -104,14 +129,23 @@ class Worker:
     def _can_send(self):
         """Whether the worker has taken in all that was sent, and can take more."""
         report = self.report
-        return report is not None and report.has_room and report.taken == self._sent
+        return report is not None and report.has_room and report.taken == self.sent
 
     def _received(self):
         message = self._connection.recv()
         if isinstance(message, EstimatorError):
             raise message
-        self.report = message
+        if isinstance(message, Reply):
+            self._waiting_for.pop(message.number)(message)
+        else:
+            self.report = message
         return message
+
+    def _answer_for_the_dead(self):
+        """Reply to what the worker will not reply to any more."""
+        waiting, self._waiting_for = self._waiting_for, {}
+        for number, then in waiting.items():
+            then(Reply(number, False, f'the worker {self.death}'))
 
 
 def _start_deaf(process):

@@ -91,6 +91,17 @@ class Client:
             assert time.monotonic() < end, f'waited in vain: {about}; last heard: {self.health}'
             self._executor.spin_once(timeout_sec=0.1)
 
+    def call(self, kind, service, **values):
+        """Return the response of a service of the node."""
+        client = self.node.create_client(kind, f'/sim2real_estimator/{service}')
+        try:
+            self.wait(client.service_is_ready, f'the service {service}')
+            future = client.call_async(kind.Request(**values))
+            self.wait(future.done, f'the response of {service}')
+            return future.result()
+        finally:
+            self.node.destroy_client(client)
+
     @property
     def health(self):
         """Return task -> {key: value} of the latest diagnostics."""

@@ -10,9 +10,10 @@ pytest.importorskip('rclpy')
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.time import Time
 
+from sim2real_estimator.config import Config
 from sim2real_estimator.records import Estimate, Findings, ParameterFinding, UpdateReport
 from sim2real_estimator.ros.health import Health, Tally
-from sim2real_estimator.ros.server import Report
+from sim2real_estimator.ros.protocol import Report
 from sim2real_estimator.ros.worker import Backlog
 
 
@@ -20,7 +21,18 @@ def status_of(task, estimate=None, findings=None, **changes):
     """Return (level, message, values) of a task by a worker whose report says so."""
     report = Report('native', True, 9, 4, 0.5, 0.2, (), estimate, findings, {}, **changes)
     worker = SimpleNamespace(report=report, backlog=Backlog(10), waiting=0, death=None, pid=7)
-    message = Health('arm').message(Time(seconds=5), 1.0, (), worker, Tally())
+    session = SimpleNamespace(
+        inputs=(),
+        worker=worker,
+        tally=Tally(),
+        is_enabled=True,
+        deaths=0,
+        lost=0,
+        at_risk=0,
+        saving=SimpleNamespace(error='', folder=''),
+        config=Config(),
+    )
+    message = Health('arm').message(Time(seconds=5), 1.0, 'active', session)
     (status,) = [s for s in message.status if s.name == f'arm: {task}']
     return status.level, status.message, {each.key: each.value for each in status.values}
 

@@ -1,0 +1,59 @@
+"""What the node may ask of its worker between two batches of messages."""
+
+import logging
+from pathlib import Path
+import pickle
+
+from ..errors import DataError
+from .saving import newest
+
+_logger = logging.getLogger(__name__)
+
+
+def begin(pipeline, config, snapshot):
+    """
+    Let a pipeline begin where one before it stood, or as the settings say.
+
+    snapshot: of `take_snapshot`, None: there was none before. A posterior file of the same
+    settings is gone on with, modes and all; of another file of the robot the parameters are
+    the prior. Of a folder it is the newest file, if there is one yet.
+    """
+    if snapshot is not None:
+        pipeline.resume(pickle.loads(snapshot))
+        return
+    if not config.node.initial_posterior:
+        return
+    path = Path(config.source).parent / config.node.initial_posterior
+    if path.is_dir():
+        path = newest(path)
+        if path is None:
+            return
+    try:
+        pipeline.load(path)
+    except DataError as error:
+        pipeline.begin_from(path)
+        _logger.warning('%s; its parameters are the prior of a new run', error)
+
+
+def save(pipeline, path):
+    """Write a posterior file."""
+    pipeline.save(path)
+    return f'saved to {path}', str(path)
+
+
+def reset(pipeline):
+    """Begin again from what was known at the start."""
+    pipeline.reset()
+    return 'begun again from what was known at the start', None
+
+
+def take_snapshot(pipeline):
+    """Return all that a worker after this one has to know, as bytes for `begin`."""
+    # Both ends are processes of one node: nothing else gets to write these bytes.
+    return '', pickle.dumps(pipeline.run())
+
+
+# Functions of the `Pipeline` and the arguments of the request -> (text, content) of the reply.
+REQUESTS = {'save': save, 'reset': reset, 'snapshot': take_snapshot}
+# Those after which the frames that wait are taken into another state: not while one is computed.
+ANEW = frozenset({'reset'})

@@ -1,0 +1,195 @@
+"""What a configured node has, and one that is not has not: inputs, a worker, and what it tells."""
+
+from collections import Counter
+from pathlib import Path
+import time
+
+from sensor_msgs.msg import JointState
+
+from ..build import build_efforts, build_model, build_sensors, topics
+from ..errors import DataError
+from .health import Tally
+from .inputs import subscribe
+from .protocol import Reply
+from .publishers import estimate_message
+from .saving import Saving
+from .worker import Worker
+
+# How often a worker that lives on says what another would have to know [s].
+_SNAPSHOT_PERIOD = 2.0
+# How long the node waits at its end for the posterior to be written [s].
+_PATIENCE = 2.0
+_WAIT = 0.01
+# Deaths of workers in a row, without a frame done between them, after which there is no new one.
+_MOST_DEATHS = 3
+
+
+class Session:
+    """From configuring to cleaning up."""
+
+    def __init__(self, node, config):
+        """Subscribe, and start the worker; an EstimatorError says what cannot be used."""
+        self._node, self._logger, self.config = node, node.get_logger(), config
+        model = build_model(config)
+        sources = (*build_sensors(config, model), *build_efforts(config, model))
+        self.is_active, self.is_enabled = False, True
+        self.ignored, self.lost, self.deaths = Counter(), 0, 0
+        self._deaths_in_a_row, self.has_given_up = 0, False
+        self.tally, self._reliefs, self._is_relieved = Tally(), 0, False
+        self.saving = Saving(Path(config.source).parent / config.saving.folder, config.saving.keep)
+        self._estimates = node.create_lifecycle_publisher(JointState, '~/estimate', 10)
+        self.inputs = ()
+        try:
+            self.inputs = subscribe(node, sources, topics(config), self._hand_on)
+            self.worker = Worker(config)
+        except BaseException:
+            self._unsubscribe()
+            raise
+        now = time.monotonic()
+        self._saved, self._published, self._snapped = now, now, now
+        self._snapshot, self._snapshot_sent, self._updates = None, 0, 0
+        self._logger.info(
+            f'listening to {", ".join(each.topic for each in self.inputs)}; '
+            f'the worker has process id {self.worker.pid}'
+        )
+
+    @property
+    def at_risk(self):
+        """How many messages would be lost if the worker died now."""
+        return self.worker.sent - self._snapshot_sent
+
+    def apply(self, config):
+        """Take over what may change while the node runs."""
+        self.config = config
+        self.saving.keep = config.saving.keep
+
+    def poll(self):
+        """
+        Serve the worker, and publish its newest estimate.
+
+        An EstimatorError that the worker met in the settings is raised.
+        """
+        before = self.worker.report
+        for report in self.worker.poll():
+            self.tally.add(report)
+        report = self.worker.report
+        if report and report is not before:
+            self._tell_estimate(report)
+            self._tell_relief(report)
+        now = time.monotonic()
+        if self.worker.death:
+            self._replace_worker()
+        elif report and now - self._snapped > _SNAPSHOT_PERIOD:
+            self._snapped = now
+            sent = self.worker.sent
+            self.worker.ask('snapshot', then=lambda reply: self._keep_snapshot(reply, sent))
+        if self.config.saving.folder and now - self._saved > self.config.saving.period:
+            self._saved = now
+            self._save_now_and_then()
+
+    def save(self, then):
+        """
+        Ask the worker to write a posterior file; then: is called with the `Reply`.
+
+        A DataError where there is no place for it.
+        """
+        self.worker.ask('save', self.saving.next_path(), then=then)
+
+    def _save_now_and_then(self):
+        try:
+            self.save(self._tell_saved)
+        except DataError as error:
+            self._tell_saved(Reply(0, False, str(error)))
+
+    def close(self):
+        """End everything; what is known is written to a file first, if one is wanted."""
+        try:
+            if self.config.saving.folder and self.worker.report and not self.worker.death:
+                self._save_last()
+        finally:
+            self.worker.close()
+            self._unsubscribe()
+
+    def _hand_on(self, name, decoded):
+        """Let the worker have a message, if the node is to estimate."""
+        if self.is_active and self.is_enabled:
+            self.worker.backlog.append(name, decoded)
+        else:
+            self.ignored[name] += 1
+
+    def _tell_estimate(self, report):
+        """Publish a new estimate: at the rate, and at once where something has happened."""
+        if report.updates == self._updates:
+            return
+        now = time.monotonic()
+        if report.events or now - self._published >= 1 / self.config.node.rate:
+            self._published, self._updates = now, report.updates
+            self._estimates.publish(estimate_message(report.estimate))
+
+    def _tell_relief(self, report):
+        """Say once that frames are made longer, and once that they are no more."""
+        if report.reliefs > self._reliefs:
+            self._reliefs, self._is_relieved = report.reliefs, True
+            self._logger.warning(
+                'too much data wait for the estimator: frames are made longer until it has '
+                'caught up; see docs/node.md'
+            )
+        if self._is_relieved and not report.is_relieved:
+            self._is_relieved = False
+            self._logger.info('the estimator has caught up: frames are as usual again')
+
+    def _tell_saved(self, reply):
+        """Keep the latest files; say what went wrong, once."""
+        if reply.is_good:
+            self.saving.error = ''
+            self.saving.prune()
+        elif reply.text != self.saving.error:
+            self.saving.error = reply.text
+            self._logger.error(f'the posterior is not saved: {reply.text}')
+
+    def _keep_snapshot(self, reply, sent):
+        """Remember what the next worker would have to know; sent: messages it covers."""
+        if reply.is_good:
+            self._snapshot, self._snapshot_sent = reply.content, sent
+
+    def _replace_worker(self):
+        """Start another worker from the last snapshot; what came since is lost, and counted."""
+        dead, self._updates, self._reliefs = self.worker, 0, 0
+        has_worked = dead.report is not None and dead.report.updates > 0
+        self._deaths_in_a_row = 1 if has_worked else self._deaths_in_a_row + 1
+        if self._deaths_in_a_row > _MOST_DEATHS:
+            if not self.has_given_up:
+                self.has_given_up = True
+                self._logger.error(
+                    f'the worker {dead.death}, and so did those before it: there are no '
+                    'estimates any more; clean up and configure again'
+                )
+            return
+        lost = self.at_risk
+        self.lost, self.deaths, self._snapshot_sent = self.lost + lost, self.deaths + 1, 0
+        self._logger.error(
+            f'the worker {dead.death}: another goes on from what was known, without the '
+            f'{lost} messages that came since'
+        )
+        dead.close()
+        self.worker = Worker(self.config, self._snapshot, dead.backlog)
+
+    def _save_last(self):
+        """Write a last file, as far as the patience of whoever ends the node reaches."""
+        replies, end = [], time.monotonic() + _PATIENCE
+        try:
+            self.save(replies.append)
+        except DataError as error:
+            replies.append(Reply(0, False, str(error)))
+        while not replies and time.monotonic() < end:
+            self.worker.poll()
+            time.sleep(_WAIT)
+        for reply in replies:
+            self._tell_saved(reply)
+        if not replies:
+            self._logger.error('the posterior is not saved: the worker is too busy')
+
+    def _unsubscribe(self):
+        for each in self.inputs:
+            each.close()
+        self._node.destroy_lifecycle_publisher(self._estimates)

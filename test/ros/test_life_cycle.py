@@ -1,0 +1,167 @@
+"""The node through its life cycle, and what it does on request, over real DDS."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from simulated import CONFIG, record
+
+from sim2real_estimator.posterior_file import load
+
+pytest.importorskip('rclpy')
+
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from live import node_process
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParameters
+from recordings import joint_state, stamp_ns
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool, Trigger
+from waiting import is_running, PATIENCE, until
+
+
+def change(client, transition):
+    """Ask for a transition, and return the state after it."""
+    number = getattr(Transition, f'TRANSITION_{transition.upper()}')
+    client.call(ChangeState, 'change_state', transition=Transition(id=number))
+    return client.call(GetState, 'get_state').current_state.label
+
+
+def stop(process, number):
+    """End a node by a signal, and return its exit status."""
+    process.send_signal(number)
+    return process.wait(PATIENCE)
+
+
+def test_every_transition_leads_where_it_should(client, tmp_path):
+    with node_process(CONFIG, tmp_path / 'output', '-p', 'autostart:=false') as process:
+        assert client.call(GetState, 'get_state').current_state.label == 'unconfigured'
+        response = client.call(Trigger, 'save')
+        assert not response.success
+        assert 'configure' in response.message
+        assert change(client, 'configure') == 'inactive'
+
+        publisher = client.publisher(JointState, 'joint_states')
+        publisher.publish(joint_state(10**9, np.zeros(2), np.zeros(2)))
+        client.wait(
+            lambda: client.health.get('samples of encoders', {}).get('ignored') == '1',
+            'a message that is ignored before the node is active',
+        )
+        assert change(client, 'activate') == 'active'
+        assert change(client, 'deactivate') == 'inactive'
+        worker = int(client.health['worker']['pid'])
+        assert change(client, 'cleanup') == 'unconfigured'
+        assert not is_running(worker)
+        client.node.destroy_publisher(publisher)
+
+        assert change(client, 'configure') == 'inactive'
+        assert change(client, 'activate') == 'active'
+        assert change(client, 'active_shutdown') == 'finalized'
+        assert stop(process, signal.SIGINT) == 0
+    assert 'Traceback' not in (tmp_path / 'output').read_text()
+
+
+def test_it_saves_forgets_pauses_and_goes_on(client, tmp_path):
+    recording, folder = record(2.0), tmp_path / 'posteriors'
+    settings = ('-p', f'saving.folder:={folder}', '-p', 'saving.keep:=2', '-p', 'node.rate:=500.0')
+    with node_process(CONFIG, tmp_path / 'output', *settings) as process:
+        publisher = client.publisher(JointState, 'joint_states')
+        rows = [*zip(recording.stamps, recording.angles, recording.torques)]
+        client.estimates.clear()
+        for row in rows[:-1]:
+            publisher.publish(joint_state(*row))
+
+        def newest():
+            return client.estimates and stamp_ns(client.estimates[-1])
+
+        client.wait(lambda: newest() and newest() > rows[-10][0], 'an estimate')
+        response = client.call(Trigger, 'save')
+        assert response.success, response.message
+        (file,) = folder.glob('*.npz')
+        assert file.name in response.message
+        known = load(file)
+        assert known.run['report'].stage != 'prior'
+
+        response = client.call(SetBool, 'set_enabled', data=False)
+        assert response.success
+        publisher.publish(joint_state(*rows[-1]))
+        client.wait(
+            lambda: client.health['samples of encoders']['ignored'] == '1', 'a message ignored'
+        )
+        assert client.call(SetBool, 'set_enabled', data=True).success
+
+        assert client.call(Trigger, 'reset').success
+        response = client.call(Trigger, 'save')
+        assert response.success, response.message
+        begun_again = load(max(folder.glob('*.npz')))
+        assert begun_again.run['report'].stage == 'prior'
+        widths = [np.linalg.norm(each.mixture.roots) for each in (known, begun_again)]
+        assert widths[0] < widths[1]
+        client.node.destroy_publisher(publisher)
+        assert stop(process, signal.SIGTERM) == 0
+        # One more was written at the end, and only the last two stay.
+        assert len([*folder.glob('*.npz')]) == 2
+        assert not [*folder.glob('.*')]
+
+    name = max(folder.glob('*.npz')).name
+    settings = ('-p', f'node.initial_posterior:={folder}')
+    with node_process(CONFIG, tmp_path / 'output', *settings) as process:
+        client.forget()
+        client.wait(lambda: client.status('worker'), 'the worker')
+        client.wait(lambda: client.status('worker')[1] == 'running', name)
+        assert stop(process, signal.SIGINT) == 0
+
+
+def test_parameters_are_set_while_it_runs_or_refused_with_the_reason(client, tmp_path):
+    with node_process(CONFIG, tmp_path / 'output') as process:
+
+        def set_to(name, value):
+            kind = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
+            wish = Parameter(name=name, value=kind)
+            return client.call(SetParameters, 'set_parameters', parameters=[wish]).results[0]
+
+        client.wait(lambda: client.status('worker'), 'a configured node')
+        assert set_to('node.rate', 5.0).successful
+        refused = set_to('node.rate', -5.0)
+        assert not refused.successful
+        assert refused.reason == 'node.rate: is -5.0; give a value above 0'
+        refused = set_to('frames.max_rate', 5.0)
+        assert not refused.successful
+        assert 'clean up, set it, and configure again' in refused.reason
+        assert stop(process, signal.SIGINT) == 0
+
+
+def test_a_worker_that_dies_is_replaced_from_what_was_known(client, tmp_path):
+    recording = record(2.5)
+    rows = [*zip(recording.stamps, recording.angles, recording.torques)]
+    with node_process(CONFIG, tmp_path / 'output', '-p', 'node.rate:=500.0') as process:
+        publisher = client.publisher(JointState, 'joint_states')
+        client.estimates.clear()
+        for row in rows[:220]:
+            publisher.publish(joint_state(*row))
+        # The last ones wait for others that may come late.
+        client.wait(
+            lambda: client.estimates and stamp_ns(client.estimates[-1]) > rows[200][0],
+            'an estimate before',
+        )
+        before = client.estimates[-1]
+        # A snapshot is taken every other second.
+        client.forget()
+        client.wait(
+            lambda: client.health.get('worker', {}).get('messages at risk') == '0', 'a copy'
+        )
+        worker = int(client.health['worker']['pid'])
+        os.kill(worker, signal.SIGKILL)
+        client.wait(lambda: client.health['worker']['deaths'] == '1', 'the death')
+        assert client.health['worker']['messages lost by deaths'] == '0'
+        until(lambda: not is_running(worker), 'its end')
+        for row in rows[220:]:
+            publisher.publish(joint_state(*row))
+        client.wait(
+            lambda: stamp_ns(client.estimates[-1]) > rows[-10][0], 'one by the next worker'
+        )
+        after = client.estimates[-1]
+        assert np.array(after.velocity).sum() < np.array(before.velocity).sum()
+        assert stop(process, signal.SIGINT) == 0
