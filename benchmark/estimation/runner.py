@@ -4,6 +4,7 @@ from concurrent.futures import as_completed, ProcessPoolExecutor
 import importlib
 import json
 import multiprocessing
+import os
 import time
 
 from rich import box
@@ -76,6 +77,8 @@ def collect(seed, problems, processes):
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
+    # Read by NumPy in the processes: matrices are small, and every core has its problem.
+    os.environ['OPENBLAS_NUM_THREADS'] = '1'
     context = multiprocessing.get_context('spawn')
     with (
         Progress(*columns) as progress,

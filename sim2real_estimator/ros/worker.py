@@ -60,8 +60,10 @@ class Worker:
         self.backlog = Backlog(CAPACITY) if backlog is None else backlog
         self.report, self.death = None, None
         self.sent, self._waiting_for, self._asked = 0, {}, 0
-        # Read by OpenMP when the worker loads it: threads that spin would cost a whole core.
+        # Read by libraries when the worker loads them: threads that spin would cost a whole core,
+        # and for matrices this small even those that sleep cost more than they save.
         os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
+        os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
         context = multiprocessing.get_context('spawn')
         self._connection, theirs = context.Pipe()
         self._process = context.Process(
