@@ -15,7 +15,7 @@ from .state_chart import StateChart
 from .timeline import TimelineCache
 from .trajectory_loss import TrajectoryLoss
 
-_SPREAD_DRAWS, _SPREAD_POSES = 24, 6
+_SPREAD_DRAWS, _SPREAD_POSES = 24, 12
 # Delays that are this much [s] apart lead to different optima: a part of a swing.
 _DELAY_SPACING = 0.04
 # Standard deviation of the first disturbance while fits begin without any.
@@ -231,9 +231,9 @@ class RobotProblem:
 
     def spread(self, means, roots):
         """Return how well the mass matrix is known: a relative sd for every column."""
-        generator = np.random.default_rng(0)
-        noise = generator.standard_normal((_SPREAD_DRAWS, roots.shape[-1]))
-        positions = self._poses(generator)
+        noise = np.random.default_rng(0).standard_normal((_SPREAD_DRAWS, roots.shape[-1]))
+        # Of a generator of their own: the same poses whatever else is part of the state.
+        positions = self._poses(np.random.default_rng(1))
         spreads = []
         for mean, root in zip(means.T, roots):
             draws = np.concatenate([mean[:, None], mean[:, None] + root @ noise.T], 1)
