@@ -21,7 +21,7 @@ _RATE = 0.25
 # is taken, since few of them may hold nearly all.
 _CANDIDATES, _TEMPER = 400, 0.5
 # With more unknowns than this, so few components cannot bend, and cost more than they bring.
-_LARGEST = 24
+_LARGEST = 16
 
 
 def refine(objective, fits, log_weights, generator, wanted=1.0, iterations=30):
