@@ -21,6 +21,7 @@ from .inference.mixture import Mixture
 from .inference.moments import Moments
 from .inference.noise_scales import NoiseScales
 from .inference.protocol import Gaussian
+from .inference.tangents import Tangents
 from .records import (
     CombinationFinding,
     Estimate,
@@ -54,6 +55,7 @@ KINDS = {
     'reference plan': ReferencePlan,
     'restamping': Restamping,
     'sample': Sample,
+    'tangents': Tangents,
     'update report': UpdateReport,
     'window': Window,
 }

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .inference.tangents import Tangents
 from .inference.verdicts import (
     Beliefs,
     in_words,
@@ -14,12 +15,12 @@ from .inference.verdicts import (
     spectrum,
     Verdict,
 )
-from .problem.fibre import physical_draws, straight_draws
+from .problem.fibre import physical_draws, tangents_of
 from .problem.parameter_chart import DirectChart
 from .records import CombinationFinding, Findings, ParameterFinding
 
-_STRAIGHT_DRAWS, _EXACT_DRAWS = 1000, 400
-# Where fewer draws than this settle, those by straight lines tell more.
+_LINEAR_DRAWS, _EXACT_DRAWS = 1000, 400
+# Where fewer draws than this settle, those along tangents tell more.
 _LEAST_DRAWS = 100
 _QUANTILES = (0.05, 0.5, 0.95)
 # Information of data over that of the prior: from where on a dimension is counted as known from
@@ -29,6 +30,8 @@ _SECOND = 10**9
 # Findings are renewed this often [ns], and after whatever moves the posterior at once.
 _PERIOD = _SECOND
 _TURNS = frozenset(('fitted', 'handed over', 'resumed', Verdict.CHANGED.value))
+# Tangents are renewed as often, or when the mean is so many deviations of the prior away.
+_MOVED = 0.03
 # How long a robot counts as changed [ns].
 _CHANGED_FOR = 5 * _SECOND
 
@@ -39,12 +42,20 @@ class Standing:
     What is said of a run as it goes on; all times are of data.
 
     latest: `Findings` that are at most a second old; changed_ns: when the
-    robot changed last, None where it never did; unknown_efforts: of the newest frame.
+    robot changed last, None where it never did; unknown_efforts: of the newest frame; tangents:
+    from what is estimated to all parameters, near the latest mean.
     """
 
     latest: Findings
     changed_ns: int | None = None
     unknown_efforts: tuple = ()
+    tangents: Tangents | None = None
+
+    @staticmethod
+    def begun(problem, mixture):
+        """Return the standing before any data."""
+        tangents = tangents_of(problem.chart, mixture)
+        return Standing(find(problem, mixture, 0, False, tangents), tangents=tangents)
 
     def after(self, problem, mixture, frame, report):
         """Return the standing after a frame, with the mixture and the `UpdateReport` it led to."""
@@ -52,14 +63,19 @@ class Standing:
         if Verdict.CHANGED.value in report.events:
             new = replace(new, changed_ns=frame.end_ns)
         is_old = frame.end_ns - self.latest.stamp_ns >= _PERIOD
-        if is_old or _TURNS.intersection(report.events):
+        is_due = is_old or _TURNS.intersection(report.events)
+        if is_due or new.tangents is None or not new.tangents.hold(mixture, _MOVED):
+            tangents = tangents_of(problem.chart, mixture, new.tangents)
+            new = replace(new, tangents=tangents)
+        if is_due:
             found = new.find(problem, mixture, frame.end_ns, report, exact=False)
             new = replace(new, latest=found)
         return new
 
     def find(self, problem, mixture, stamp_ns, report, exact):
         """Return the `Findings` of a mixture; see the function `find`."""
-        found = find(problem, mixture, stamp_ns, exact)
+        tangents = tangents_of(problem.chart, mixture, self.tangents)
+        found = find(problem, mixture, stamp_ns, exact, tangents)
         if self.changed_ns is not None and stamp_ns - self.changed_ns < _CHANGED_FOR:
             word = Verdict.CHANGED.value
             parameters = tuple(replace(each, verdict=word) for each in found.parameters)
@@ -68,22 +84,27 @@ class Standing:
         return replace(found, misfit=misfit, unknown_efforts=self.unknown_efforts)
 
 
-def find(problem, mixture, stamp_ns, exact=True):
+def find(problem, mixture, stamp_ns, exact=True, tangents=None):
     """
     Return the `Findings` of a mixture in a problem's coordinates.
 
     stamp_ns: of the newest datum, which decides the draws; exact: whether parameters are drawn
-    along the curves on which the robot moves alike, which takes a while, or along straight lines.
+    along the curves on which the robot moves alike, which takes a while, or along their
+    `Tangents`, by default those of the mixture.
     """
     chart, inner = problem.chart, problem.chart.inner
-    mean, covariance = mixture.moments()
-    draws = _draws(chart, mixture, np.random.default_rng([abs(stamp_ns)]), exact)
-    found = spectrum(inner.prior.root, _whole(chart, problem.prior, covariance))
+    tangents = tangents or tangents_of(chart, mixture)
+    mean, covariance = tangents.moments(mixture)
+    draws = _draws(chart, mixture, tangents, np.random.default_rng([abs(stamp_ns)]), exact)
+    weights, means, covariances = tangents.components(mixture)
+    modes = weights, means, np.sqrt(np.einsum('kpp->pk', covariances).clip(0))
+    blind = np.sqrt(np.einsum('kpp->kp', tangents.blind).max(0).clip(0))
+    found = spectrum(inner.prior.root, covariance)
     directions = null_directions(found, _NAMED)
     return Findings(
         stamp_ns,
         (
-            *_parameters(inner, draws, _inner_modes(problem, mixture), directions),
+            *_parameters(inner, draws, modes, directions, blind),
             *_noises(problem, mixture, stamp_ns),
         ),
         _combinations(problem, mean, covariance),
@@ -91,46 +112,32 @@ def find(problem, mixture, stamp_ns, exact=True):
         int((found.information > _TOLD).sum()),
         int((found.information < _UNTOLD).sum()),
         information_gain(problem.prior.root, mixture),
-        tuple((weight, _values(chart, at)) for weight, at in modes_of(mixture)),
+        tuple((weight, _values(inner, tangents, at)) for weight, at in modes_of(mixture)),
     )
 
 
-def _values(chart, at):
-    return tuple(chart.to_named(at[:, None])[:, 0].tolist())
+def _values(inner, tangents, at):
+    return tuple(inner.to_named(tangents.follow(at[:, None]))[:, 0].tolist())
 
 
-def _draws(chart, mixture, generator, exact):
+def _draws(chart, mixture, tangents, generator, exact):
     """Return draws of all parameters, as coordinates of the inner chart."""
     if exact:
         draws = physical_draws(chart, mixture.draw(_EXACT_DRAWS, generator), generator)
         if draws.shape[1] >= _LEAST_DRAWS:
             return draws
-    return straight_draws(chart, mixture.draw(_STRAIGHT_DRAWS, generator), generator)
+    return tangents.draw(mixture.draw(_LINEAR_DRAWS, generator), generator)
 
 
-def _whole(chart, prior, covariance):
-    """Return the covariance of all parameters: of those that are told, and the prior's rest."""
-    inner = chart.inner.prior.covariance
-    return inner + chart.basis @ (covariance - prior.covariance) @ chart.basis.T
-
-
-def _inner_modes(problem, mixture):
-    """Return (weights [K], means [P, K], sds [P, K]) of the components in all parameters."""
-    chart = problem.chart
-    covariances = mixture.parameter_covariances()
-    sds = [np.sqrt(np.diag(_whole(chart, problem.prior, c)).clip(0)) for c in covariances]
-    return mixture.weights, chart.embed(mixture.means), np.stack(sds, 1)
-
-
-def _parameters(inner, draws, modes, directions):
-    """Return a `ParameterFinding` for every parameter."""
+def _parameters(inner, draws, modes, directions, blind=0.0):
+    """Return a `ParameterFinding` for every parameter, from what `judge` takes."""
     sd = np.sqrt(np.diag(inner.prior.covariance))
     beliefs = Beliefs(inner.names, inner.prior.mean, sd, inner.limits)
     values = inner.to_named(draws)
     quantiles = np.quantile(values, _QUANTILES, axis=1).T.tolist()
     means, deviations = values.mean(1).tolist(), values.std(1).tolist()
     found = []
-    for k, judged in enumerate(judge(beliefs, draws, modes, directions)):
+    for k, judged in enumerate(judge(beliefs, draws, modes, directions, blind)):
         prior = inner.priors[inner.names[k]]
         found.append(
             ParameterFinding(
@@ -154,14 +161,20 @@ def _noises(problem, mixture, stamp_ns):
         return ()
     chart = DirectChart({f'{name}.noise': prior for name, prior in problem.noises.items()})
     generator = np.random.default_rng([abs(stamp_ns), 1])
-    draws = mixture.noises.draw(mixture.weights, _STRAIGHT_DRAWS, generator)
+    draws = mixture.noises.draw(mixture.weights, _LINEAR_DRAWS, generator)
     return _parameters(chart, draws, None, ())
 
 
 def _combinations(problem, mean, covariance):
-    """Return a `CombinationFinding` for every coordinate of the estimator."""
+    """
+    Return a `CombinationFinding` for every coordinate of the estimator.
+
+    mean [P], covariance [P, P]: of all parameters. Where curves lead along which the robot moves
+    alike, a combination is known a little less than the coordinate that is named after it.
+    """
     chart = problem.chart
-    values = (chart.combinations @ chart.embed(mean[:, None]))[:, 0].tolist()
-    sds = np.sqrt(np.diag(covariance)).tolist()
+    values = (chart.combinations @ mean).tolist()
+    spread = chart.combinations @ covariance @ chart.combinations.T
+    sds = np.sqrt(np.diag(spread)).tolist()
     before = np.sqrt(np.diag(problem.prior.covariance)).tolist()
     return tuple(map(CombinationFinding, chart.labels, values, sds, before))

@@ -12,7 +12,7 @@ import logging
 
 from .config import to_yaml
 from .errors import DataError
-from .findings import find, Standing
+from .findings import Standing
 from .identity import describe, Recording, require_same
 from .inference.merging import matched
 from .inference.verdicts import Verdict
@@ -84,8 +84,7 @@ class Pipeline:
     def reset(self):
         """Forget what was estimated, and begin again from what was known before."""
         state = self.estimator.init(self._begun)
-        found = find(self.problem, self.estimator.mixture(self._begun, state), 0, exact=False)
-        standing = Standing(found)
+        standing = Standing.begun(self.problem, self.estimator.mixture(self._begun, state))
         self._go_on(state, 0, UpdateReport('prior'), None, standing, self._restamping)
 
     def posterior(self):
@@ -237,7 +236,7 @@ class Pipeline:
         Return the `Findings` after the latest frame.
 
         exact: whether what data cannot tell is drawn along the curves on which the robot moves
-        alike, which may take seconds, or along straight lines, as for estimates.
+        alike, which may take seconds, or along their tangents, as for estimates.
         """
         mixture, now = self.estimator.mixture(self._begun, self.state), self.estimate()
         standing = self.progress.standing
@@ -262,7 +261,8 @@ class Pipeline:
     def _go_on(self, state, stamp_ns, report, recording, standing, restamping):
         """Go on from a state of the estimator."""
         mixture, verdicts = self.estimator.mixture(self._begun, state), standing.latest.verdicts
-        estimate = summarize(self.problem, mixture, stamp_ns, report, verdicts)
+        tangents = standing.tangents
+        estimate = summarize(self.problem, mixture, stamp_ns, report, verdicts, tangents)
         self.progress = Progress(state, estimate, recording, standing, restamping)
 
     def _taken_in(self, progress, frame):
@@ -279,8 +279,8 @@ class Pipeline:
         fates = Counter(progress.fates)
         fates.update((sample.sensor, outcome) for sample in frame.samples)
         report = replace(report, events=(*progress.estimate.report.events, *report.events))
-        verdicts = standing.latest.verdicts
-        estimate = summarize(self.problem, mixture, frame.end_ns, report, verdicts)
+        verdicts, tangents = standing.latest.verdicts, standing.tangents
+        estimate = summarize(self.problem, mixture, frame.end_ns, report, verdicts, tangents)
         progress = Progress(state, estimate, recording, standing, progress.restamping, fates)
         return self._restamped(progress, frame, mixture)
 

@@ -5,22 +5,18 @@ import numpy as np
 from .records import Estimate
 
 
-def summarize(problem, mixture, stamp_ns, report, verdicts):
+def summarize(problem, mixture, stamp_ns, report, verdicts, tangents):
     """
     Return the `Estimate` of a mixture in a problem's coordinates, with the verdicts on it.
 
-    Standard deviations are carried to the named parameters by the chart's slope at the mean.
-    What the chart leaves out, because no data can tell it, is as uncertain as before.
+    tangents: `Tangents` from the estimator's coordinates to all parameters, of which some may be
+    no better known than before. Standard deviations are carried on to values at the mean.
     """
     chart = problem.chart
-    mean, covariance = mixture.moments()
-    values = chart.to_named(mean[:, None])[:, 0]
-    slope = chart.slope(mean[:, None])[0]
-    priors = [chart.priors[name] for name in chart.names]
-    before = np.array([p.sd * abs(v) if p.is_log else p.sd for p, v in zip(priors, values)])
-    unseen = before**2 - ((slope @ problem.prior.root) ** 2).sum(1)
-    seen = ((slope @ covariance) * slope).sum(1)
-    sd = np.sqrt(np.maximum(unseen, 0.0) + seen)
+    mean, covariance = tangents.moments(mixture)
+    values = chart.inner.to_named(mean[:, None])[:, 0]
+    slope = np.diag(chart.inner.slope(mean[:, None])[0])
+    sd = np.abs(slope) * np.sqrt(np.diag(covariance))
     names = tuple(chart.names)
     if problem.noises:
         names = (*names, *(f'{name}.noise' for name in problem.noises))

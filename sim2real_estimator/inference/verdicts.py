@@ -13,6 +13,10 @@ _OUT_OF_PRIOR, _AT_A_LIMIT = 3.0, 2.0
 # Part of a direction's length below which a parameter is not named in it.
 _NAMED_SHARE = 0.15
 _ALIASED = 0.8
+# What no data tell counts from this part of the prior's standard deviation on.
+_BLIND = 1e-3
+# It is most of what is left where it is half of the variance.
+_MOSTLY = 0.5**0.5
 
 
 class Verdict(Enum):
@@ -55,16 +59,19 @@ class Beliefs:
     limits: tuple
 
 
-def judge(beliefs, draws, modes=None, directions=()):
+def judge(beliefs, draws, modes=None, directions=(), blind=0.0):
     """
     Return a `Judgement` for every parameter.
 
     beliefs: `Beliefs`; draws [p, N] of the posterior, in the same coordinates; modes: (weights
     [K], means [p, K], sds [p, K]) of a mixture in them, where it has several; directions: rows
-    [p] of `null_directions`, whose parameters are aliases of one another.
+    [p] of `null_directions`, whose parameters are aliases of one another; blind [p]: the part
+    of its standard deviation that no data can tell: where that is most of what is left, a
+    parameter is not identified, however little is left.
     """
-    share = draws.std(1) / beliefs.sd
-    aliases = _aliases(beliefs.names, draws / beliefs.sd[:, None], share, directions)
+    share, unseen = draws.std(1) / beliefs.sd, blind / beliefs.sd
+    is_told = (share < _IDENTIFIED) & (unseen < np.maximum(_MOSTLY * share, _BLIND))
+    aliases = _aliases(beliefs.names, draws / beliefs.sd[:, None], share, ~is_told, directions)
     result = []
     for k in range(len(share)):
         if modes is not None and _has_several_modes(modes, k):
@@ -76,7 +83,7 @@ def judge(beliefs, draws, modes=None, directions=()):
         elif aliases[k]:
             verdict = Verdict.ALIASED
         else:
-            verdict = Verdict.PRIOR_ASSISTED if share[k] >= _IDENTIFIED else Verdict.IDENTIFIED
+            verdict = Verdict.IDENTIFIED if is_told[k] else Verdict.PRIOR_ASSISTED
         result.append(Judgement(verdict, float(share[k]), aliases[k]))
     return result
 
@@ -103,7 +110,7 @@ def _has_several_modes(modes, k):
     return bool((np.abs(mean[:, None] - mean) > _APART * (sd[:, None] + sd)).any())
 
 
-def _aliases(names, whitened, share, directions):
+def _aliases(names, whitened, share, is_unsure, directions):
     """
     Return for every parameter the names of those that it cannot be told apart from.
 
@@ -113,7 +120,6 @@ def _aliases(names, whitened, share, directions):
     """
     count = len(names)
     together = np.abs(np.corrcoef(whitened)) > _ALIASED if count > 1 else np.eye(1, dtype=bool)
-    is_unsure = share >= _IDENTIFIED
     together &= is_unsure & is_unsure[:, None]
     for direction in directions:
         involved = involved_in(direction)

@@ -2,14 +2,19 @@
 
 import numpy as np
 
+from ..inference.tangents import Tangents
+from ..inference.verdicts import modes_of
+
 _ROUNDS = 12
 _LONGEST_STEP = 0.5
 _SETTLED = 1e-6
 # Steps shorter than this, in standard deviations of the prior, lead nowhere new.
-_SHORTEST_STEP = 1e-9
+_SHORTEST_STEP, _SHORTEST_ABOUT_A_PLACE = 1e-9, 1e-4
 _RANK_TOLERANCE = 1e-5
 # Slopes of so many draws times parameters are held in memory at once.
 _AT_ONCE = 2000
+# Tangents serve within this many standard deviations of the prior.
+_NEAR = 0.01
 
 
 def straight_draws(chart, coordinates, generator):
@@ -46,6 +51,46 @@ def physical_draws(chart, coordinates, generator):
     return current[:, np.concatenate(settled)]
 
 
+def tangents_of(chart, mixture, before=None):
+    """
+    Return the `Tangents` at the separate answers of a mixture of the estimator's coordinates.
+
+    All parameters are those of the inner chart. Each place is the point nearest to the prior's
+    mean among all that respond alike, so what data cannot tell is linear about where it is
+    likely. before: earlier `Tangents`, which are returned where the answers hardly moved.
+    """
+    metric = np.linalg.inv(chart.prior.root)
+    answers = np.stack([mean for _, mean in modes_of(mixture)], 1)
+    if chart.responses is None:
+        return _same_everywhere(chart, metric)
+    if before is not None and before.reach(answers, _NEAR):
+        return before
+    size, known = chart.responses.size, chart.embed(answers)
+    points = known.copy()
+    centre = np.repeat(chart.inner.prior.mean[:size, None], points.shape[1], 1)
+    is_like_before = before is not None and before.at.shape == answers.shape
+    start = (before.follow(answers) if is_like_before else known)[:size].copy()
+    found, is_settled = _nearest(chart, known[:size], centre, start, _SHORTEST_ABOUT_A_PLACE)
+    points[:size] = np.where(is_settled, found, known[:size])
+    slopes = np.repeat(chart.basis[None], points.shape[1], 0)
+    told = chart.responses.slopes(np.concatenate([points, known], 1)[:size])[1]
+    root = chart.inner.prior.root
+    for k, (here, on_slice) in enumerate(zip(*np.split(told, 2))):
+        changes = on_slice @ chart.basis[:size]
+        least = np.linalg.lstsq(here @ root[:size, :size], changes, rcond=_RANK_TOLERANCE)[0]
+        slopes[k, :size] = root[:size, :size] @ least
+    seen = np.linalg.qr(np.linalg.solve(root, slopes))[0]
+    unseen = root @ (np.eye(len(root)) - seen @ np.swapaxes(seen, 1, 2))
+    return Tangents(answers, points, slopes, unseen @ root.T, metric)
+
+
+def _same_everywhere(chart, metric):
+    """Return the `Tangents` of a chart that leaves nothing out."""
+    size = len(metric)
+    at, blind = np.zeros((size, 1)), np.zeros((1, size, size))
+    return Tangents(at, chart.embed(at), chart.basis[None], blind, metric)
+
+
 def _prior_offsets(chart, coordinates, generator):
     """Return draws [P, N] of the prior of all parameters, less its mean."""
     root = chart.inner.prior.root
@@ -57,12 +102,12 @@ def _on_a_straight_line(chart, coordinates, offsets):
     return chart.embed(coordinates) + offsets - chart.basis @ (chart.combinations @ offsets)
 
 
-def _nearest(chart, known, prior, current):
+def _nearest(chart, known, prior, current, shortest=_SHORTEST_STEP):
     """
     Return (points [p, B], is settled [B]): nearest to the prior draws, responding as the known.
 
-    current: where the search begins, which is overwritten. All are coordinates of the physical
-    parameters in the inner chart.
+    current: where the search begins, which is overwritten; shortest: step to go on for. All are
+    coordinates of the physical parameters in the inner chart.
     """
     responses, size = chart.responses, len(known)
     root = chart.inner.prior.root[:size, :size]
@@ -76,7 +121,7 @@ def _nearest(chart, known, prior, current):
         length = np.abs(step).max(0)
         step = step * np.minimum(1.0, _LONGEST_STEP / np.maximum(length, 1e-300))
         current[:, moving] = at + root @ step
-        moving = moving[length > _SHORTEST_STEP]
+        moving = moving[length > shortest]
         if not moving.size:
             break
     return current, np.abs(target - responses.values(current)).max(0) < _SETTLED

@@ -30,6 +30,7 @@ from sim2real_estimator.inference.noise_scales import (  # noqa: E402
 )
 from sim2real_estimator.inference.protocol import Gaussian, Linearization  # noqa: E402
 from sim2real_estimator.inference.robust import NormalNoise, StudentNoise  # noqa: E402
+from sim2real_estimator.problem.fibre import tangents_of  # noqa: E402
 from sim2real_estimator.problem.parameter_chart import DirectChart, Prior  # noqa: E402
 from sim2real_estimator.problem.robot_problem import RobotProblem  # noqa: E402
 from sim2real_estimator.records import Frame  # noqa: E402
@@ -211,7 +212,9 @@ def test_the_noise_of_encoders_is_found(factor, noise):
     assert sd == pytest.approx(1 / np.sqrt(2 * share * 2 * len(frames)), rel=0.15)
     found = find(problem, state.mixture, 0, exact=False).parameters[-1]
     assert (found.name, found.verdict) == ('encoders.noise', 'identified')
-    estimate = summarize(problem, state.mixture, 0, None, ())
+    estimate = summarize(
+        problem, state.mixture, 0, None, (), tangents_of(problem.chart, state.mixture)
+    )
     assert estimate.names[-1] == 'encoders.noise'
     assert estimate.mean[-1] == pytest.approx(factor, rel=4 * sd)
     assert estimate.sd[-1] == pytest.approx(sd * estimate.mean[-1], rel=0.01)
@@ -244,7 +247,7 @@ def test_before_any_data_the_prior_is_told():
     problem = problem_of(1.0, {'encoders': PRIOR})
     estimator = GaussianSum()
     mixture = estimator.mixture(problem, estimator.init(problem))
-    estimate = summarize(problem, mixture, 0, None, ())
+    estimate = summarize(problem, mixture, 0, None, (), tangents_of(problem.chart, mixture))
     assert (estimate.mean[-1], estimate.sd[-1]) == (pytest.approx(1.0), pytest.approx(0.5))
     found = find(problem, mixture, 0, exact=False).parameters[-1]
     assert found.verdict == 'prior-only' and found.prior_sd == pytest.approx(0.5)

@@ -61,6 +61,23 @@ def test_parameters_that_only_vary_together_are_aliases_of_one_another():
     assert found[0].aliases == ('b',) and found[1].aliases == ('a',)
 
 
+def test_what_no_data_can_tell_is_never_identified_however_little_it_is():
+    # A product of inertia that is known as well as the size of the body: b = 0.1 a.
+    values = draws([0.5, 0.001, 0.1])
+    values[1] += 0.1 * values[0]
+    blind = np.array([0.5, 0.05, 0.05])
+    first, second, third = judge(beliefs(), values, blind=blind)
+    assert second.verdict is Verdict.ALIASED and second.aliases == ('a',)
+    assert first.verdict is Verdict.ALIASED and first.aliases == ('b',)
+    # Of which the most may still be told.
+    assert third.verdict is Verdict.IDENTIFIED
+    # It belongs to no other, and data leave it open.
+    assert verdicts(beliefs(), draws([0.5, 0.2, 0.1]), blind=0.2 * np.ones(3))[1:] == [
+        Verdict.PRIOR_ASSISTED,
+        Verdict.PRIOR_ASSISTED,
+    ]
+
+
 def test_a_mean_far_from_the_prior_is_said_so():
     values = draws([0.1, 0.1, 0.1]) + np.array([[0.0], [3.5], [2.5]])
     assert verdicts(beliefs(), values)[1] is Verdict.OUT_OF_PRIOR

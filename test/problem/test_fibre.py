@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from robots import pendulum, PENDULUM_PRIORS, priors
 
+from sim2real_estimator.inference.mixture import Mixture
 from sim2real_estimator.problem.chart_choice import choose_chart
-from sim2real_estimator.problem.fibre import physical_draws
+from sim2real_estimator.problem.fibre import physical_draws, tangents_of
 from sim2real_estimator.sensors import JointPositions
 
 
@@ -48,3 +49,49 @@ def test_masses_and_centres_trade_against_each_other(setting):
     # The product of both is known, each alone is not.
     assert mass.std() > 0.05
     assert (mass + centre).std() < 1e-6
+
+
+def known_exactly(means):
+    """Return a `Mixture` of equal weights and next to no width at means [p, K]."""
+    size, count = means.shape
+    roots = np.tile(1e-6 * np.eye(size), (count, 1, 1))
+    return Mixture(np.full(count, -np.log(count)), np.zeros((0, count)), means, roots)
+
+
+def test_tangents_touch_the_curves_where_the_prior_likes_them_best(setting):
+    chart, responses = setting
+    known = 0.3 * np.random.default_rng(0).standard_normal((len(chart.labels), 2))
+    tangents = tangents_of(chart, known_exactly(known))
+    points, prior = tangents.follow(known), chart.inner.prior
+    np.testing.assert_allclose(
+        responses.values(points), responses.values(chart.embed(known)), atol=2e-6
+    )
+    # Where nothing better lies nearby on the curve, the way to the prior's mean is across it.
+    across, along = (
+        np.abs(np.einsum('kpq,qk->kp', tangents.blind, np.linalg.solve(prior.covariance, x)))
+        for x in (points - prior.mean[:, None], chart.embed(known) - prior.mean[:, None])
+    )
+    assert across.max() < 1e-4 < 0.01 < along.max()
+
+
+def test_tangents_leave_unseen_what_does_not_respond_and_follow_what_does(setting):
+    chart, responses = setting
+    known = 0.3 * np.random.default_rng(0).standard_normal((len(chart.labels), 1))
+    tangents, step = tangents_of(chart, known_exactly(known)), 1e-4
+    _, slopes = responses.slopes(tangents.points)
+    assert np.abs(slopes[0] @ tangents.blind[0]).max() < 1e-9
+    assert np.linalg.matrix_rank(tangents.blind[0], 1e-9) == len(chart.names) - len(chart.labels)
+    for k in range(len(known)):
+        moved = known + step * np.eye(len(known))[:, k : k + 1]
+        change = responses.values(chart.embed(moved)) - responses.values(tangents.follow(moved))
+        assert np.abs(change).max() < 20 * step**2 + 2e-6
+
+
+def test_tangents_stay_until_the_answer_has_moved(setting):
+    chart, _ = setting
+    known = np.zeros((len(chart.labels), 1))
+    first = tangents_of(chart, known_exactly(known))
+    assert tangents_of(chart, known_exactly(known + 1e-4), first) is first
+    second = tangents_of(chart, known_exactly(known + 0.1), first)
+    again = tangents_of(chart, known_exactly(known + 0.1))
+    np.testing.assert_allclose(second.points, again.points, atol=1e-3)

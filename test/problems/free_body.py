@@ -28,6 +28,7 @@ NAMES = (
     *(f'brick.com.{a}' for a in AXES),
     *(f'brick.inertia.{n}' for n in INERTIA_NAMES),
 )
+MOMENTS, PRODUCTS = NAMES[4:7], NAMES[7:]
 _CONFIG = f"""
 model:
   urdf: >-
