@@ -44,6 +44,14 @@ def test_every_component_follows_the_nearest_place():
     np.testing.assert_allclose(np.cov(draws), covariance, atol=0.1)
 
 
+def test_one_place_gives_what_the_same_place_twice_gives():
+    bimodal = mixture([0.25, 0.75], [1.1, 0.8], [0.1, 0.2])
+    for one, other in zip(
+        tangents([[1.0]]).moments(bimodal), tangents([[1.0, 1.0]]).moments(bimodal)
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-15)
+
+
 def test_they_serve_as_long_as_the_mean_is_near_in_units_of_the_prior():
     places = tangents([[1.0]])
     # A deviation of the prior is 0.5 here.
