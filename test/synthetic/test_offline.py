@@ -13,16 +13,16 @@ motion:
 streams:
   joint_states: {latency: 0.01, jitter: 0.003}
 payloads:
-  weight: {link: lower, at: 3.0, mass: 0.3, com: [0.0, 0.0, -0.4]}
+  weight: {link: lower, at: 2.5, mass: 0.3, com: [0.0, 0.0, -0.4]}
 """
 
 
 @pytest.fixture(scope='module')
 def found(make):
-    """Return (robot, its estimates) of six seconds."""
+    """Return (robot, its estimates): for five seconds after a change nothing else is said."""
     robot = make(ROBOT)
     pipeline = Pipeline.from_config(robot.config)
-    return robot, list(estimates(pipeline, robot, 6.0)), pipeline.counts
+    return robot, list(estimates(pipeline, robot, 8.0)), pipeline.counts
 
 
 def within_four_deviations(estimate, truth):
@@ -36,7 +36,7 @@ def identified(estimate):
 
 def test_it_finds_the_truth_before_and_after_a_payload(found):
     robot, estimates, _ = found
-    at = [estimate for estimate in estimates if estimate.stamp_ns <= 3 * 10**9]
+    at = [estimate for estimate in estimates if estimate.stamp_ns <= 2.5e9]
     for latest, truth in ((at[-1], robot.truths[0]), (estimates[-1], robot.truths[1])):
         assert all(within_four_deviations(latest, truth).values())
         assert {'shoulder.damping', 'elbow.damping'} <= identified(latest)
@@ -46,7 +46,7 @@ def test_it_notices_the_payload_within_a_second(found):
     _, estimates, _ = found
     changes = [e.stamp_ns * 1e-9 for e in estimates if 'changed' in e.report.events]
     assert len(changes) == 1
-    assert 3.0 < changes[0] < 4.0
+    assert 2.5 < changes[0] < 3.5
 
 
 def test_no_message_is_refused(found):
