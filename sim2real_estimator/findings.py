@@ -34,6 +34,8 @@ _TURNS = frozenset(('fitted', 'handed over', 'resumed', Verdict.CHANGED.value))
 _MOVED = 0.03
 # How long a robot counts as changed [ns].
 _CHANGED_FOR = 5 * _SECOND
+# What a loss of a joint cannot be told apart from, where the filter reckons with it.
+_UNKNOWN_EFFORTS = 'efforts of unknown origin'
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,9 @@ def find(problem, mixture, stamp_ns, exact=True, tangents=None):
     return Findings(
         stamp_ns,
         (
-            *_parameters(inner, draws, modes, directions, blind),
+            *_beside_disturbances(
+                problem, mixture, _parameters(inner, draws, modes, directions, blind)
+            ),
             *_noises(problem, mixture, stamp_ns),
         ),
         _combinations(problem, mean, covariance),
@@ -153,6 +157,24 @@ def _parameters(inner, draws, modes, directions, blind=0.0):
             )
         )
     return tuple(found)
+
+
+def _beside_disturbances(problem, mixture, found):
+    """
+    Return findings in which losses of joints are aliased, if there are unknown efforts.
+
+    Where evidence is for efforts of unknown origin, they are most often friction that the model
+    has not. Damping then stands for both, with an uncertainty that does not know of it.
+    """
+    if mixture.weights[mixture.scales > 0].sum() < 0.5:
+        return found
+    certain = (Verdict.IDENTIFIED.value, Verdict.PRIOR_ASSISTED.value, Verdict.ALIASED.value)
+    return tuple(
+        replace(each, verdict=Verdict.ALIASED.value, aliases=(*each.aliases, _UNKNOWN_EFFORTS))
+        if each.name in problem.losses and each.verdict in certain
+        else each
+        for each in found
+    )
 
 
 def _noises(problem, mixture, stamp_ns):

@@ -1,5 +1,6 @@
 """What is said of a robot: in words, by names, and never what data have not told."""
 
+from dataclasses import replace
 from pathlib import Path
 import re
 
@@ -227,3 +228,15 @@ def test_a_run_that_was_stopped_says_the_same(tmp_path):
     words = [estimate.verdicts for estimate in expected]
     assert [estimate.verdicts for estimate in [*before, *after]] == words
     assert second.latest_findings() == whole.latest_findings()
+
+
+@pytest.mark.parametrize(('scale', 'is_aliased'), [(0.0, False), (0.02, True)])
+def test_losses_are_aliased_with_efforts_that_evidence_is_for(driven, scale, is_aliased):
+    problem, mixture, stamp = driven
+    mixture = replace(mixture, scales=np.full(mixture.size, scale))
+    for each in find(problem, mixture, stamp, exact=False).parameters:
+        is_loss = each.name.endswith('.damping')
+        named = 'efforts of unknown origin' in each.aliases
+        assert named is (is_loss and is_aliased), each.name
+        if named:
+            assert each.verdict == 'aliased'

@@ -229,6 +229,12 @@ class RobotProblem:
         """Return the `Linearization` of one frame for every column, or of one for all."""
         return self._walk.through(points, parameters, self._timelines.line(frames), True)
 
+    @property
+    def losses(self):
+        """Names of the estimated parameters by which joints lose energy."""
+        endings = ('.damping', '.friction')
+        return frozenset(name for name in self.chart.names if name.endswith(endings))
+
     def spread(self, means, roots):
         """Return how well the mass matrix is known: a relative sd for every column."""
         noise = np.random.default_rng(0).standard_normal((_SPREAD_DRAWS, roots.shape[-1]))
