@@ -1,5 +1,6 @@
-"""The launch file, run for real where launch is installed."""
+"""The launch files, run for real where launch is installed."""
 
+from contextlib import contextmanager
 import os
 from pathlib import Path
 import signal
@@ -15,73 +16,154 @@ pytest.importorskip(
 )
 
 from launch import LaunchContext
-from launch.actions import DeclareLaunchArgument
+from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from live import discovery, ROOT
+from sensor_msgs.msg import JointState
 from waiting import PATIENCE, until
 
-FILE = ROOT / 'launch' / 'estimator.launch.py'
+ESTIMATOR, DEMO = (ROOT / 'launch' / f'{name}.launch.py' for name in ('estimator', 'demo'))
+URDF = CONFIG.with_suffix('.urdf')
+# Those that nav2 has, by the same names.
+COMMON = {'params_file', 'namespace', 'use_sim_time', 'autostart', 'log_level', 'rviz'}
+# One launch of a file for each `name:=value,name:=value` after it.
 SCRIPT = """
 import sys
 from launch import LaunchDescription, LaunchService
-from launch.actions import IncludeLaunchDescription
+from launch.actions import GroupAction, IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 service = LaunchService()
-arguments = {'config_file': sys.argv[2], 'namespace': 'left', 'log_level': 'warn'}
-source = PythonLaunchDescriptionSource(sys.argv[1])
-action = IncludeLaunchDescription(source, launch_arguments=arguments.items())
-service.include_launch_description(LaunchDescription([action]))
+for text in sys.argv[2:]:
+    arguments = [pair.split(':=') for pair in text.split(',')]
+    source = PythonLaunchDescriptionSource(sys.argv[1])
+    action = IncludeLaunchDescription(source, launch_arguments=arguments)
+    service.include_launch_description(LaunchDescription([GroupAction([action])]))
 sys.exit(service.run())
 """
 
 
-def test_its_arguments_are_described():
-    source = PythonLaunchDescriptionSource(str(FILE))
-    entities = source.get_launch_description(LaunchContext()).entities
-    arguments = {e.name: e for e in entities if isinstance(e, DeclareLaunchArgument)}
-    assert list(arguments) == ['config_file', 'use_sim_time', 'namespace', 'log_level']
+def entities(file):
+    source = PythonLaunchDescriptionSource(str(file))
+    return source.get_launch_description(LaunchContext()).entities
+
+
+def started(prefix, monkeypatch, **arguments):
+    """Return what the launch file for robots starts, as it is inspected and not run."""
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(prefix))
+    context = LaunchContext()
+    found = entities(ESTIMATOR)
+    for entity in found:
+        if isinstance(entity, DeclareLaunchArgument):
+            entity.execute(context)
+    context.launch_configurations.update(arguments)
+    (function,) = [entity for entity in found if isinstance(entity, OpaqueFunction)]
+    return function.execute(context)
+
+
+@pytest.mark.parametrize('file', [ESTIMATOR, DEMO], ids=lambda file: file.name)
+def test_arguments_are_described_and_have_defaults(file):
+    arguments = {e.name: e for e in entities(file) if isinstance(e, DeclareLaunchArgument)}
+    assert {*COMMON, 'config_file', 'robot_description'} <= set(arguments)
     assert all(argument.description for argument in arguments.values())
-    assert [name for name, a in arguments.items() if a.default_value is None] == ['config_file']
+    assert all(argument.default_value is not None for argument in arguments.values())
 
 
 @pytest.fixture
 def prefix(tmp_path):
     """Return where the package is installed, as far as launch looks."""
-    index = tmp_path / 'share/ament_index/resource_index/packages'
-    index.mkdir(parents=True)
-    (index / 'sim2real_estimator').touch()
-    (tmp_path / 'lib').mkdir()
-    (tmp_path / 'lib/sim2real_estimator').symlink_to(ROOT / 'scripts')
-    return tmp_path
+    return install(tmp_path, 'sim2real_estimator')
 
 
-def test_it_starts_the_node_in_its_namespace_and_ends_it(prefix, client, tmp_path):
+def install(folder, *packages):
+    index = folder / 'share/ament_index/resource_index/packages'
+    index.mkdir(parents=True, exist_ok=True)
+    for package in packages:
+        (index / package).touch()
+    (folder / 'lib').mkdir(exist_ok=True)
+    if not (folder / 'lib/sim2real_estimator').exists():
+        (folder / 'lib/sim2real_estimator').symlink_to(ROOT / 'scripts')
+    return folder
+
+
+def test_only_the_node_is_started_where_nothing_else_is_wanted(prefix, monkeypatch):
+    (node,) = started(prefix, monkeypatch, config_file=str(CONFIG))
+    assert (node.node_package, node.node_executable) == (
+        'sim2real_estimator',
+        'sim2real_estimator_node',
+    )
+
+
+def test_what_is_missing_is_said_and_does_no_harm(prefix, monkeypatch):
+    given = {'robot_description': str(URDF), 'rviz': 'true'}
+    node, *others = started(prefix, monkeypatch, **given)
+    assert node.node_package == 'sim2real_estimator'
+    assert all(isinstance(other, LogInfo) for other in others)
+    assert len(others) == 2
+
+
+def test_robot_and_view_are_shown_where_that_is_installed(prefix, monkeypatch):
+    install(prefix, 'robot_state_publisher', 'rviz2')
+    given = {'robot_description': str(URDF), 'rviz': 'true', 'namespace': 'left'}
+    packages = [node.node_package for node in started(prefix, monkeypatch, **given)]
+    assert packages == ['sim2real_estimator', 'robot_state_publisher', 'rviz2']
+
+
+@contextmanager
+def launched(prefix, folder, file, *arguments):
+    """Run launch files until the end of the context; yield the process and its output."""
     environment = {
         **os.environ,
         **discovery(),
         'AMENT_PREFIX_PATH': str(prefix),
         'PATH': f'{Path(sys.executable).parent}{os.pathsep}{os.environ["PATH"]}',
         'PYTHONPATH': f'{ROOT}{os.pathsep}{os.environ.get("PYTHONPATH", "")}',
-        'ROS_LOG_DIR': str(tmp_path),
+        'ROS_LOG_DIR': str(folder),
     }
-    output = tmp_path / 'output'
-    with open(output, 'w') as file:
+    output = folder / 'output'
+    with open(output, 'w') as log:
         process = subprocess.Popen(
-            [sys.executable, '-c', SCRIPT, str(FILE), str(CONFIG)],
+            [sys.executable, '-c', SCRIPT, str(file), *arguments],
             env=environment,
-            stdout=file,
+            stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     try:
-        node = ('sim2real_estimator', '/left')
-        client.wait(lambda: node in client.node.get_node_names_and_namespaces(), 'the node')
-        process.send_signal(signal.SIGINT)
-        until(lambda: process.poll() is not None, 'the end')
-        assert process.returncode == 0
-        assert 'process has finished cleanly' in output.read_text()
+        yield process, output
     finally:
         # A launch that is killed leaves its nodes behind.
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(PATIENCE)
+
+
+def assert_ends(process, output, nodes):
+    # As Ctrl-C in a terminal does: to the launch and to all that it started.
+    os.killpg(process.pid, signal.SIGINT)
+    until(lambda: process.poll() is not None, 'the end')
+    assert process.returncode == 0
+    assert output.read_text().count('process has finished cleanly') == nodes
+
+
+def test_it_starts_the_node_in_its_namespace_and_ends_it(prefix, client, tmp_path):
+    arguments = f'config_file:={CONFIG},namespace:=left,log_level:=warn'
+    with launched(prefix, tmp_path, ESTIMATOR, arguments) as (process, output):
+        node = ('sim2real_estimator', '/left')
+        client.wait(lambda: node in client.node.get_node_names_and_namespaces(), 'the node')
+        assert_ends(process, output, 1)
+
+
+def test_two_robots_in_two_namespaces_do_not_disturb_each_other(prefix, client, tmp_path):
+    spaces = ('left', 'right')
+    heard = {space: [] for space in spaces}
+    for space in spaces:
+        topic = f'/{space}/sim2real_estimator/estimate'
+        client.node.create_subscription(JointState, topic, heard[space].append, 10)
+    arguments = [f'namespace:={space},rviz:=false' for space in spaces]
+    with launched(prefix, tmp_path, DEMO, *arguments) as (process, output):
+        client.wait(lambda: all(map(len, heard.values())), 'estimates of both')
+        for space in spaces:
+            topic = f'/{space}/joint_states'
+            assert client.node.count_publishers(topic) == 1
+            assert client.node.count_subscribers(topic) == 1
+        assert_ends(process, output, 4)
