@@ -92,6 +92,8 @@ def test_curves_and_their_tangents_agree(title):
         assert one.mean == pytest.approx(other.mean, abs=0.5 * other.sd)
         assert 1 / 1.5 < one.sd / other.sd < 1.5
         assert (one.verdict == 'identified') is (other.verdict == 'identified')
+        if one.verdict == 'identified':
+            assert one.sd == pytest.approx(other.sd, rel=0.2)
 
 
 def test_the_same_posterior_and_stamp_give_the_same_findings(driven):
