@@ -15,6 +15,7 @@ from .errors import DataError
 from .findings import Standing
 from .identity import describe, Recording, require_same
 from .inference.merging import matched
+from .inference.mixture import Mixture
 from .inference.verdicts import Verdict
 from .posterior_file import load, Posterior, require_same_prior, save
 from .records import Estimate, Status, UpdateReport
@@ -31,17 +32,21 @@ class Progress:
     How far the estimator has come: all that changes with a frame.
 
     state: of the estimator; estimate: the same in the words of people, with the report and the
-    stamp of the last frame; recording: what the data are known by, None before any; standing:
-    what verdicts are made from; restamping: which clocks are how late; fates: (sensor, `Status`)
-    -> for how many samples more that was the outcome.
+    stamp of the last frame; mixture: the posterior of state and parameters, in the problem's
+    coordinates; recording: what the data are known by, None before any; standing: what verdicts
+    are made from; restamping: which clocks are how late; fates: (sensor, `Status`) -> for how
+    many samples more that was the outcome; efforts: of the commands at the end of the last
+    frame, NaN where unknown, none where no frame had any.
     """
 
     state: object
     estimate: Estimate
+    mixture: Mixture
     recording: Recording | None
     standing: Standing
     restamping: Restamping = Restamping()
     fates: dict = field(default_factory=dict)
+    efforts: tuple = ()
 
 
 class Pipeline:
@@ -81,6 +86,11 @@ class Pipeline:
         """The state of the estimator."""
         return self.progress.state
 
+    @property
+    def mixture(self):
+        """The posterior `Mixture` of the robot's state and the parameters, in coordinates."""
+        return self.progress.mixture
+
     def reset(self):
         """Forget what was estimated, and begin again from what was known before."""
         state = self.estimator.init(self._begun)
@@ -93,7 +103,7 @@ class Pipeline:
         known = (*self._known, recording) if recording else self._known
         return Posterior(
             describe(self.problem, self.estimator),
-            self.estimator.mixture(self._begun, self.state),
+            self.mixture,
             self.problem.prior,
             known,
             self.config,
@@ -238,9 +248,8 @@ class Pipeline:
         exact: whether what data cannot tell is drawn along the curves on which the robot moves
         alike, which may take seconds, or along their tangents, as for estimates.
         """
-        mixture, now = self.estimator.mixture(self._begun, self.state), self.estimate()
-        standing = self.progress.standing
-        return standing.find(self.problem, mixture, now.stamp_ns, now.report, exact)
+        now, standing = self.estimate(), self.progress.standing
+        return standing.find(self.problem, self.mixture, now.stamp_ns, now.report, exact)
 
     def _begin(self, prior, known, noise_prior):
         """Begin from a prior that knows some `Recording`s already."""
@@ -263,7 +272,7 @@ class Pipeline:
         mixture, verdicts = self.estimator.mixture(self._begun, state), standing.latest.verdicts
         tangents = standing.tangents
         estimate = summarize(self.problem, mixture, stamp_ns, report, verdicts, tangents)
-        self.progress = Progress(state, estimate, recording, standing, restamping)
+        self.progress = Progress(state, estimate, mixture, recording, standing, restamping)
 
     def _taken_in(self, progress, frame):
         """Return the `Progress` with one more frame, all of whose samples are there."""
@@ -281,8 +290,9 @@ class Pipeline:
         report = replace(report, events=(*progress.estimate.report.events, *report.events))
         verdicts, tangents = standing.latest.verdicts, standing.tangents
         estimate = summarize(self.problem, mixture, frame.end_ns, report, verdicts, tangents)
-        progress = Progress(state, estimate, recording, standing, progress.restamping, fates)
-        return self._restamped(progress, frame, mixture)
+        known = (state, estimate, mixture, recording, standing, progress.restamping)
+        efforts = frame.efforts if frame.inputs else progress.efforts
+        return self._restamped(Progress(*known, fates, efforts), frame, mixture)
 
     def _restamped(self, progress, frame, mixture):
         """Return the `Progress` with samples set to when they were taken, as far as is known."""

@@ -83,6 +83,12 @@ class Frame:
     after_gap: bool = False
     is_last: bool = False
 
+    @property
+    def efforts(self):
+        """The efforts that act when it ends, as a tuple; empty where there are no inputs."""
+        acting = [values for from_ns, values in self.inputs if from_ns <= self.end_ns]
+        return tuple(acting[-1].tolist()) if acting else ()
+
 
 @dataclass(frozen=True)
 class UpdateReport:

@@ -200,6 +200,19 @@ def test_before_any_data_the_estimate_is_the_prior():
     assert dict(zip(estimate.names, estimate.sd))['lower.mass'] == pytest.approx(0.3 * 0.8)
 
 
+def test_the_mixture_and_the_efforts_are_those_after_the_latest_frame(finished, recording):
+    pipeline, _ = finished
+    assert pipeline.mixture is pipeline.estimator.mixture(pipeline.problem, pipeline.state)
+    # Those of the last sample act from the very end on, and so in no frame yet.
+    assert pipeline.progress.efforts == tuple(recording.torques[-2])
+
+
+def test_before_any_data_the_mixture_is_the_prior_and_no_effort_is_known():
+    pipeline = Pipeline.from_config(config())
+    np.testing.assert_array_equal(pipeline.mixture.means[:, 0], pipeline.problem.prior.mean)
+    assert pipeline.progress.efforts == ()
+
+
 def test_a_reset_begins_again_from_the_prior(recording):
     pipeline = Pipeline.from_config(config())
     run(pipeline, samples_of(recording)[:60])

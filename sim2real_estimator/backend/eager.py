@@ -4,6 +4,7 @@ import torch
 from torch.autograd import forward_ad
 
 from .base import AbstractBackend, RolloutInputs, Sensitivities, StepDerivatives
+from .dual_numbers import dual_level
 
 
 class EagerBackend(AbstractBackend):
@@ -77,7 +78,7 @@ class EagerBackend(AbstractBackend):
         batch = wide.batch
         lanes = [t.detach().repeat_interleave(count, -1) for t in wide.tensors()]
         unit = torch.eye(count, dtype=wide.state.dtype).repeat(1, batch)
-        with forward_ad.dual_level():
+        with dual_level():
             lanes[0] = forward_ad.make_dual(lanes[0], unit[:nx].clone())
             lanes[1] = forward_ad.make_dual(lanes[1], unit[nx:].clone())
             results = [forward_ad.unpack_dual(t) for t in self.rollout(RolloutInputs(*lanes))]

@@ -10,6 +10,7 @@ from ..errors import ConfigError
 from ..model.parameters import Parameters
 from .base import LOSSES, RolloutInputs
 from .choice import choose_backend
+from .dual_numbers import dual_level
 from .plan import delay_commands, delays_of, plan_steps
 from .shapes import batched, check_shapes
 
@@ -296,7 +297,7 @@ class Simulator:
         parameters = parameters.detach().expand(-1, batched(state, 2).shape[-1])
         unit = torch.zeros_like(parameters)
         unit[row] = 1.0
-        with forward_ad.dual_level():
+        with dual_level():
             dual = forward_ad.make_dual(parameters.clone(), unit)
             inputs, _ = self._prepare(state, durations, dual, controls, previous)
             tangent = forward_ad.unpack_dual(inputs.durations).tangent

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
+from ..backend.dual_numbers import dual_level
 from ..dynamics.system import System
 
 _SITUATIONS = 40
@@ -83,7 +84,7 @@ class Responses:
         batch = coordinates.shape[1]
         values = np.repeat(self._chart.to_named(coordinates), _SITUATIONS, 1)
         named = torch.from_numpy(np.ascontiguousarray(values))
-        with forward_ad.dual_level():
+        with dual_level():
             if tangent is not None:
                 moved = np.einsum('bij,jb->ib', self._chart.slope(coordinates), tangent)
                 moved = np.ascontiguousarray(np.repeat(moved, _SITUATIONS, 1))

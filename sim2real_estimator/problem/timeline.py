@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from dataclasses import dataclass
 import math
+import threading
 
 import numpy as np
 
@@ -117,8 +118,12 @@ class _Piece:
     held: np.ndarray
 
 
-class TimelineCache:
-    """Cuts frames, and keeps the latest results: fits ask for the same frames again and again."""
+class TimelineCache(threading.local):
+    """
+    Cuts frames, and keeps the latest results: fits ask for the same frames again and again.
+
+    Each thread that asks has results of its own.
+    """
 
     def __init__(self, sensors, control_size, max_step):
         """Take the sensors, the number of controls and the longest integration step [s]."""

@@ -45,7 +45,6 @@ def run(connection, config, snapshot=None):
     try:
         pipeline = Pipeline.from_config(config)
         begin(pipeline, config, snapshot)
-        begin(pipeline, config, snapshot)
         backend = choose_backend(config.simulation.backend).name
     except EstimatorError as error:
         connection.send(error)

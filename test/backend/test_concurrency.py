@@ -88,3 +88,19 @@ def test_processes_that_build_at_once_do_not_disturb_each_other(tmp_path):
     assert [stdout for stdout, _ in outputs] == [expected, expected]
     # The program is in memory: nothing is left where they ran.
     assert list(tmp_path.iterdir()) == []
+
+
+def test_threads_take_turns_with_dual_numbers():
+    # Torch has one level of them for all threads, and refuses to nest.
+    simulator = Simulator(pendulum(), ('rod.mass',), backend='eager')
+    arguments = draw(simulator, 3, steps=2, seed=0).arguments()
+    expected = simulator.sensitivities(*arguments).d_states
+    together = threading.Barrier(THREADS)
+
+    def run(_):
+        together.wait()
+        for _ in range(REPEATS):
+            assert torch.equal(simulator.sensitivities(*arguments).d_states, expected)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(run, range(THREADS)))
