@@ -28,7 +28,9 @@ class Health:
         """
         statuses = [self._node(state, session)]
         if session:
-            statuses += [self._input(each, elapsed) for each in session.inputs]
+            statuses += [
+                self._input(each, elapsed, session.news.troubles(each)) for each in session.inputs
+            ]
             sources = [source.name for each in session.inputs for source in each.sources]
             statuses += [self._source(name, session) for name in sources]
             statuses += [
@@ -56,8 +58,8 @@ class Health:
         values = {'folder': session.saving.folder if session.config.saving.folder else ''}
         return self._status('saving', level, error or 'no trouble', values)
 
-    def _input(self, each, elapsed):
-        """Return what comes in on a topic."""
+    def _input(self, each, elapsed, troubles):
+        """Return what comes in on a topic, and what is wrong with it, as texts."""
         new = self._since(('input', each.topic), each.received)
         level, text = DiagnosticStatus.OK, 'messages come in'
         if each.mismatches:
@@ -67,6 +69,8 @@ class Health:
                 DiagnosticStatus.WARN,
                 'no messages; ' + (text if each.mismatches else 'see whether somebody publishes'),
             )
+        if troubles:
+            level, text = DiagnosticStatus.WARN, '; '.join(troubles)
         values = {
             'rate [1/s]': f'{new / elapsed:.1f}',
             'messages': each.received,

@@ -1,11 +1,14 @@
 """Topics that the node listens to."""
 
+from itertools import chain
+
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from ..errors import ConfigError
 from .messages import ros_class
+from .publishers.stamps import stamp_ns_of
 
 _JOINT_STATE = 'sensor_msgs/msg/JointState'
 # Joint states must not be lost, and come at up to 1 kHz; stalls of 30 ms were measured.
@@ -19,7 +22,12 @@ _OTHERS = QoSProfile(
 
 
 class Input:
-    """A topic, the sources that read its messages, and what came in."""
+    """
+    A topic, the sources that read its messages, and what came in.
+
+    received: number of messages; stamp_ns: of the latest one, 0 before any; joints: that sources
+    look for by name; names: of joints that have come.
+    """
 
     def __init__(self, node, topic, sources, hand_on):
         """
@@ -31,6 +39,9 @@ class Input:
         self.sources, self._hand_on = tuple(sources), hand_on
         self.received, self.mismatches = 0, 0
         kind = self.sources[0].message_type
+        self._has_names, self._latest, self._latest_names = kind == _JOINT_STATE, None, []
+        named = [source.joints for source in self.sources if self._has_names]
+        self.joints, self.names = tuple(dict.fromkeys(chain(*named))), set()
         self._subscription = node.create_subscription(
             ros_class(kind),
             topic,
@@ -50,8 +61,18 @@ class Input:
         """Name of the topic, resolved and remapped."""
         return self._subscription.topic_name
 
+    @property
+    def stamp_ns(self):
+        """Stamp of the latest message [ns]."""
+        return stamp_ns_of(self._latest) if self._latest else 0
+
     def _receive(self, message):
         self.received += 1
+        self._latest = message
+        # A publisher repeats its names.
+        if self._has_names and message.name != self._latest_names:
+            self._latest_names = message.name
+            self.names.update(message.name)
         for source in self.sources:
             self._hand_on(source.name, source.decode(message))
 

@@ -40,6 +40,7 @@ class EstimatorNode(LifecycleNode):
         apart = ReentrantCallbackGroup()
         self.create_service(Trigger, '~/save', self._save, callback_group=apart)
         self.create_service(Trigger, '~/reset', self._reset, callback_group=apart)
+        self.create_service(Trigger, '~/draw_samples', self._draw, callback_group=apart)
         self.create_service(SetBool, '~/set_enabled', self._set_enabled)
 
     def start(self):
@@ -138,6 +139,10 @@ class EstimatorNode(LifecycleNode):
     async def _reset(self, _, response):
         """Answer ~/reset: forget what was estimated."""
         return await self._answer(response, lambda s, then: s.worker.ask('reset', then=then))
+
+    async def _draw(self, _, response):
+        """Answer ~/draw_samples: publish new draws."""
+        return await self._answer(response, lambda session, then: session.draw_samples(then))
 
     async def _answer(self, response, ask):
         """Fill in a response by the worker's `Reply`; ask: takes the `Session` and a function."""

@@ -1,7 +1,8 @@
-"""What crosses the pipe between the node and its worker, besides batches of messages."""
+"""What crosses the pipes between the node and its worker, besides batches of messages."""
 
 from dataclasses import dataclass
 
+from ..config.tree import MarkersConfig, SamplesConfig
 from ..records import Estimate, Findings
 
 
@@ -36,7 +37,12 @@ class Report:
 
 @dataclass(frozen=True)
 class Request:
-    """Something to do between two batches: the name of an entry of `requests.REQUESTS`."""
+    """
+    Something to do between two batches.
+
+    what: the name of an entry of `requests.REQUESTS`; `wish`, with `Wishes`; or `draw_samples`,
+    which is answered when they are drawn.
+    """
 
     number: int
     what: str
@@ -56,3 +62,26 @@ class Reply:
     is_good: bool
     text: str
     content: object = None
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """
+    What the node wants to publish.
+
+    topics: names of those that somebody listens to, or that are kept for whoever comes later;
+    rate [1/s]: of what follows every estimate, at most; the other settings are as in the config.
+    """
+
+    topics: frozenset
+    rate: float
+    samples: SamplesConfig
+    markers: MarkersConfig
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A message for a topic of the node, as it goes over the wire."""
+
+    topic: str
+    data: bytes

@@ -2,11 +2,12 @@
 What runs in the worker process: takes messages in, and tells what has become of them.
 
 Samples are decoded, ordered and screened as they come; a second thread takes the frames in, so
-a fit of a second holds nothing up. Neither thread ever asks whether there is something to do:
-the pipe and the bell wake the first, the first wakes the second.
+a fit of a second holds nothing up, and others make the messages that the node publishes. No
+thread ever asks whether there is something to do: the pipe and the bell wake the first, the
+first wakes the others.
 """
 
-from contextlib import suppress
+from contextlib import closing, suppress
 import multiprocessing
 from multiprocessing import connection as pipes
 import os
@@ -25,10 +26,11 @@ _REPORT_PERIOD = 0.02
 _CAPACITY = 20_000
 
 
-def run(connection, config, snapshot=None):
+def run(connection, outlet, config, snapshot=None):
     """
     Be the worker: take batches of (source, `Decoded`), send a `Report` now and then.
 
+    outlet: where what is to be published goes, so that no large message holds up a report;
     snapshot: what a worker before this one knew, as its reply to the request for it; None: begin
     as the settings say.
     """
@@ -49,12 +51,18 @@ def run(connection, config, snapshot=None):
     except EstimatorError as error:
         connection.send(error)
         return
-    serve(connection, pipeline, Relief.from_config(config.frames), backend)
+    serve(connection, outlet, pipeline, Relief.from_config(config.frames), backend)
 
 
-def serve(connection, pipeline, relief, backend):
+def serve(connection, outlet, pipeline, relief, backend):
     """Take batches and send reports until the other end of the pipe is closed."""
-    with _Bell() as bell, _Server(connection, bell, pipeline, relief, backend) as server:
+    from .output_thread import OutputThread  # imports torch, which takes seconds
+
+    with (
+        _Bell() as bell,
+        closing(OutputThread(pipeline.problem, outlet, bell.ring)) as outputs,
+        _Server(connection, bell, pipeline, relief, backend, outputs) as server,
+    ):
         try:
             server.serve()
         except (EOFError, BrokenPipeError, ConnectionResetError):
@@ -64,9 +72,14 @@ def serve(connection, pipeline, relief, backend):
 class _Server:
     """The loop of the worker."""
 
-    def __init__(self, connection, bell, pipeline, relief, backend):
-        """Take the pipe, the `_Bell` of updates, the `Pipeline`, a `Relief`, and a name."""
-        self._connection, self._bell = connection, bell
+    def __init__(self, connection, bell, pipeline, relief, backend, outputs):
+        """
+        Take the parts.
+
+        connection: the pipe; bell: the `_Bell` of updates; relief: `Relief` of the `Pipeline`;
+        backend: its name; outputs: the `OutputThread`.
+        """
+        self._connection, self._bell, self._outputs = connection, bell, outputs
         self._pipeline, self._relief, self._backend = pipeline, relief, backend
         self._taken = self._updates = 0
         self._busy = self._longest = 0.0
@@ -90,15 +103,21 @@ class _Server:
         self._send_report()
         has_news = False
         while True:
-            ready = pipes.wait([self._connection, self._bell], self._due() if has_news else None)
+            ready = pipes.wait([self._connection, self._bell], self._patience(has_news))
             if self._bell in ready:
                 self._bell.hush()
             if self._connection in ready:
                 self._take(self._connection.recv())
             has_news = self._step() or has_news
+            self._outputs.step()
             if self._connection in ready or (has_news and not self._due()):
                 self._send_report()
                 has_news = False
+
+    def _patience(self, has_news):
+        """Return for how many seconds there is nothing to do unless something comes, or None."""
+        waits = [self._outputs.wait(), self._due() if has_news else None]
+        return min((wait for wait in waits if wait is not None), default=None)
 
     def _due(self):
         """Return in how many seconds updates may be reported."""
@@ -107,15 +126,25 @@ class _Server:
     def _take(self, batch):
         """Take the messages of a batch in, or do what is asked for."""
         if isinstance(batch, Request):
-            self._connection.send(self._reply(batch))
+            self._answer(batch)
             return
         for name, decoded in batch:
             self._pipeline.take(name, decoded)
             self._step()
         self._taken += len(batch)
 
+    def _answer(self, request):
+        """Do what a request asks for, or let it be done; a `Reply` says what came of it."""
+        if request.what == 'draw_samples':
+            self._outputs.ask(request.number, self._pipeline.progress)
+        elif request.what == 'wish':
+            refusal = self._outputs.wish(*request.arguments)
+            self._connection.send(Reply(request.number, not refusal, refusal))
+        else:
+            self._connection.send(self._reply(request))
+
     def _reply(self, request):
-        """Do what a request asks for; the `Reply` says what came of it."""
+        """Do what is asked of the pipeline; the `Reply` says what came of it."""
         begins_anew = request.what in ANEW
         if begins_anew:
             self._background.close()
@@ -126,6 +155,7 @@ class _Server:
             return Reply(request.number, False, str(error))
         finally:
             if begins_anew:
+                self._outputs.forget()
                 self._begin()
         return Reply(request.number, True, text, content)
 
@@ -136,6 +166,7 @@ class _Server:
             self._busy += update.seconds
             self._longest = max(self._longest, update.seconds)
             self._estimate = update.estimate
+            self._outputs.note(update.progress)
             self._events += update.estimate.report.events
         self._updates += len(updates)
         return bool(updates)

@@ -4,19 +4,21 @@ from collections import Counter
 from pathlib import Path
 import time
 
-from sensor_msgs.msg import JointState
-
 from ..build import build_efforts, build_model, build_sensors, topics
 from ..errors import DataError
 from .health import Tally
 from .inputs import subscribe
-from .protocol import Reply
+from .news import News
+from .outputs import Outputs
+from .protocol import Reply, Wishes
 from .publishers import estimate_message
 from .saving import Saving
 from .worker import Worker
 
 # How often a worker that lives on says what another would have to know [s].
 _SNAPSHOT_PERIOD = 2.0
+# How often it is looked for who listens, and what is wrong with what comes in [s].
+_LOOK_PERIOD = 0.2
 # How long the node waits at its end for the posterior to be written [s].
 _PATIENCE = 2.0
 _WAIT = 0.01
@@ -37,7 +39,7 @@ class Session:
         self._deaths_in_a_row, self.has_given_up = 0, False
         self.tally, self._reliefs, self._is_relieved = Tally(), 0, False
         self.saving = Saving(Path(config.source).parent / config.saving.folder, config.saving.keep)
-        self._estimates = node.create_lifecycle_publisher(JointState, '~/estimate', 10)
+        self._outputs, self._wishes = Outputs(node), None
         self.inputs = ()
         try:
             self.inputs = subscribe(node, sources, topics(config), self._hand_on)
@@ -45,8 +47,9 @@ class Session:
         except BaseException:
             self._unsubscribe()
             raise
+        self.news = News(self.inputs, self._logger, self._outputs)
         now = time.monotonic()
-        self._saved, self._published, self._snapped = now, now, now
+        self._saved, self._published, self._snapped, self._looked = now, now, now, now
         self._snapshot, self._snapshot_sent, self._updates = None, 0, 0
         self._logger.info(
             f'listening to {", ".join(each.topic for each in self.inputs)}; '
@@ -62,21 +65,31 @@ class Session:
         """Take over what may change while the node runs."""
         self.config = config
         self.saving.keep = config.saving.keep
+        self._tell_wishes()
 
     def poll(self):
         """
-        Serve the worker, and publish its newest estimate.
+        Serve the worker, and publish its newest estimate and whatever else it has made.
 
         An EstimatorError that the worker met in the settings is raised.
         """
         before = self.worker.report
         for report in self.worker.poll():
             self.tally.add(report)
+            self.news.take(report)
+        for publication in self.worker.publications():
+            self._outputs.publish(publication.topic, publication.data)
         report = self.worker.report
-        if report and report is not before:
+        if report:
+            # Also the last one before a pause, which may have to wait for its time.
             self._tell_estimate(report)
+        if report is not before:
             self._tell_relief(report)
         now = time.monotonic()
+        if now - self._looked > _LOOK_PERIOD:
+            self._looked = now
+            self._tell_wishes()
+            self.news.look(now, self._node.get_clock().now().nanoseconds, self._is_listening)
         if self.worker.death:
             self._replace_worker()
         elif report and now - self._snapped > _SNAPSHOT_PERIOD:
@@ -86,6 +99,17 @@ class Session:
         if self.config.saving.folder and now - self._saved > self.config.saving.period:
             self._saved = now
             self._save_now_and_then()
+
+    def draw_samples(self, then):
+        """
+        Ask the worker to draw samples and publish them; then: is called with the `Reply`.
+
+        A DataError where they could not be published.
+        """
+        if not self.is_active:
+            raise DataError('the node is not active, and publishes nothing; activate it first')
+        self._tell_wishes()
+        self.worker.ask('draw_samples', then=then)
 
     def save(self, then):
         """
@@ -112,10 +136,27 @@ class Session:
 
     def _hand_on(self, name, decoded):
         """Let the worker have a message, if the node is to estimate."""
-        if self.is_active and self.is_enabled:
+        if self._is_listening:
             self.worker.backlog.append(name, decoded)
         else:
             self.ignored[name] += 1
+
+    @property
+    def _is_listening(self):
+        return self.is_active and self.is_enabled
+
+    def _tell_wishes(self):
+        """Let the worker know what to make, where that is not what it makes already."""
+        topics = self._outputs.wanted() if self.is_active else frozenset()
+        config = self.config
+        wishes = Wishes(topics, config.node.rate, config.samples, config.markers)
+        if wishes != self._wishes:
+            self._wishes = wishes
+            self.worker.ask('wish', wishes, then=self._hear_of_wish)
+
+    def _hear_of_wish(self, reply):
+        if not reply.is_good and not self.worker.death:
+            self._logger.error(reply.text)
 
     def _tell_estimate(self, report):
         """Publish a new estimate: at the rate, and at once where something has happened."""
@@ -124,7 +165,8 @@ class Session:
         now = time.monotonic()
         if report.events or now - self._published >= 1 / self.config.node.rate:
             self._published, self._updates = now, report.updates
-            self._estimates.publish(estimate_message(report.estimate))
+            message = estimate_message(report.estimate, report.findings)
+            self._outputs.publish('estimate', message)
 
     def _tell_relief(self, report):
         """Say once that frames are made longer, and once that they are no more."""
@@ -172,7 +214,7 @@ class Session:
             f'{lost} messages that came since'
         )
         dead.close()
-        self.worker = Worker(self.config, self._snapshot, dead.backlog)
+        self.worker, self._wishes = Worker(self.config, self._snapshot, dead.backlog), None
 
     def _save_last(self):
         """Write a last file, as far as the patience of whoever ends the node reaches."""
@@ -192,4 +234,4 @@ class Session:
     def _unsubscribe(self):
         for each in self.inputs:
             each.close()
-        self._node.destroy_lifecycle_publisher(self._estimates)
+        self._outputs.close()

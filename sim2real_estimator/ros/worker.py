@@ -1,8 +1,9 @@
 """
-The node's end of the pipe to the process that computes.
+The node's end of the pipes to the process that computes.
 
 The node never waits for it: a batch is sent only when the one before has been taken in, and is
-small enough for the pipe. What comes meanwhile is kept in a bounded backlog.
+small enough for the pipe. What comes meanwhile is kept in a bounded backlog. What is to be
+published may be large, and comes through a pipe of its own that a thread reads.
 """
 
 from collections import Counter, deque
@@ -10,10 +11,12 @@ from contextlib import suppress
 import multiprocessing
 from multiprocessing import resource_tracker
 import os
+import queue
 import signal
+import threading
 
 from ..errors import EstimatorError
-from .protocol import Reply, Report, Request
+from .protocol import Publication, Reply, Report, Request
 from .server import run
 
 # Ten seconds of two topics at 1 kHz: as much as a start with an empty disk cache takes.
@@ -66,11 +69,16 @@ class Worker:
         os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
         context = multiprocessing.get_context('spawn')
         self._connection, theirs = context.Pipe()
+        outlet, their_outlet = context.Pipe(duplex=False)
         self._process = context.Process(
-            target=run, args=(theirs, config, snapshot), name='worker', daemon=True
+            target=run, args=(theirs, their_outlet, config, snapshot), name='worker', daemon=True
         )
         _start_deaf(self._process)
-        theirs.close()  # with the last copy in the worker, its death closes the pipe
+        # With the last copies in the worker, its death closes the pipes.
+        theirs.close()
+        their_outlet.close()
+        self._outputs = queue.SimpleQueue()
+        threading.Thread(target=_pass_on, args=(outlet, self._outputs), daemon=True).start()
 
     @property
     def pid(self):
@@ -84,7 +92,7 @@ class Worker:
 
     def ask(self, what, *arguments, then):
         """
-        Ask for an entry of `requests.REQUESTS`, after all that was sent.
+        Ask for something, see `Request`, after all that was sent.
 
         then: is called by a later `poll` with the `Reply`, also where the worker died.
         """
@@ -121,6 +129,15 @@ class Worker:
             self._answer_for_the_dead()
         return reports
 
+    def publications(self):
+        """Yield what is to be published and came since; replies among it are handed on."""
+        while not self._outputs.empty():
+            received = self._outputs.get()
+            if isinstance(received, Publication):
+                yield received
+            else:
+                self._hand_on(received)
+
     def close(self):
         """End the worker; it has nothing to save."""
         self._connection.close()
@@ -138,16 +155,29 @@ class Worker:
         if isinstance(message, EstimatorError):
             raise message
         if isinstance(message, Reply):
-            self._waiting_for.pop(message.number)(message)
+            self._hand_on(message)
         else:
             self.report = message
         return message
+
+    def _hand_on(self, reply):
+        """Let whoever asked have a `Reply`; one that comes after a death has been told of that."""
+        then = self._waiting_for.pop(reply.number, None)
+        if then:
+            then(reply)
 
     def _answer_for_the_dead(self):
         """Reply to what the worker will not reply to any more."""
         waiting, self._waiting_for = self._waiting_for, {}
         for number, then in waiting.items():
             then(Reply(number, False, f'the worker {self.death}'))
+
+
+def _pass_on(outlet, outputs):
+    """Put into a queue what comes out of a pipe, until its other end is closed."""
+    with outlet, suppress(EOFError, OSError):
+        while True:
+            outputs.put(outlet.recv())
 
 
 def _start_deaf(process):

@@ -16,3 +16,11 @@ def joint_state(stamp_ns, angles, torques):
 def stamp_ns(message):
     stamp = message.header.stamp
     return stamp.sec * SECOND + stamp.nanosec
+
+
+def send(client, recording):
+    """Publish a recording; return the publisher."""
+    publisher = client.publisher(JointState, 'joint_states')
+    for row in zip(recording.stamps, recording.angles, recording.torques):
+        publisher.publish(joint_state(*row))
+    return publisher

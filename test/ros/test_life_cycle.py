@@ -13,10 +13,11 @@ pytest.importorskip('rclpy')
 
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
+from listening import Listener
 from live import node_process
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters
-from recordings import joint_state, stamp_ns
+from recordings import joint_state, send, stamp_ns
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 from waiting import is_running, PATIENCE, until
@@ -164,4 +165,43 @@ def test_a_worker_that_dies_is_replaced_from_what_was_known(client, tmp_path):
         )
         after = client.estimates[-1]
         assert np.array(after.velocity).sum() < np.array(before.velocity).sum()
+        assert stop(process, signal.SIGINT) == 0
+
+
+def test_nothing_is_published_while_it_is_not_active(client, tmp_path):
+    with node_process(CONFIG, tmp_path / 'output', '-p', 'autostart:=false') as process:
+        listener, recording = Listener(client), record(0.5)
+        assert change(client, 'configure') == 'inactive'
+        publisher = send(client, recording)
+        client.wait(
+            lambda: client.health.get('samples of encoders', {}).get('ignored') == '51',
+            'messages that are ignored',
+        )
+        response = client.call(Trigger, 'draw_samples')
+        assert not response.success
+        assert 'activate it first' in response.message
+        assert not any(listener.heard.values())
+
+        assert change(client, 'activate') == 'active'
+        response = client.call(Trigger, 'draw_samples')
+        assert response.success, response.message
+        client.wait(lambda: listener.latest('samples'), 'samples of the prior')
+        assert change(client, 'deactivate') == 'inactive'
+        for messages in listener.heard.values():
+            messages.clear()
+        client.node.destroy_publisher(publisher)
+        publisher = send(client, recording)
+        client.wait(
+            lambda: client.health['samples of encoders']['ignored'] == '102', 'ignored again'
+        )
+        assert not any(listener.heard.values())
+        client.node.destroy_publisher(publisher)
+        assert change(client, 'cleanup') == 'unconfigured'
+        # What was kept for whoever comes later went with it.
+        late = Listener(client, ('samples',))
+        client.forget()
+        client.wait(lambda: client.status('node') == (b'\x00', 'unconfigured'), 'the clean-up')
+        assert not late.heard['samples']
+        late.close()
+        listener.close()
         assert stop(process, signal.SIGINT) == 0

@@ -1,4 +1,4 @@
-"""The loop of the worker, in a thread of this process; without ROS."""
+"""The loop of the worker, in a thread of this process."""
 
 import multiprocessing
 import threading
@@ -12,6 +12,9 @@ from sim2real_estimator.inference.estimators.gaussian_sum import GaussianSum
 from sim2real_estimator.ros.server import serve
 from sim2real_estimator.sensors.decoding import Decoded
 
+# What the worker publishes are messages of ROS.
+pytest.importorskip('rclpy')
+
 RELIEF = Relief(limit=0.5, rate=25.0, full_rate=100.0)
 
 
@@ -21,8 +24,9 @@ class Line:
     def __init__(self, pipeline):
         """Let a thread serve a pipeline."""
         self._near, far = multiprocessing.Pipe()
+        self._outputs, outlet = multiprocessing.Pipe(duplex=False)
         self._thread = threading.Thread(
-            target=serve, args=(far, pipeline, RELIEF, 'native'), daemon=True
+            target=serve, args=(far, outlet, pipeline, RELIEF, 'native'), daemon=True
         )
         self._thread.start()
         self.reports = []

@@ -1,4 +1,4 @@
-"""What the node keeps for its worker, and hears from it; without ROS."""
+"""What the node keeps for its worker, and hears from it."""
 
 import os
 from pathlib import Path
@@ -14,6 +14,9 @@ from sim2real_estimator.records import Sample
 from sim2real_estimator.ros.server import NICENESS
 from sim2real_estimator.ros.worker import Backlog, BATCH, Worker
 from sim2real_estimator.sensors.decoding import Decoded
+
+# What the worker publishes are messages of ROS.
+pytest.importorskip('rclpy')
 
 
 @pytest.fixture

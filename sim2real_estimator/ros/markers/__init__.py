@@ -9,7 +9,7 @@ legend.
 
 from .board import Board
 from .composing import view_of
-from .kernels import Kernels
+from .kernels import Kernels, require_axes
 from .scene import scene, View
 
-__all__ = ['Board', 'Kernels', 'View', 'scene', 'view_of']
+__all__ = ['Board', 'Kernels', 'View', 'require_axes', 'scene', 'view_of']

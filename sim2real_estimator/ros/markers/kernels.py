@@ -51,17 +51,7 @@ class Kernels:
 
         labels: of all coordinates; prior: their `Gaussian`; trail: earlier means [p] of all.
         """
-        for label in chosen:
-            if label not in labels:
-                raise ConfigError(
-                    f"markers: there is no coordinate '{label}' to show; choose three of "
-                    f'{", ".join(labels)}'
-                )
-        if len(chosen) != AXES or len(set(chosen)) != AXES:
-            raise ConfigError(
-                f'markers: {len(set(chosen))} different coordinates cannot be axes; choose three '
-                f'of {", ".join(labels)}'
-            )
+        require_axes(labels, chosen)
         rows = [labels.index(label) for label in chosen]
         return Kernels(
             tuple(chosen),
@@ -71,6 +61,21 @@ class Kernels:
             prior.mean[rows],
             np.linalg.norm(prior.root[rows], axis=1),
             np.array(trail)[:, rows] if len(trail) else np.zeros((0, 3)),
+        )
+
+
+def require_axes(labels, chosen):
+    """Raise a ConfigError where `chosen` are not three of the labels; nothing chosen is fine."""
+    for label in chosen:
+        if label not in labels:
+            raise ConfigError(
+                f"markers: there is no coordinate '{label}' to show; choose three of "
+                f'{", ".join(labels)}'
+            )
+    if chosen and (len(chosen) != AXES or len(set(chosen)) != AXES):
+        raise ConfigError(
+            f'markers: {len(set(chosen))} different coordinates cannot be axes; choose three '
+            f'of {", ".join(labels)}'
         )
 
 

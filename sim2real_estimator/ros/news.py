@@ -1,0 +1,58 @@
+"""What has happened, to the log and to `~/events`, each event once."""
+
+from .publishers import Chronicle, events_message, input_back, input_lost
+from .watch import SILENT, Watch
+
+
+class News:
+    """Turns reports of the worker and what comes in into events."""
+
+    def __init__(self, inputs, logger, outputs):
+        """Take the `Input`s, the node's logger and the `Outputs`."""
+        self._watches = {each: Watch(each) for each in inputs}
+        self._inputs, self._logger, self._outputs = inputs, logger, outputs
+        self._chronicle = Chronicle()
+
+    def troubles(self, each):
+        """Return what is wrong with an `Input` at present, as texts."""
+        return tuple(self._watches[each].troubles.values())
+
+    def take(self, report):
+        """Tell what has happened by a `Report` of the worker."""
+        if report.estimate is None:
+            return
+        modes = len(report.findings.modes)
+        events = self._chronicle.take(report.events, report.estimate, modes)
+        for event in events:
+            tell = self._logger.warning if event.is_warning else self._logger.info
+            tell(f'{event.name}: {event.text}')
+        self._publish(events, report.estimate.stamp_ns)
+
+    def look(self, now, clock_ns, is_listening):
+        """
+        Tell what has begun to be wrong with what comes in, and what no longer is.
+
+        now: by a steady clock [s]; clock_ns: the node's time; is_listening: whether it matters.
+        """
+        for watch in self._watches.values():
+            if not is_listening:
+                watch.begin(None)
+                continue
+            for trouble in watch.look(now, clock_ns):
+                self._tell(trouble)
+
+    def _tell(self, trouble):
+        """Tell of a `Trouble` that has begun or ended."""
+        topic = trouble.topic
+        if trouble.has_ended:
+            self._logger.info(f"'{topic}': no longer: {trouble.text}")
+        else:
+            self._logger.warning(f"'{topic}': {trouble.text}")
+        if trouble.kind == SILENT:
+            event = input_back(topic) if trouble.has_ended else input_lost(topic, trouble.seconds)
+            # Nothing is newer than the newest that has come in on any topic.
+            self._publish((event,), max(each.stamp_ns for each in self._inputs))
+
+    def _publish(self, events, stamp_ns):
+        if events:
+            self._outputs.publish('events', events_message(events, stamp_ns))

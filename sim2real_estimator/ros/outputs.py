@@ -1,0 +1,52 @@
+"""Topics that the node publishes, besides `/diagnostics`: while it is active, and only then."""
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import JointState, PointCloud2
+from visualization_msgs.msg import MarkerArray
+
+_FLOWING, _NEWEST = QoSProfile(depth=10), QoSProfile(depth=1)
+# None of the events may be lost when several come at once.
+_EVENTS = QoSProfile(depth=100)
+# Whoever listens later gets the last one.
+_KEPT = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+# Name below the node -> type and QoS; all are reliable, so that every subscription receives.
+_TOPICS = {
+    'estimate': (JointState, _FLOWING),
+    'posterior': (PointCloud2, _KEPT),
+    'coordinates': (DiagnosticArray, _KEPT),
+    'samples': (PointCloud2, _KEPT),
+    'parameters': (DiagnosticArray, _FLOWING),
+    'events': (DiagnosticArray, _EVENTS),
+    'predicted_joint_states': (JointState, _FLOWING),
+    'markers': (MarkerArray, _NEWEST),
+}
+
+
+class Outputs:
+    """The publishers."""
+
+    def __init__(self, node):
+        """Take the lifecycle node, whose state decides whether something is published."""
+        self._node = node
+        self._publishers = {
+            name: node.create_lifecycle_publisher(kind, f'~/{name}', qos)
+            for name, (kind, qos) in _TOPICS.items()
+        }
+
+    def wanted(self):
+        """Return the names of the topics that somebody listens to, or may later."""
+        return frozenset(
+            name
+            for name, publisher in self._publishers.items()
+            if _TOPICS[name][1] is _KEPT or publisher.get_subscription_count()
+        )
+
+    def publish(self, name, message):
+        """Publish a message, or its bytes."""
+        self._publishers[name].publish(message)
+
+    def close(self):
+        """Publish no more; what was kept for later is gone."""
+        for publisher in self._publishers.values():
+            self._node.destroy_lifecycle_publisher(publisher)

@@ -1,0 +1,99 @@
+"""What is wrong with what comes in, each trouble told when it begins and when it ends."""
+
+from dataclasses import dataclass
+
+_NANO = 1e9
+# For so long a topic may be silent, and joints may wait for another publisher [s].
+_PATIENCE = 3.0
+# No latency and no drift of a clock is as large [s].
+_HOURS = 3600.0
+
+SILENT, CLOCK, NAMES = 'silent', 'clock', 'names'
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """
+    Something that is wrong with a topic, or no longer is.
+
+    kind: SILENT, CLOCK or NAMES; text: what it is and what to do about it; has_ended.
+    """
+
+    kind: str
+    topic: str
+    text: str
+    seconds: float = 0.0
+    has_ended: bool = False
+
+
+class Watch:
+    """Looks at an `Input` now and then; `troubles` lists what is wrong at present, by kind."""
+
+    def __init__(self, watched):
+        """Take the `Input`."""
+        self._input = watched
+        self.begin(None)
+
+    def begin(self, now):
+        """Begin with no troubles; now: by a steady clock [s], None: it does not matter yet."""
+        self._received, self._heard, self._first = self._input.received, now, None
+        self.troubles = {}
+
+    def look(self, now, clock_ns):
+        """
+        Return the `Trouble`s that have begun or ended.
+
+        now: by a steady clock [s]; clock_ns: the node's time, 0 where it has none yet.
+        """
+        if self._heard is None:
+            self.begin(now)
+        has_news = self._input.received > self._received
+        if has_news:
+            self._received, self._heard = self._input.received, now
+            self._first = now if self._first is None else self._first
+        found = {SILENT: self._silence(now)}
+        if has_news:
+            found[CLOCK] = self._clock(clock_ns)
+            found[NAMES] = self._names(now)
+        seconds = now - self._heard
+        changes = [self._change(kind, text, seconds) for kind, text in found.items()]
+        return [change for change in changes if change]
+
+    def _change(self, kind, text, seconds):
+        """Keep what is wrong; return the `Trouble` where it begins or ends."""
+        before = self.troubles.pop(kind, '')
+        if text:
+            self.troubles[kind] = text
+        if bool(text) == bool(before):
+            return None
+        return Trouble(kind, self._input.topic, text or before, seconds, has_ended=not text)
+
+    def _silence(self, now):
+        if now - self._heard < _PATIENCE:
+            return ''
+        return (
+            'nothing comes in; see that somebody publishes it, under this name and in this '
+            'domain, or remap it'
+        )
+
+    def _clock(self, clock_ns):
+        stamp_ns = self._input.stamp_ns
+        if not clock_ns or abs(clock_ns - stamp_ns) / _NANO < _HOURS:
+            return ''
+        hours = abs(clock_ns - stamp_ns) / _NANO / _HOURS
+        side = 'behind' if stamp_ns < clock_ns else 'ahead of'
+        return (
+            f"stamps are {hours:.1f} hours {side} the node's clock; set use_sim_time where time "
+            'is simulated or replayed, else synchronise the clocks'
+        )
+
+    def _names(self, now):
+        """Return which joints never come; several publishers may send a part of them each."""
+        missing = [joint for joint in self._input.joints if joint not in self._input.names]
+        if not missing or now - self._first < _PATIENCE:
+            return ''
+        return (
+            f'no message has the joints {", ".join(missing)}; there are '
+            f'{", ".join(sorted(self._input.names)) or "no names"}; publish them by the names of '
+            'the robot description'
+        )
