@@ -89,7 +89,9 @@ class Session:
         if now - self._looked > _LOOK_PERIOD:
             self._looked = now
             self._tell_wishes()
-            self.news.look(now, self._node.get_clock().now().nanoseconds, self._is_listening)
+            clock_ns = self._node.get_clock().now().nanoseconds
+            # Whoever publishes may start as slowly as the worker does.
+            self.news.look(now, clock_ns, self._is_listening and self.worker.report is not None)
         if self.worker.death:
             self._replace_worker()
         elif report and now - self._snapped > _SNAPSHOT_PERIOD:
