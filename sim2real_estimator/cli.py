@@ -1,11 +1,16 @@
 """The command `sim2real-estimator`, for people with and without ROS."""
 
 import argparse
+from importlib.util import find_spec
+import math
 from pathlib import Path
 import sys
 import time
 
 from .errors import ConfigError, EstimatorError
+
+# So long a monitor listens before it draws again [s].
+_LISTEN = 0.1
 
 
 def main(arguments=None):
@@ -24,6 +29,7 @@ def main(arguments=None):
     init.add_argument('--force', action='store_true', help='overwrite the file')
     init.set_defaults(run=_init)
     _add_posteriors(commands)
+    _add_live(commands)
     chosen = parser.parse_args(arguments)
     try:
         return chosen.run(chosen)
@@ -46,6 +52,32 @@ def _add_posteriors(commands):
     merge.add_argument('-o', '--output', type=Path, required=True, help='file to write')
     merge.add_argument('--force', action='store_true', help='overwrite the file')
     merge.set_defaults(run=_merge)
+
+
+def _add_live(commands):
+    """Add the commands that talk to nodes."""
+    demo = commands.add_parser(
+        'demo', help='estimate a synthetic robot over ROS 2, live, and judge it by the truth'
+    )
+    demo.add_argument('--seed', type=int, help='of the robot: another one, other noise')
+    demo.add_argument(
+        '--output',
+        type=Path,
+        default=Path('results'),
+        help='for picture and logs (results)',
+    )
+    demo.set_defaults(run=_demo)
+    monitor = commands.add_parser('monitor', help='show what a running node knows, live')
+    monitor.add_argument(
+        '--node', default='/sim2real_estimator', help='its full name (/sim2real_estimator)'
+    )
+    monitor.add_argument(
+        '--robot',
+        default='/synthetic_robot',
+        help='full name of a synthetic robot that tells the truth (/synthetic_robot)',
+    )
+    monitor.add_argument('--seconds', type=_positive, help='how long (until Ctrl-C)')
+    monitor.set_defaults(run=_monitor)
 
 
 def _add_experiments(reproduce):
@@ -128,6 +160,45 @@ def _merge(chosen):
     Console().print(table(posterior))
     print(f'written: {chosen.output}')
     return 0
+
+
+def _demo(chosen):
+    """Run the demo; the exit status says whether all that it promises came true."""
+    # Imported here, so that `--help` answers at once.
+    from rich.console import Console
+
+    from .demo import report, show
+
+    _require_ros()
+    console = Console()
+    plan = show.Plan(show.shipped_robot(), chosen.output, chosen.seed)
+    return report.perform(plan, console)
+
+
+def _monitor(chosen):
+    """Show the table of a running node until somebody has seen enough."""
+    from rich.console import Console
+
+    from .monitor import Board, Display
+
+    _require_ros()
+    from .ros.listener import Listener
+
+    end = time.monotonic() + (chosen.seconds or math.inf)
+    board = Board()
+    with Listener(board, chosen.node, chosen.robot) as listener, Display(Console()) as display:
+        while time.monotonic() < end:
+            listener.listen(_LISTEN)
+            display.show(board)
+    return 0
+
+
+def _require_ros():
+    """Refuse to go on where there is no ROS."""
+    if find_spec('rclpy') is None:
+        raise ConfigError(
+            'rclpy is missing: source ROS 2, or install requirements-ros-wheels.txt; docs/setup.md'
+        )
 
 
 def _reproduce_lengths(chosen):

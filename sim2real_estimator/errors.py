@@ -15,3 +15,7 @@ class ModelError(EstimatorError):
 
 class DataError(EstimatorError):
     """A recording or an array that does not fit what it is said to be."""
+
+
+class ProcessError(EstimatorError):
+    """A process that did not do what it was started for."""

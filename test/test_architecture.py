@@ -40,9 +40,14 @@ ROOMS = {
     'background': {'pipeline'},
     'reproduce': {*_CORE, 'problem'},
     'synthetic': (_CORE | {'build', 'priors', 'problem'}) - {'inference'},
-    'ros': _FLOW | {'background', 'build', 'synthetic'},
+    'monitor': set(),
+    'ros': _FLOW | {'background', 'build', 'monitor', 'synthetic'},
+    'demo': {'errors', 'inference', 'monitor', 'ros', 'synthetic'},
     'posterior_report': {'posterior_file'},
-    'cli': {*_FLOW, 'posterior_file', 'posterior_report', 'reproduce', 'ros', 'starter'},
+    'cli': {
+        *_FLOW,
+        *('demo', 'monitor', 'posterior_file', 'posterior_report', 'reproduce', 'ros', 'starter'),
+    },
     # The public names, imported when first used.
     '__init__': {'errors', 'records', 'config', 'model', 'backend', 'pipeline'},
 }
@@ -77,6 +82,8 @@ THIRD_PARTY = {
     'background': set(),
     'reproduce': {'matplotlib', 'numpy', 'rich', 'torch'},
     'synthetic': {'numpy', 'torch', 'transforms3d'},
+    'monitor': {'rich'},
+    'demo': {'matplotlib', 'numpy', 'rich'},
     'cli': {'matplotlib', 'numpy', 'rich', 'torch'},
     '__init__': set(),
 }

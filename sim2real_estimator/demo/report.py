@@ -1,0 +1,54 @@
+"""What a demo says before and after."""
+
+import os
+
+from rich.table import Table
+from rich.text import Text
+
+from ..synthetic.settings import load_synthetic
+from .show import environment, show
+
+_INTRODUCTION = """\
+A double pendulum with motors and encoders moves, its lower link tracked by motion capture.
+The upper link is known from its drawing, but for its length and inertia; the lower link,
+the dampings and the rotor are not. After {at:g} s the robot picks up a weight, and nobody
+tells the estimator. Inertia and rotor of the shoulder turn together: no data tell them
+apart, and the estimate says so.
+
+Watch along from another terminal:
+  {variables} sim2real-estimator monitor
+"""
+
+
+def perform(plan, console):
+    """Run the demo of a `Plan` on a rich console, and return the exit status."""
+    variables = environment()
+    os.environ.update(variables)
+    words = ' '.join(f'{name}={value}' for name, value in variables.items())
+    at = min(payload.at for payload in load_synthetic(plan.robot).payloads.values())
+    _say(console, _INTRODUCTION.format(at=at, variables=words))
+    history, checks = show(plan, console)
+    if history.moments:
+        # matplotlib takes long to import.
+        from .picture import draw
+
+        path = plan.folder / 'demo.png'
+        draw(history, plan.goals, path)
+        _say(console, f'picture: {path}')
+    console.print(_table(checks))
+    kept = sum(check.is_kept for check in checks)
+    is_good = kept == len(checks)
+    _say(console, f'{kept} of {len(checks)} promises kept' + ('' if is_good else ': FAILED'))
+    return 0 if is_good else 1
+
+
+def _table(checks):
+    table = Table.grid(padding=(0, 2))
+    for check in checks:
+        mark = Text('kept', 'green') if check.is_kept else Text('BROKEN', 'bold red')
+        table.add_row(mark, Text(check.text))
+    return table
+
+
+def _say(console, text):
+    console.print(text, soft_wrap=True, markup=False, highlight=False)

@@ -1,0 +1,155 @@
+"""A `Board` as a table with lines below it, and as lines alone."""
+
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from .bar import bar, FINE, PLAIN
+from .numbers import written
+
+# By verdict, as in the legend of docs/messages.md.
+STYLES = {
+    'identified': 'green',
+    'prior-assisted': 'cyan',
+    'prior-only': 'bright_black',
+    'aliased': 'dark_orange',
+    'ambiguous': 'magenta',
+    'out of prior': 'red',
+    'changed': 'yellow',
+}
+# Columns of characters: what all but the bar take, least and most for that, from where on there
+# is room for units.
+_BESIDES, _LEAST, _MOST, _ROOMY = 66, 12, 40, 100
+_UNIT = 10
+_LATEST = 5
+_INPUT, _SOURCE = 'input ', 'samples of '
+_NOBODY = 'nothing heard yet; if it stays so, see whether there is such a node in this domain'
+
+
+def picture(board, width, is_fine=True):
+    """
+    Return what a rich console shows of a `Board`.
+
+    width: of the terminal, in characters; is_fine: whether it can do more than ASCII.
+    """
+    rows = board.rows()
+    parts = [_table(board, rows, width, FINE if is_fine else PLAIN)] if rows else []
+    return Group(*parts, *(Text(line, style) for line, style in _below(board, rows)))
+
+
+def plain_lines(board):
+    """Return what is known of each parameter as lines, for a terminal that cannot move."""
+    lines = []
+    for row in board.rows():
+        truth = '' if row.truth is None else f'  true {written(row.truth, row.sd)}'
+        numbers = f'{written(row.mean, row.sd)} +- {written(row.sd, row.sd)} {row.unit}'
+        lines.append(f'{row.name}: {numbers.strip()}{truth}  {_in_words(row)}')
+    return lines
+
+
+def happened(board, happening):
+    """Return a `Happening` as a line."""
+    return f'{board.seconds(happening.stamp_ns):7.2f} s  {happening.name}: {happening.text}'
+
+
+def heading(board):
+    """Return how far the estimate is, in words."""
+    values = board.tasks['estimate'].values if 'estimate' in board.tasks else {}
+    stage = values.get('stage', 'starting')
+    if board.stamp_ns is None:
+        return f'no estimate yet ({stage})'
+    return f'{board.seconds(board.stamp_ns):6.2f} s of data ({stage})'
+
+
+def _table(board, rows, width, strokes):
+    has_truth = any(row.truth is not None for row in rows)
+    has_units = width >= _ROOMY
+    table = Table(
+        box=box.SIMPLE_HEAD if strokes is FINE else box.ASCII2,
+        title=heading(board),
+        caption=strokes.legend,
+        caption_style='dim',
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column('parameter', no_wrap=True)
+    if has_units:
+        table.add_column('unit', no_wrap=True)
+    for title in (*(['truth'] if has_truth else []), 'mean', 'sd'):
+        table.add_column(title, justify='right', no_wrap=True, min_width=8)
+    table.add_column('verdict', no_wrap=True, min_width=14)
+    table.add_column('', no_wrap=True)
+    space = width - _BESIDES - (_UNIT if has_units else 0)
+    for row in rows:
+        style = STYLES.get(row.verdict, '')
+        truth = '' if row.truth is None else written(row.truth, row.sd)
+        table.add_row(
+            row.name,
+            *([row.unit] if has_units else []),
+            *([truth] if has_truth else []),
+            written(row.mean, row.sd),
+            written(row.sd, row.sd),
+            Text(row.verdict, style),
+            bar(row, min(max(space, _LEAST), _MOST), strokes, style),
+        )
+    return table
+
+
+def _below(board, rows):
+    """Yield (line, style) of what stands below the table."""
+    if not rows:
+        yield (heading(board) if board.tasks else _NOBODY), 'bold'
+    for names in dict.fromkeys(tuple(sorted((r.name, *r.aliases))) for r in rows if r.aliases):
+        yield f'no data tell apart: {", ".join(names)}', STYLES['aliased']
+    yield from _inputs(board)
+    yield from _samples(board)
+    yield from _worker(board)
+    for happening in board.happenings[-_LATEST:]:
+        yield happened(board, happening), 'yellow' if happening.is_warning else ''
+
+
+def _inputs(board):
+    """Yield what comes in."""
+    inputs = {
+        name.removeprefix(_INPUT): task
+        for name, task in board.tasks.items()
+        if name.startswith(_INPUT)
+    }
+    if inputs:
+        rates = [f'{name} {task.values.get("rate [1/s]", "?")}/s' for name, task in inputs.items()]
+        yield f'inputs: {", ".join(rates)}', ''
+    for name, task in inputs.items():
+        if not task.is_well:
+            yield f'{name}: {task.text}', 'yellow'
+
+
+def _samples(board):
+    """Yield what became of the samples of every source."""
+    said = []
+    for name, task in board.tasks.items():
+        if name.startswith(_SOURCE):
+            counts = [f'{number} {word}' for word, number in task.values.items() if number != '0']
+            said.append(f'{name.removeprefix(_SOURCE)} {", ".join(counts) or "none"}')
+    if said:
+        yield f'samples: {"; ".join(said)}', ''
+
+
+def _worker(board):
+    """Yield how the process that computes does."""
+    if 'worker' not in board.tasks:
+        return
+    task = board.tasks['worker']
+    said = [
+        f'{words} {task.values[key]} {unit}'
+        for words, key, unit in (
+            ('update', 'mean update time [ms]', 'ms'),
+            ('longest', 'longest update time [ms]', 'ms'),
+            ('data waiting', 'data waiting [s]', 's'),
+        )
+        if task.values.get(key)
+    ]
+    yield f'worker: {", ".join([task.text, *said])}', '' if task.is_well else 'yellow'
+
+
+def _in_words(row):
+    return f'{row.verdict} with {", ".join(row.aliases)}' if row.aliases else row.verdict

@@ -1,0 +1,61 @@
+"""The picture, the words at the end, and the exit status."""
+
+import io
+
+from boards import HEAVIER, report_change, say, told, TRUTH
+import pytest
+from rich.console import Console
+
+from sim2real_estimator.demo import report
+from sim2real_estimator.demo.goals import Check, Goals
+from sim2real_estimator.demo.history import History
+from sim2real_estimator.demo.picture import draw
+from sim2real_estimator.demo.show import environment, Plan, shipped_robot
+
+
+@pytest.fixture
+def history():
+    board = told()
+    result = History(board)
+    for seconds, values in ((1.0, TRUTH), (29.0, TRUTH), (31.0, HEAVIER), (60.0, HEAVIER)):
+        say(board, seconds, values, sd={'upper.inertia.yy': 0.01})
+        result.look()
+    report_change(board, 30.1)
+    return result
+
+
+def test_the_picture_has_every_parameter(history, tmp_path, monkeypatch):
+    from matplotlib import pyplot
+
+    figures = []
+    monkeypatch.setattr(pyplot, 'close', figures.append)
+    draw(history, Goals(('lower.mass',)), tmp_path / 'demo.png')
+    (figure,) = figures
+    monkeypatch.undo()
+    pyplot.close(figure)
+    assert (tmp_path / 'demo.png').stat().st_size > 10_000
+    titles = [axis.get_title() for axis in figure.axes]
+    for name in TRUTH:
+        assert any(title.startswith(name) for title in titles)
+    # Where nothing but the truth is seen of an estimate it would be a poor picture.
+    low, high = figure.axes[titles.index('lower.mass [kg]: identified')].get_ylim()
+    assert low < TRUTH['lower.mass'] < HEAVIER['lower.mass'] < high
+
+
+@pytest.mark.parametrize(
+    ('checks', 'status', 'said'),
+    [
+        ((Check(True, 'one'), Check(True, 'two')), 0, '2 of 2 promises kept'),
+        ((Check(True, 'one'), Check(False, 'two')), 1, '1 of 2 promises kept: FAILED'),
+    ],
+)
+def test_the_exit_status_says_whether_all_was_kept(
+    history, tmp_path, monkeypatch, checks, status, said
+):
+    for name in environment():
+        monkeypatch.setenv(name, '')
+    monkeypatch.setattr(report, 'show', lambda plan, console: (history, checks))
+    console = Console(file=io.StringIO(), width=100)
+    assert report.perform(Plan(shipped_robot(), tmp_path), console) == status
+    assert said in console.file.getvalue()
+    assert (tmp_path / 'demo.png').exists()
