@@ -19,9 +19,9 @@ help: ## show this list
 	@echo 'make <target>, where <target> is'
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
 
-demo: ## recover the link lengths of a simulated robot, live in this terminal
+demo: ## estimate a simulated robot over ROS 2, live in this terminal; ARGS='--seed 7' for another
 	$(SET_UP)
-	@$(PYTHON_OF_VENV) -m sim2real_estimator.cli reproduce lengths $(ARGS)
+	@$(PYTHON_OF_VENV) -m sim2real_estimator.cli demo $(ARGS)
 
 test: export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 test: ## run the tests; ARGS='-k name' and the like go to pytest

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from sim2real_estimator.inference.verdicts import Verdict
-from sim2real_estimator.monitor import Board, Display, Task
+from sim2real_estimator.monitor import Board, Display, Happening, Task
 from sim2real_estimator.monitor.bar import bar, FINE
 from sim2real_estimator.monitor.numbers import written
 from sim2real_estimator.monitor.table import picture, plain_lines, STYLES
@@ -151,6 +151,11 @@ def test_a_terminal_is_drawn_anew():
         now[0] = 0.3
         display.show(board)
         assert 'lower.mass' in console.file.getvalue()
+
+
+def test_what_happened_before_any_data_has_no_time(board):
+    board.take_happening(Happening(0, 'input lost', 'nothing comes', True))
+    assert ' no data   input lost: nothing comes' in shown(board)
 
 
 def test_seconds_count_from_the_robots_start(board):

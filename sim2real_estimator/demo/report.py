@@ -1,6 +1,8 @@
 """What a demo says before and after."""
 
 import os
+from pathlib import Path
+import sys
 
 from rich.table import Table
 from rich.text import Text
@@ -16,7 +18,7 @@ tells the estimator. Inertia and rotor of the shoulder turn together: no data te
 apart, and the estimate says so.
 
 Watch along from another terminal:
-  {variables} sim2real-estimator monitor
+  {variables} {python} -m sim2real_estimator.cli monitor
 """
 
 
@@ -26,7 +28,7 @@ def perform(plan, console):
     os.environ.update(variables)
     words = ' '.join(f'{name}={value}' for name, value in variables.items())
     at = min(payload.at for payload in load_synthetic(plan.robot).payloads.values())
-    _say(console, _INTRODUCTION.format(at=at, variables=words))
+    _say(console, _INTRODUCTION.format(at=at, variables=words, python=_python()))
     history, checks = show(plan, console)
     if history.moments:
         # matplotlib takes long to import.
@@ -40,6 +42,12 @@ def perform(plan, console):
     is_good = kept == len(checks)
     _say(console, f'{kept} of {len(checks)} promises kept' + ('' if is_good else ': FAILED'))
     return 0 if is_good else 1
+
+
+def _python():
+    """Return this Python as one would type it here."""
+    path, here = Path(sys.executable), Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _table(checks):

@@ -49,8 +49,9 @@ def plain_lines(board):
 
 
 def happened(board, happening):
-    """Return a `Happening` as a line."""
-    return f'{board.seconds(happening.stamp_ns):7.2f} s  {happening.name}: {happening.text}'
+    """Return a `Happening` as a line; one without a stamp came before any data."""
+    at = f'{board.seconds(happening.stamp_ns):7.2f} s' if happening.stamp_ns else ' no data'
+    return f'{at:9}  {happening.name}: {happening.text}'
 
 
 def heading(board):
