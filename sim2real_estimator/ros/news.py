@@ -24,8 +24,12 @@ class News:
         modes = len(report.findings.modes)
         events = self._chronicle.take(report.events, report.estimate, modes)
         for event in events:
-            tell = self._logger.warning if event.is_warning else self._logger.info
-            tell(f'{event.name}: {event.text}')
+            text = f'{event.name}: {event.text}'
+            # rclpy refuses another severity from the same line.
+            if event.is_warning:
+                self._logger.warning(text)
+            else:
+                self._logger.info(text)
         self._publish(events, report.estimate.stamp_ns)
 
     def look(self, now, clock_ns, is_listening):
