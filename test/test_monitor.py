@@ -72,7 +72,7 @@ def test_the_truth_is_that_of_the_estimates_stamp(board):
     assert board.rows()[0].truth == HEAVIER['lower.mass']
 
 
-def test_newer_numbers_replace_those_that_came_with_the_verdicts(board):
+def test_numbers_are_those_of_the_estimate_and_verdicts_those_that_came_last(board):
     older = say(board, 12.5, CLOSE)
     say(board, 13.0, {**CLOSE, 'lower.mass': 1.002})
     board.take_parameters(older)

@@ -12,6 +12,7 @@ _COLUMNS, _BAND = 3, 2.0
 _ESTIMATE, _TRUTH, _CHANGE = 'tab:blue', 'black', 'tab:red'
 # Part of the value that is seen above and below the truth, at least.
 _MARGIN = 0.08
+_WIDEST = 1e5
 
 
 def draw(history, goals, path):
@@ -63,7 +64,7 @@ def _parameter(axis, times, rows):
     margin = _MARGIN * np.nanmax(np.abs(shown))
     axis.set_ylim(np.nanmin(shown) - margin, np.nanmax(shown) + margin)
     last = rows[-1]
-    axis.set_title(f'{last.name} [{last.unit}]: {last.verdict}', fontsize=10)
+    axis.set_title(f'{last.name} [{last.unit}]: {last.verdict} at the end', fontsize=10)
 
 
 def _widths(axis, times, moments, names, goals):
@@ -76,5 +77,7 @@ def _widths(axis, times, moments, names, goals):
         times[-1], 100 * goals.share, 'goal ', color='0.4', fontsize=8, ha='right', va='bottom'
     )
     axis.set_yscale('log')
+    # Room for the legend above the lines.
+    axis.set_ylim(top=_WIDEST)
     axis.set_title('standard deviation [% of the value]', fontsize=10)
     axis.legend(fontsize=6, ncols=2, loc='upper right')

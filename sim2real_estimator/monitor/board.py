@@ -103,17 +103,14 @@ class Board:
         return tuple(map(self._row, self._reading.parameters.values()))
 
     def _row(self, found):
-        """Return the row of a `ParameterFinding`, with newer numbers where there are any."""
-        is_newer = self._estimate.stamp_ns >= self._reading.stamp_ns
-        mean, sd = found.mean, found.sd
-        if is_newer and found.name in self._estimate.mean:
-            mean, sd = self._estimate.mean[found.name], self._estimate.sd[found.name]
+        """Return the row of a `ParameterFinding`; its numbers are those that come most often."""
+        now, name = self._estimate, found.name
         return Row(
-            name=found.name,
-            unit=self._reading.units[found.name],
-            truth=self.truth(max(self._estimate.stamp_ns, self._reading.stamp_ns)).get(found.name),
-            mean=mean,
-            sd=sd,
+            name=name,
+            unit=self._reading.units[name],
+            truth=self.truth(now.stamp_ns).get(name),
+            mean=now.mean.get(name, found.mean),
+            sd=now.sd.get(name, found.sd),
             prior_mean=found.prior_mean,
             prior_sd=found.prior_sd,
             verdict=found.verdict,

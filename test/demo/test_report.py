@@ -38,7 +38,7 @@ def test_the_picture_has_every_parameter(history, tmp_path, monkeypatch):
     for name in TRUTH:
         assert any(title.startswith(name) for title in titles)
     # Where nothing but the truth is seen of an estimate it would be a poor picture.
-    low, high = figure.axes[titles.index('lower.mass [kg]: identified')].get_ylim()
+    low, high = figure.axes[titles.index('lower.mass [kg]: identified at the end')].get_ylim()
     assert low < TRUTH['lower.mass'] < HEAVIER['lower.mass'] < high
 
 
