@@ -12,6 +12,7 @@ from ..errors import ProcessError
 # How long a process may take to end by itself [s].
 _PATIENCE = 5.0
 _TAIL = 8
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Processes:
@@ -66,10 +67,17 @@ def _end(process, end):
 
 
 @contextmanager
-def terminable():
-    """Take SIGTERM as Ctrl-C, so that nothing is left behind."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def interruptible():
+    """Let the first SIGINT or SIGTERM raise KeyboardInterrupt; more shall not disturb the end."""
+    before = {number: signal.signal(number, _interrupt) for number in _SIGNALS}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(*_):
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt

@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 import sys
 
-from rich.table import Table
 from rich.text import Text
 
 from ..synthetic.settings import load_synthetic
@@ -37,7 +36,7 @@ def perform(plan, console):
         path = plan.folder / 'demo.png'
         draw(history, plan.goals, path)
         _say(console, f'picture: {path}')
-    console.print(_table(checks))
+    _tell(console, checks)
     kept = sum(check.is_kept for check in checks)
     is_good = kept == len(checks)
     _say(console, f'{kept} of {len(checks)} promises kept' + ('' if is_good else ': FAILED'))
@@ -50,12 +49,11 @@ def _python():
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def _table(checks):
-    table = Table.grid(padding=(0, 2))
+def _tell(console, checks):
+    """Print a line for each `Check`."""
     for check in checks:
-        mark = Text('kept', 'green') if check.is_kept else Text('BROKEN', 'bold red')
-        table.add_row(mark, Text(check.text))
-    return table
+        mark = Text('kept  ', 'green') if check.is_kept else Text('BROKEN', 'bold red')
+        console.print(Text.assemble(mark, f'  {check.text}'), soft_wrap=True)
 
 
 def _say(console, text):

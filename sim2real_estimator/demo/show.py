@@ -10,7 +10,7 @@ from ..monitor import Board, Display
 from ..synthetic.settings import load_synthetic
 from .goals import Goals, judge
 from .history import History
-from .processes import Processes, terminable
+from .processes import interruptible, Processes
 
 _PACKAGE = 'sim2real_estimator'
 _NODE, _ROBOT = (f'{_PACKAGE}.ros.{module}' for module in ('node', 'synthetic_robot'))
@@ -75,7 +75,7 @@ def show(plan, console):
     history = History(board)
     settings = load_synthetic(plan.robot)
     plan.folder.mkdir(parents=True, exist_ok=True)
-    with terminable(), Processes(environment()) as processes:
+    with interruptible(), Processes(environment()) as processes:
         _start(_NODE, Path(settings.source).parent / settings.config, plan, processes)
         with Listener(board) as listener, Display(console) as display:
 

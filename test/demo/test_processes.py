@@ -76,8 +76,8 @@ def test_a_signal_to_whoever_started_them_ends_them_too(module, tmp_path, number
     log = tmp_path / 'log'
     script = f"""
 import pathlib, time
-from sim2real_estimator.demo.processes import Processes, terminable
-with terminable(), Processes({{}}) as processes:
+from sim2real_estimator.demo.processes import Processes, interruptible
+with interruptible(), Processes({{}}) as processes:
     print(processes.start('sleeper', (), pathlib.Path({str(log)!r})).pid, flush=True)
     time.sleep(600)
 """
@@ -91,6 +91,8 @@ with terminable(), Processes({{}}) as processes:
     ) as parent:
         pid = int(parent.stdout.readline())
         wait_for(lambda: 'awake' in log.read_text())
+        # Once is enough, more does no harm.
+        parent.send_signal(number)
         parent.send_signal(number)
         parent.wait(PATIENCE)
     wait_for(lambda: not is_running(pid))

@@ -7,10 +7,12 @@ import pytest
 from rich.console import Console
 
 from sim2real_estimator.demo import report
+from sim2real_estimator.demo import show as show_module
 from sim2real_estimator.demo.goals import Check, Goals
 from sim2real_estimator.demo.history import History
 from sim2real_estimator.demo.picture import draw
 from sim2real_estimator.demo.show import environment, Plan, shipped_robot
+from sim2real_estimator.errors import ConfigError
 
 
 @pytest.fixture
@@ -59,3 +61,15 @@ def test_the_exit_status_says_whether_all_was_kept(
     assert report.perform(Plan(shipped_robot(), tmp_path), console) == status
     assert said in console.file.getvalue()
     assert (tmp_path / 'demo.png').exists()
+
+
+def test_the_robot_is_found_beside_the_package_and_where_it_is_installed(tmp_path, monkeypatch):
+    assert shipped_robot().is_file()
+    package = tmp_path / 'lib' / 'python3' / 'site-packages' / 'sim2real_estimator'
+    monkeypatch.setattr(show_module, '__file__', str(package / 'demo' / 'show.py'))
+    with pytest.raises(ConfigError, match='demo.yaml: is neither beside the package nor'):
+        shipped_robot()
+    installed = tmp_path / 'share' / 'sim2real_estimator' / 'config' / 'synthetic' / 'demo.yaml'
+    installed.parent.mkdir(parents=True)
+    installed.touch()
+    assert shipped_robot() == installed
