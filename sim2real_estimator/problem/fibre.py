@@ -27,13 +27,14 @@ def straight_draws(chart, coordinates, generator):
     return _on_a_straight_line(chart, coordinates, _prior_offsets(chart, coordinates, generator))
 
 
-def physical_draws(chart, coordinates, generator):
+def physical_draws(chart, coordinates, generator, pause=None):
     """
     Return draws [P, N'] of all parameters, as coordinates of the inner chart.
 
     coordinates [p, N]: draws of the estimator's coordinates. Each is joined with a draw of the
     prior: the parameters nearest to that in the metric of the prior, among all that respond like
-    the estimator's. The few that do not settle are left out.
+    the estimator's. The few that do not settle are left out. pause: called before every piece of
+    work that takes a while, to let others go first.
     """
     offsets = _prior_offsets(chart, coordinates, generator)
     current = _on_a_straight_line(chart, coordinates, offsets)
@@ -45,7 +46,7 @@ def physical_draws(chart, coordinates, generator):
     for first in range(0, current.shape[1], step):
         part = slice(first, first + step)
         current[:size, part], is_settled = _nearest(
-            chart, known[:size, part], prior[:size, part], current[:size, part]
+            chart, known[:size, part], prior[:size, part], current[:size, part], pause=pause
         )
         settled.append(is_settled)
     return current[:, np.concatenate(settled)]
@@ -102,7 +103,7 @@ def _on_a_straight_line(chart, coordinates, offsets):
     return chart.embed(coordinates) + offsets - chart.basis @ (chart.combinations @ offsets)
 
 
-def _nearest(chart, known, prior, current, shortest=_SHORTEST_STEP):
+def _nearest(chart, known, prior, current, shortest=_SHORTEST_STEP, pause=None):
     """
     Return (points [p, B], is settled [B]): nearest to the prior draws, responding as the known.
 
@@ -114,6 +115,8 @@ def _nearest(chart, known, prior, current, shortest=_SHORTEST_STEP):
     target = responses.values(known)
     moving = np.arange(current.shape[1])
     for _ in range(_ROUNDS):
+        if pause:
+            pause()
         at = current[:, moving]
         values, slopes = responses.slopes(at)
         offset = np.linalg.solve(root, at - prior[:, moving])

@@ -41,9 +41,14 @@ class Composer:
         """
         return _MAKERS[topic](self, progress, wishes, trail)
 
-    def samples(self, progress, settings):
-        """Return draws as a message, and how many they are; settings: a `SamplesConfig`."""
-        draws = draw_samples(self._problem, progress.mixture, settings.count, settings.seed)
+    def samples(self, progress, settings, pause):
+        """
+        Return draws as a message, and how many they are.
+
+        settings: a `SamplesConfig`; pause: called now and then, to let others go first.
+        """
+        how = (settings.count, settings.seed, pause)
+        draws = draw_samples(self._problem, progress.mixture, *how)
         names = self._problem.chart.names
         return samples_message(names, draws, progress.estimate.stamp_ns), draws.shape[1]
 

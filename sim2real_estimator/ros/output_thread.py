@@ -31,6 +31,8 @@ _JUDGED = ('parameters', 'posterior')
 # The map stays the same for as long as the worker lives.
 _ONCE = ('coordinates',)
 _SAMPLES = 'samples'
+# So long [s] draws let the estimator go first, before each piece of them.
+_LONGEST_PAUSE = 1.0
 # After these, draws made before are of no use.
 _TURNS = frozenset(('handed over', 'changed'))
 # Five minutes of judgements.
@@ -61,7 +63,7 @@ class OutputThread:
         called, from another thread, when `step` may have something to begin.
         """
         self._composer, self._connection, self._on_free = Composer(problem), connection, on_free
-        self._sending = threading.Lock()
+        self._sending, self._may_draw = threading.Lock(), threading.Event()
         self._pool = ThreadPoolExecutor(2, 'outputs')
         self._composing, self._drawing = None, None
         self._wishes, self._trouble = None, ''
@@ -100,8 +102,16 @@ class OutputThread:
         """Draw samples of a `Progress`, and reply to the request of that number."""
         self._asked.append((number, progress))
 
-    def step(self):
-        """Begin what is due, as far as the threads are free."""
+    def step(self, is_behind=False):
+        """
+        Begin what is due, as far as the threads are free.
+
+        is_behind: whether data wait for the estimator; then draws wait for it.
+        """
+        if is_behind:
+            self._may_draw.clear()
+        else:
+            self._may_draw.set()
         if self._is_free(self._drawing):
             self._drawing = self._begun_to_draw()
         if self._is_free(self._composing):
@@ -163,7 +173,7 @@ class OutputThread:
     def _draw(self, number, progress, settings):
         reply = Reply(number, False, 'the samples cannot be drawn; the log of the node says why')
         try:
-            message, count = self._composer.samples(progress, settings)
+            message, count = self._composer.samples(progress, settings, self._pause)
             self._publish(_SAMPLES, message)
             stamp_ns = progress.estimate.stamp_ns
             text = json.dumps({'count': count, 'seed': settings.seed, 'stamp': stamp_ns})
@@ -171,6 +181,10 @@ class OutputThread:
         finally:
             if number is not None:
                 self._send(reply)
+
+    def _pause(self):
+        """Let the estimator catch up; one that never does must not end all draws."""
+        self._may_draw.wait(_LONGEST_PAUSE)
 
     def _publish(self, topic, message):
         self._send(Publication(topic, serialize_message(message)))

@@ -22,6 +22,8 @@ from .requests import ANEW, begin, REQUESTS
 NICENESS = 10
 # The shortest time between two reports of updates [s].
 _REPORT_PERIOD = 0.02
+# From how many seconds of data that wait on the estimator is to go first.
+_BEHIND = 0.1
 # Samples that may wait; then messages have to wait in the node, which counts what it drops.
 _CAPACITY = 20_000
 
@@ -109,7 +111,7 @@ class _Server:
             if self._connection in ready:
                 self._take(self._connection.recv())
             has_news = self._step() or has_news
-            self._outputs.step()
+            self._outputs.step(is_behind=self._pipeline.stream.lag > _BEHIND)
             if self._connection in ready or (has_news and not self._due()):
                 self._send_report()
                 has_news = False

@@ -144,6 +144,27 @@ def test_draws_that_are_asked_for_are_answered_with_what_they_are(desk, progress
     assert {len(draws) for draws in found.values()} == {5}
 
 
+def test_draws_let_the_estimator_go_first(desk, progress, monkeypatch):
+    going, original = threading.Event(), desk.outputs._may_draw.wait
+    paused = []
+
+    def wait(seconds):
+        paused.append(desk.outputs._may_draw.is_set())
+        going.set()
+        return original(PATIENCE)
+
+    monkeypatch.setattr(desk.outputs._may_draw, 'wait', wait)
+    desk.outputs.wish(wishes_of('samples'))
+    desk.outputs.ask(1, progress[1])
+    desk.outputs.step(is_behind=True)
+    assert going.wait(PATIENCE)
+    assert not desk.outputs._drawing.done()
+    # They go on as soon as it has caught up.
+    _, reply = desk.made()
+    assert reply.is_good
+    assert paused[0] is False and paused[-1] is True
+
+
 def test_draws_of_a_turn_are_of_the_turn_itself(desk, progress):
     pipeline, before, after = progress
     report = replace(before.estimate.report, events=('handed over',))

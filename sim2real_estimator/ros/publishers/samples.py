@@ -9,20 +9,20 @@ from .cloud import cloud_message, read_cloud
 _ROUNDS = 5
 
 
-def draw_samples(problem, mixture, count, seed):
+def draw_samples(problem, mixture, count, seed, pause=None):
     """
     Return draws [P, count] of a problem's parameters, in the order of the names of its chart.
 
     mixture: in the problem's coordinates. What data cannot tell varies as in the prior, along the
     curves on which the robot moves alike; this may take seconds. The same seed gives the same
-    draws. Where ever so few settle there are fewer than asked for.
+    draws. Where ever so few settle there are fewer than asked for. pause: as `physical_draws`.
     """
     generator, chart = np.random.default_rng(seed), problem.chart
     found = np.zeros((len(chart.names), 0))
     for _ in range(_ROUNDS):
         missing = count - found.shape[1]
         if missing:
-            drawn = physical_draws(chart, mixture.draw(missing, generator), generator)
+            drawn = physical_draws(chart, mixture.draw(missing, generator), generator, pause)
             found = np.concatenate([found, drawn], 1)
     return chart.inner.to_named(found)
 
