@@ -33,7 +33,7 @@ STUDIES = (
     'free_body',
     'mujoco_data',
 )
-_COLUMNS = 150
+_COLUMNS = 190
 
 
 def run(arguments):
