@@ -92,7 +92,6 @@ def test_commands_that_act_before_their_stamp_are_found():
     changes = {
         'estimate.commands.delay.min': -0.02,
         'estimate.commands.delay.max': 0.02,
-        'estimator.settings.refinement': 0,
     }
     pipeline = Pipeline.from_config(with_values(shipped_config(), changes))
     for stamp, angles, torques in zip(recording.stamps, recording.angles, recording.torques):
@@ -110,7 +109,6 @@ def test_commands_that_act_before_their_stamp_are_found():
 def test_delays_of_which_only_the_sum_counts_are_aliased():
     recording = record(1.1)
     changes = {f'estimate.{name}.delay.sd': 0.005 for name in ('commands', 'encoders')}
-    changes['estimator.settings.refinement'] = 0
     pipeline = Pipeline.from_config(with_values(shipped_config(), changes))
     for stamp, angles, torques in zip(recording.stamps, recording.angles, recording.torques):
         pipeline.push(Sample('encoders', int(stamp), angles))

@@ -32,8 +32,6 @@ sensors:
   lower body: {kind: link_pose, topic: lower, link: lower, position_sd: %g, orientation_sd: %g}
 frames: {max_rate: 100.0}
 simulation: {max_step: 0.005}
-# Refining what a few frames more make Gaussian costs ten times what those frames do.
-estimator: {settings: {refinement: 0}}
 estimate:
 """
 PARAMETERS = tuple(name for name in p2.NAMES if name != 'to_tip.origin.z')

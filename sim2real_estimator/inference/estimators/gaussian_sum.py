@@ -93,7 +93,7 @@ class GaussianSum(AbstractEstimator):
     detector: ChangeDetector = field(default_factory=ChangeDetector)
     disturbances: tuple = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
     drift: float = 5e-4
-    refinement: int = 30
+    refinement: int = 0
     seed: int = 0
 
     name = 'gaussian_sum'
