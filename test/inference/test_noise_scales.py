@@ -200,7 +200,7 @@ def log_away(problem, mixture, factor):
 @pytest.mark.parametrize(('factor', 'noise'), [(0.5, NormalNoise()), (2.0, StudentNoise())])
 def test_the_noise_of_encoders_is_found(factor, noise):
     problem = problem_of(factor, {'encoders': PRIOR})
-    truth, frames = p2.draw(3, seconds=1.5)
+    truth, frames = p2.draw(3, seconds=2.5)
     if noise.expects_outliers:
         frames = with_student_noise(truth, frames)
     estimator = GaussianSum(noise=noise)
@@ -231,12 +231,12 @@ def with_student_noise(truth, frames):
 
 def test_after_a_gap_the_noise_is_still_known():
     problem, estimator = problem_of(2.0, {'encoders': PRIOR}), GaussianSum(starts=4)
-    _, frames = p2.draw(3, seconds=2.0)
-    before = run(problem, frames[:151], estimator)
-    first = frames[160]
+    _, frames = p2.draw(3, seconds=3.0)
+    before = run(problem, frames[:251], estimator)
+    first = frames[260]
     again = Frame(first.end_ns, first.end_ns, first.samples, first.inputs, after_gap=True)
     state = before
-    for frame in (again, *frames[161:180]):
+    for frame in (again, *frames[261:280]):
         state, _ = estimator.update(problem, state, frame)
     assert isinstance(before, FilterState) and isinstance(state, FilterState)
     assert (state.mixture.noises.shapes > before.mixture.noises.shapes.max()).all()
