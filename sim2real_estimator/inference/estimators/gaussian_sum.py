@@ -172,14 +172,16 @@ class GaussianSum(AbstractEstimator):
         """
         Return (mixture, how well it stands for the posterior, whether the filter may take over).
 
-        Early on the posterior is no Gaussian and soon another: then nobody asks how well.
+        Nobody asks how well of a wide one, unless it may be refined and is no longer an early one,
+        which is no Gaussian and soon another.
         """
         problem, window = objective.problem, objective.window
         modes, noises = objective.settled(modes)
         log_weights = log_normalized(modes.log_evidence())
         mixture = self._laplace(problem, window, modes, log_weights, noises=noises)
         is_narrow = self._is_narrow(problem, mixture)
-        if not is_narrow and len(window.frames) < self.horizons[-1]:
+        is_early = len(window.frames) < self.horizons[-1]
+        if not is_narrow and (is_early or not self.refinement):
             return mixture, 0.0, False
         found, log_weights, share = refine(
             objective, modes, log_weights, generator, self.share, self.refinement
