@@ -17,6 +17,7 @@ from ..errors import ConfigError
 from .messages import ros_class
 from .pace import Pace
 from .process import run
+from .publishers.stamps import set_stamp
 
 NAME = 'synthetic_robot'
 _NANO = 10**9
@@ -102,7 +103,7 @@ class SyntheticRobotNode(Node):
         period = robot.time_ns - time_ns
         if self._clock_output and time_ns % _CLOCK_PERIOD < period:
             message = Clock()
-            _set_stamp(message.clock, clock_ns)
+            set_stamp(message.clock, clock_ns)
             self._clock_output.publish(message)
         if time_ns % _ACCOUNT_PERIOD < period:
             self._account_output.publish(_account_message(robot.feeds, clock_ns, pace.lateness))
@@ -162,7 +163,7 @@ def _make(message_type, **fields):
 def _truth_message(truth, stamp_ns):
     """Return the true parameters: position is the value."""
     message = JointState(name=list(truth.values), position=list(truth.values.values()))
-    _set_stamp(message.header.stamp, stamp_ns)
+    set_stamp(message.header.stamp, stamp_ns)
     return message
 
 
@@ -179,12 +180,8 @@ def _account_message(feeds, stamp_ns, lateness_ns):
         velocity=[float(feed.lost) for feed in feeds.values()],
         effort=[lateness_ns / _NANO] * len(feeds),
     )
-    _set_stamp(message.header.stamp, stamp_ns)
+    set_stamp(message.header.stamp, stamp_ns)
     return message
-
-
-def _set_stamp(stamp, stamp_ns):
-    stamp.sec, stamp.nanosec = divmod(stamp_ns, _NANO)
 
 
 if __name__ == '__main__':

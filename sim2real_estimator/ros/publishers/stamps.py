@@ -8,8 +8,13 @@ _NANO = 10**9
 def header(stamp_ns, frame_id=''):
     """Return a header of a stamp [ns] and a frame."""
     message = Header(frame_id=frame_id)
-    message.stamp.sec, message.stamp.nanosec = divmod(stamp_ns, _NANO)
+    set_stamp(message.stamp, stamp_ns)
     return message
+
+
+def set_stamp(stamp, stamp_ns):
+    """Set the time of a message to a stamp [ns]."""
+    stamp.sec, stamp.nanosec = divmod(stamp_ns, _NANO)
 
 
 def stamp_ns_of(message):
