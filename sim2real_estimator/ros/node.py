@@ -18,6 +18,7 @@ from .process import REFUSALS, run, sentence
 
 NAME = 'sim2real_estimator'
 _POLL_PERIOD, _HEALTH_PERIOD = 0.02, 1.0
+_NOT_CONFIGURED = 'nothing is configured; configure and activate the node first'
 
 
 class EstimatorNode(LifecycleNode):
@@ -149,7 +150,7 @@ class EstimatorNode(LifecycleNode):
         future = Future(executor=self.executor)
         try:
             if not self._session:
-                raise DataError('nothing is configured; configure and activate the node first')
+                raise DataError(_NOT_CONFIGURED)
             ask(self._session, future.set_result)
         except EstimatorError as error:
             response.success, response.message = False, str(error)
@@ -161,7 +162,7 @@ class EstimatorNode(LifecycleNode):
     def _set_enabled(self, request, response):
         """Answer ~/set_enabled: use what comes in, or ignore it."""
         if not self._session:
-            response.message = 'nothing is configured; configure and activate the node first'
+            response.message = _NOT_CONFIGURED
             return response
         self._session.is_enabled = request.data
         response.success = True
