@@ -1,6 +1,7 @@
 """Tiny robots as URDF text, for every test that needs one."""
 
 import pytest
+import torch
 
 _PENDULUM = """
 <robot name="pendulum">
@@ -188,3 +189,12 @@ def branching_arm_urdf():
 def gripper_urdf():
     """Return two sliding fingers; 'right' follows 'left' mirrored, which has a gear of 50."""
     return _GRIPPER
+
+
+@pytest.fixture(scope='module')
+def one_thread():
+    """Let a module compute with one thread, as the worker does."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -6,7 +6,6 @@ from problems import late_mocap
 import pytest
 from simulated import config as shipped_config
 from simulated import record
-import torch
 
 from sim2real_estimator.config import with_values
 from sim2real_estimator.delays import Delays
@@ -20,12 +19,7 @@ MILLI = 1_000_000
 LATE_MS, SECONDS, SEED = 60, 1.6, 21
 
 
-@pytest.fixture(scope='module', autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures('one_thread')
 
 
 @pytest.fixture(scope='module')

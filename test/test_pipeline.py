@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from ros_like import joint_state
 from simulated import base_parameters, config, JOINTS, NAMES, record
-import torch
 
 from sim2real_estimator.config import with_values
 from sim2real_estimator.errors import DataError
@@ -21,12 +20,7 @@ from sim2real_estimator.stream.plans import RecordedPlan
 SECOND = 10**9
 
 
-@pytest.fixture(scope='module', autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures('one_thread')
 
 
 @pytest.fixture(scope='module')

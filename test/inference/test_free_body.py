@@ -8,7 +8,6 @@ import numpy as np
 from problems import free_body
 import pytest
 from scipy.stats import chi2
-import torch
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / 'benchmark'))
 
@@ -21,12 +20,7 @@ SEEDS = (1, 4, 7)
 CHANCE = 0.001
 
 
-@pytest.fixture(scope='module', autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures('one_thread')
 
 
 @pytest.fixture(scope='module')
