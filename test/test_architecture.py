@@ -43,6 +43,7 @@ ROOMS = {
     'monitor': set(),
     'ros': _FLOW | {'background', 'build', 'monitor', 'synthetic'},
     'demo': {'errors', 'inference', 'monitor', 'ros', 'synthetic'},
+    'identification': {'posterior_file', 'problem', 'records'},
     'posterior_report': {'posterior_file'},
     'cli': {
         *_FLOW,
@@ -84,6 +85,7 @@ THIRD_PARTY = {
     'synthetic': {'numpy', 'torch', 'transforms3d'},
     'monitor': {'rich'},
     'demo': {'matplotlib', 'numpy', 'rich'},
+    'identification': {'numpy'},
     'cli': {'matplotlib', 'numpy', 'rich', 'torch'},
     '__init__': set(),
 }

@@ -1,0 +1,219 @@
+"""What an identification hands over: to scripts, to the report, to files."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..posterior_file import Posterior
+from ..problem.robot_problem import RobotProblem
+from ..records import Findings
+
+
+@dataclass(frozen=True)
+class Course:
+    """
+    Estimates over time: a row for each second of data and for each instant that changed much.
+
+    names, units [P]: of the parameters; stamps_ns [T]; mean, sd [T, P]: in these units; stages,
+    verdicts: a word for each row, P words for each row; nis, degrees [T]: squared innovations,
+    normalised, and their degrees of freedom, summed over the frames since the row before (both 0
+    where the filter had not taken over); bags [T]: index of the recording among those given.
+    """
+
+    names: tuple
+    units: tuple
+    stamps_ns: np.ndarray
+    mean: np.ndarray
+    sd: np.ndarray
+    stages: tuple
+    verdicts: tuple
+    nis: np.ndarray
+    degrees: np.ndarray
+    bags: np.ndarray
+
+
+@dataclass(frozen=True)
+class Happening:
+    """
+    Something that happened, at the instant of data when it was known.
+
+    name: of the table of ~/events in docs/messages.md; text: in a sentence; values: text -> number
+    or text; bag: index of the recording.
+    """
+
+    stamp_ns: int
+    name: str
+    text: str
+    is_warning: bool
+    values: dict
+    bag: int
+
+
+@dataclass(frozen=True)
+class Trace:
+    """
+    One residual row of one sensor, measured and predicted.
+
+    sensor: its name; label: what is measured, such as 'elbow position' or 'x'; unit; sd: of the
+    noise, as configured; is_error: whether measured is zero and predicted the deviation, as for
+    orientations; stamps_ns [N]; windows [N]: of which window; elapsed [N] [s]: since the window's
+    prediction began; measured [N]; predicted: a predictor of `HeldOut.predictors` -> [N], that of
+    'draws' -> [N, D].
+    """
+
+    sensor: str
+    label: str
+    unit: str
+    sd: float
+    is_error: bool
+    stamps_ns: np.ndarray
+    windows: np.ndarray
+    elapsed: np.ndarray
+    measured: np.ndarray
+    predicted: dict
+
+    def rms(self, predictor):
+        """Return the root mean square error of a predictor; of draws, the mean over draws."""
+        found = self.predicted[predictor]
+        errors = found - (self.measured if found.ndim == 1 else self.measured[:, None])
+        return float(np.sqrt(np.mean(errors**2)))
+
+    def coverage(self):
+        """Return which share of what was measured lies within the draws' 90 %, noise included."""
+        draws = self.predicted['draws']
+        # Draws are of the motion: what is measured scatters about it.
+        low, high = np.quantile(draws, (0.05, 0.95), axis=1)
+        reach = np.hypot((high - low) / 2, 1.645 * self.sd)
+        middle = (high + low) / 2
+        return float(np.mean(np.abs(self.measured - middle) <= reach))
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """
+    What was kept from the estimation, predicted open loop.
+
+    Each window begins with a state that is fitted to a short stretch of data, for each predictor
+    with its own parameters; from there on nothing but efforts enter. predictors: 'nominal', the
+    prior's mean; 'mean' of the posterior; 'draws' from it. share: of each bag; lead, horizon
+    [s]: of the stretch fitted, and of the prediction; starts_ns [W]: where predictions begin;
+    bags [W]: index of the recording; traces: a `Trace` for every residual row; reason: why there
+    are none, empty where there are.
+    """
+
+    predictors: tuple
+    share: float
+    lead: float
+    horizon: float
+    starts_ns: np.ndarray
+    bags: np.ndarray
+    traces: tuple
+    reason: str = ''
+
+
+@dataclass(frozen=True)
+class Topic:
+    """
+    A topic that was read.
+
+    name: in the bag; message_type; sources: names of the sensors and efforts that read it; wanted:
+    its name in the config; how: 'config', 'namespace' or 'guessed'; messages: read for the
+    estimation; rate [1/s]: mean, by the bag's time; first_ns, last_ns: header stamps of its first
+    and last message, those held out included; latency, latency_sd [s]: of the bag's time less the
+    header stamp, its median and robust deviation.
+    """
+
+    name: str
+    message_type: str
+    sources: tuple
+    wanted: str
+    how: str
+    messages: int
+    rate: float
+    first_ns: int
+    last_ns: int
+    latency: float
+    latency_sd: float
+
+
+@dataclass(frozen=True)
+class Bag:
+    """
+    A recording.
+
+    name: of its folder or file; digest: BLAKE2b of its storage files; begin_ns, split_ns, end_ns:
+    by the bag's time, what comes after the split was held out; topics: a `Topic` each; health:
+    source -> {status in words: number of samples}; warnings: sentences about what was odd.
+    """
+
+    name: str
+    digest: str
+    begin_ns: int
+    split_ns: int
+    end_ns: int
+    topics: tuple
+    health: dict
+    warnings: tuple
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """
+    What a result comes from.
+
+    config: the settings as YAML; model_hash: SHA-256 of the robot as estimated; seed; package:
+    version; backend: its name; libraries: name -> version of those that numbers hang on; created:
+    time of day in ISO 8601, the only entry that differs between two runs of the same.
+    """
+
+    config: str
+    model_hash: str
+    seed: int
+    package: str
+    backend: str
+    libraries: dict
+    created: str
+
+
+@dataclass(frozen=True)
+class Identification:
+    """
+    What recordings tell of a robot.
+
+    problem: the `RobotProblem`: names, units, chart, model; posterior: as in the file, its
+    `mixture` over the coordinates problem.labels, its `prior`; findings: verdicts, quantiles,
+    combinations, null directions, modes; course, events, held_out: over time; bags: what was read;
+    is_merged: whether recordings were joined as independent ones; timings: 'reading' and
+    'estimating' [s], 'data' [s].
+    """
+
+    problem: RobotProblem
+    posterior: Posterior
+    findings: Findings
+    course: Course
+    events: tuple
+    held_out: HeldOut
+    bags: tuple
+    provenance: Provenance
+    is_merged: bool
+    timings: dict
+
+    @property
+    def units(self):
+        """Name -> unit of every parameter that was estimated."""
+        return dict(zip(self.course.names, self.course.units))
+
+    @property
+    def mean(self):
+        """Name -> mean of the posterior."""
+        return {each.name: each.mean for each in self.findings.parameters}
+
+    @property
+    def sd(self):
+        """Name -> standard deviation of the posterior."""
+        return {each.name: each.sd for each in self.findings.parameters}
+
+    @property
+    def verdicts(self):
+        """Name -> verdict in words."""
+        return {each.name: each.verdict_in_words for each in self.findings.parameters}
