@@ -47,6 +47,7 @@ class Health:
         text, values = state, {'state': state}
         if session:
             values['enabled'] = session.is_enabled
+            values['scheduling'] = session.real_time.words
             if not session.is_enabled:
                 text = f'{state}, but not enabled: what comes in is ignored'
         return self._status('node', DiagnosticStatus.OK, text, values)

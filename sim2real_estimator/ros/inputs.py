@@ -4,11 +4,11 @@ from itertools import chain
 
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from ..errors import ConfigError
 from .messages import ros_class
 from .publishers.stamps import stamp_ns_of
+from .quality import overridable
 
 _JOINT_STATE = 'sensor_msgs/msg/JointState'
 # Joint states must not be lost, and come at up to 1 kHz; stalls of 30 ms were measured.
@@ -46,9 +46,8 @@ class Input:
             ros_class(kind),
             topic,
             self._receive,
-            _JOINTS if kind == _JOINT_STATE else _OTHERS,
             event_callbacks=SubscriptionEventCallbacks(incompatible_qos=self._mismatch),
-            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+            **overridable(_JOINTS if kind == _JOINT_STATE else _OTHERS),
         )
         self._node = node
 

@@ -43,10 +43,10 @@ class News:
                 watch.begin(None)
                 continue
             for trouble in watch.look(now, clock_ns):
-                self._tell(trouble)
+                self._tell(trouble, clock_ns)
 
-    def _tell(self, trouble):
-        """Tell of a `Trouble` that has begun or ended."""
+    def _tell(self, trouble, clock_ns):
+        """Tell of a `Trouble` that has begun or ended; clock_ns: the node's time."""
         topic = trouble.topic
         if trouble.has_ended:
             self._logger.info(f"'{topic}': no longer: {trouble.text}")
@@ -54,8 +54,9 @@ class News:
             self._logger.warning(f"'{topic}': {trouble.text}")
         if trouble.kind == SILENT:
             event = input_back(topic) if trouble.has_ended else input_lost(topic, trouble.seconds)
-            # Nothing is newer than the newest that has come in on any topic.
-            self._publish((event,), max(each.stamp_ns for each in self._inputs))
+            # Nothing is newer than the newest that has come in on any topic, if anything has.
+            newest_ns = max(each.stamp_ns for each in self._inputs)
+            self._publish((event,), newest_ns or clock_ns)
 
     def _publish(self, events, stamp_ns):
         if events:

@@ -8,6 +8,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
+from rclpy.qos import QoSProfile
 from rclpy.task import Future
 from std_srvs.srv import SetBool, Trigger
 
@@ -15,8 +16,10 @@ from ..errors import DataError, EstimatorError
 from .health import Health, Tally
 from .parameters import NodeParameters
 from .process import REFUSALS, run, sentence
+from .quality import overridable
 
 NAME = 'sim2real_estimator'
+_DIAGNOSTICS = QoSProfile(depth=10)
 _POLL_PERIOD, _HEALTH_PERIOD = 0.02, 1.0
 _NOT_CONFIGURED = 'nothing is configured; configure and activate the node first'
 
@@ -30,7 +33,9 @@ class EstimatorNode(LifecycleNode):
         self._settings = NodeParameters(self, self._apply)
         self._session, self._state = None, 'unconfigured'
         self._refusal, self._is_starting = None, False
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._diagnostics = self.create_publisher(
+            DiagnosticArray, '/diagnostics', **overridable(_DIAGNOSTICS)
+        )
         self._health = Health(self.get_fully_qualified_name()[1:])
         self._reported = time.monotonic()
         # Simulated time may stand still; polling must not.

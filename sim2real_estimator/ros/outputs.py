@@ -5,12 +5,14 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState, PointCloud2
 from visualization_msgs.msg import MarkerArray
 
+from .quality import overridable
+
 _FLOWING, _NEWEST = QoSProfile(depth=10), QoSProfile(depth=1)
 # None of the events may be lost when several come at once.
 _EVENTS = QoSProfile(depth=100)
 # Whoever listens later gets the last one.
 _KEPT = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-# Name below the node -> type and QoS; all are reliable, so that every subscription receives.
+# Name below the node -> type and QoS; reliable unless overridden, so that all receive.
 _TOPICS = {
     'estimate': (JointState, _FLOWING),
     'posterior': (PointCloud2, _KEPT),
@@ -30,7 +32,7 @@ class Outputs:
         """Take the lifecycle node, whose state decides whether something is published."""
         self._node = node
         self._publishers = {
-            name: node.create_lifecycle_publisher(kind, f'~/{name}', qos)
+            name: node.create_lifecycle_publisher(kind, f'~/{name}', **overridable(qos))
             for name, (kind, qos) in _TOPICS.items()
         }
 

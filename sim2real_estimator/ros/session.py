@@ -12,6 +12,7 @@ from .news import News
 from .outputs import Outputs
 from .protocol import Reply, Wishes
 from .publishers import estimate_message
+from .realtime import RealTime
 from .saving import Saving
 from .worker import Worker
 
@@ -47,6 +48,7 @@ class Session:
         except BaseException:
             self._unsubscribe()
             raise
+        self.real_time = RealTime(config.node.realtime_priority, self._logger)
         self.news = News(self.inputs, self._logger, self._outputs)
         now = time.monotonic()
         self._saved, self._published, self._snapped, self._looked = now, now, now, now
@@ -134,6 +136,7 @@ class Session:
                 self._save_last()
         finally:
             self.worker.close()
+            self.real_time.close()
             self._unsubscribe()
 
     def _hand_on(self, name, decoded):

@@ -8,7 +8,6 @@ from rcl_interfaces.msg import IntegerRange, ParameterDescriptor
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.qos_overriding_options import QoSOverridingOptions
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -18,6 +17,7 @@ from .messages import ros_class
 from .pace import Pace
 from .process import run
 from .publishers.stamps import set_stamp
+from .quality import overridable
 
 NAME = 'synthetic_robot'
 _NANO = 10**9
@@ -27,7 +27,8 @@ _LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _TRUTHS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _CLOCK = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 # As many as may be on their way to a reader that is held up for a second.
-_DEPTH = 1000
+_READINGS = QoSProfile(depth=1000)
+_ACCOUNTS = QoSProfile(depth=10)
 
 
 class SyntheticRobotNode(Node):
@@ -50,18 +51,21 @@ class SyntheticRobotNode(Node):
         self._robot = SyntheticRobot(settings)
         self._outputs = {
             topic: self.create_publisher(
-                ros_class(feed.message_type),
-                topic,
-                _DEPTH,
-                qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+                ros_class(feed.message_type), topic, **overridable(_READINGS)
             )
             for topic, feed in self._robot.feeds.items()
         }
-        self._truth_output = self.create_publisher(JointState, '~/truth', _TRUTHS)
-        self._account_output = self.create_publisher(JointState, '~/sent', 10)
-        self._clock_output = self.create_publisher(Clock, '/clock', _CLOCK) if has_clock else None
+        self._truth_output = self.create_publisher(JointState, '~/truth', **overridable(_TRUTHS))
+        self._account_output = self.create_publisher(
+            JointState, '~/sent', **overridable(_ACCOUNTS)
+        )
+        self._clock_output = (
+            self.create_publisher(Clock, '/clock', **overridable(_CLOCK)) if has_clock else None
+        )
         # Only a publisher that stays is heard by those who come later.
-        self._description_output = self.create_publisher(String, 'robot_description', _LATCHED)
+        self._description_output = self.create_publisher(
+            String, 'robot_description', **overridable(_LATCHED)
+        )
         self._description_output.publish(String(data=self._robot.description))
         self._told = None
 

@@ -26,6 +26,7 @@ def status_of(task, estimate=None, findings=None, **changes):
         worker=worker,
         tally=Tally(),
         is_enabled=True,
+        real_time=SimpleNamespace(words='as usual'),
         deaths=0,
         lost=0,
         at_risk=0,

@@ -19,11 +19,23 @@ class Outputs:
 
     def __init__(self):
         """Begin with nothing."""
-        self.events = []
+        self.events, self.stamps = [], []
 
     def publish(self, name, message):
         assert name == 'events'
-        self.events += read_events(message)[1]
+        stamp_ns, events = read_events(message)
+        self.events += events
+        self.stamps.append(stamp_ns)
+
+
+class Topic:
+    """An `Input` on which nothing comes any more, if it ever did."""
+
+    received, joints, names = 0, (), frozenset()
+
+    def __init__(self, topic, stamp_ns):
+        """Take the stamp of what came last."""
+        self.topic, self.stamp_ns = topic, stamp_ns
 
 
 def test_good_and_bad_news_follow_one_another():
@@ -40,3 +52,14 @@ def test_good_and_bad_news_follow_one_another():
     told = [(event.name, event.is_warning) for event in outputs.events]
     good, bad = ('converged', False), ('changed', True)
     assert told == [good, bad, good, ('new values', False), bad]
+
+
+@pytest.mark.parametrize(('newest_ns', 'expected_ns'), [(0, 70), (30, 30)])
+def test_an_input_that_was_never_there_is_lost_at_the_time_of_the_node(newest_ns, expected_ns):
+    outputs = Outputs()
+    inputs = Topic('/joint_states', 0), Topic('/hand', newest_ns)
+    news = News(inputs, get_logger('news'), outputs)
+    for now in (0.0, 9.0):
+        news.look(now, 70, is_listening=True)
+    assert [event.name for event in outputs.events] == ['input lost'] * 2
+    assert outputs.stamps == [expected_ns] * 2
