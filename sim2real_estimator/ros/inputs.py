@@ -6,7 +6,7 @@ from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 from ..errors import ConfigError
-from .messages import ros_class
+from ..messages import ros_class
 from .publishers.stamps import stamp_ns_of
 from .quality import overridable
 

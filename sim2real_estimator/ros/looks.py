@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from diagnostic_msgs.msg import DiagnosticStatus
-from std_msgs.msg import ColorRGBA
-
 from ..inference.verdicts import Verdict
+from ..messages import maker
+
+ColorRGBA = maker('std_msgs/msg/ColorRGBA')
+DiagnosticStatus = maker('diagnostic_msgs/msg/DiagnosticStatus')
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from ..errors import ConfigError
-from .messages import ros_class
+from ..messages import ros_class
 from .pace import Pace
 from .process import run
 from .publishers.stamps import set_stamp

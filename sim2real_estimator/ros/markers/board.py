@@ -1,8 +1,10 @@
 """What is shown at present."""
 
-from visualization_msgs.msg import Marker, MarkerArray
-
+from ...messages import maker
 from ..publishers.stamps import header
+
+Marker = maker('visualization_msgs/msg/Marker')
+MarkerArray = maker('visualization_msgs/msg/MarkerArray')
 
 
 class Board:

@@ -1,10 +1,15 @@
 """Markers of the kinds that are used here, and their geometry."""
 
-from geometry_msgs.msg import Point, Pose, Quaternion, Vector3
 import numpy as np
-from std_msgs.msg import ColorRGBA, Header
 from transforms3d.quaternions import mat2quat
-from visualization_msgs.msg import Marker
+
+from ...messages import maker
+
+Point, Pose, Quaternion, Vector3 = (
+    maker(f'geometry_msgs/msg/{name}') for name in ('Point', 'Pose', 'Quaternion', 'Vector3')
+)
+ColorRGBA, Header = maker('std_msgs/msg/ColorRGBA'), maker('std_msgs/msg/Header')
+Marker = maker('visualization_msgs/msg/Marker')
 
 # Shapes of no thickness at all are drawn wrongly [m].
 _THINNEST = 1e-4

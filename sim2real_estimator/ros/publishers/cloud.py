@@ -9,11 +9,13 @@ from array import array
 import math
 
 import numpy as np
-from sensor_msgs.msg import PointCloud2, PointField
 
 from ...errors import DataError
+from ...messages import maker
 from .stamps import header
 
+PointCloud2 = maker('sensor_msgs/msg/PointCloud2')
+PointField = maker('sensor_msgs/msg/PointField')
 # Types of the fields, in the order of the format's constants, which begin at 1.
 _TYPES = ('i1', 'u1', 'i2', 'u2', 'i4', 'u4', 'f4', 'f8')
 

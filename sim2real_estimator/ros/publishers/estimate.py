@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 import math
 
-from sensor_msgs.msg import JointState
-
+from ...messages import maker
 from .stamps import header, stamp_ns_of
+
+JointState = maker('sensor_msgs/msg/JointState')
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """The topic `~/predicted_joint_states`: the model against the data."""
 
-from sensor_msgs.msg import JointState
-
+from ...messages import maker
 from .stamps import header
+
+JointState = maker('sensor_msgs/msg/JointState')
 
 
 def predicted_message(model, state, stamp_ns):

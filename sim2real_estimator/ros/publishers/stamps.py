@@ -1,7 +1,8 @@
 """Stamps of data, in integer nanoseconds, as headers of messages."""
 
-from std_msgs.msg import Header
+from ...messages import maker
 
+Header = maker('std_msgs/msg/Header')
 _NANO = 10**9
 
 

@@ -1,9 +1,11 @@
 """Named values as DiagnosticStatus, and back."""
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-
+from ...messages import maker
 from .stamps import header
 
+DiagnosticArray = maker('diagnostic_msgs/msg/DiagnosticArray')
+DiagnosticStatus = maker('diagnostic_msgs/msg/DiagnosticStatus')
+KeyValue = maker('diagnostic_msgs/msg/KeyValue')
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from sim2real_estimator.errors import DataError
-from sim2real_estimator.model.urdf import load_urdf
-from sim2real_estimator.ros.messages import (
+from sim2real_estimator.messages import (
     message_class,
     ros_class,
     typestore,
     typestore_class,
 )
+from sim2real_estimator.model.urdf import load_urdf
 from sim2real_estimator.sensors import SENSORS
 
 JOINT_STATE, POSE = 'sensor_msgs/msg/JointState', 'geometry_msgs/msg/PoseStamped'
