@@ -1,27 +1,22 @@
 """From settings to the parts of a pipeline."""
 
 from dataclasses import fields, replace
-import difflib
-import inspect
 import logging
-from pathlib import Path
 
 from .delays import Delays
 from .errors import ConfigError
 from .inference.estimators import ESTIMATORS
 from .inference.robust import NOISES
 from .model.parameters import Parameters
-from .model.urdf import load_urdf
 from .priors import choose_priors
 from .problem.chart_choice import choose_chart
 from .problem.frame_walk import COMMAND_DELAY
 from .problem.robot_problem import ProblemOptions, RobotProblem
-from .sensors import JointEfforts, SENSORS
+from .sources import build_efforts, build_model, build_sensors, nearest
 from .stream.channels import Channel, InputChannel
 from .stream.plans import ReferencePlan
 from .stream.stream import Stream, StreamOptions
 
-MEASURED_EFFORTS, COMMANDED_EFFORTS = 'measured_efforts', 'commanded_efforts'
 _NANO = 1e9
 # As for frames, samples a tenth short of the period still pass.
 _JITTER = 0.1
@@ -46,50 +41,6 @@ def build_parts(config, plan=None):
             'sensors as given; do not estimate it'
         )
     return problem, estimator, stream, (*sensors, *efforts), delays.restamping()
-
-
-def topics(config):
-    """Return source name -> topic of every source that `build_parts` returns."""
-    found = {name: sensor.topic for name, sensor in config.sensors.items()}
-    for name, kind, topic in _effort_topics(config):
-        if any(joint.effort == kind for joint in config.joints.values()):
-            found[name] = topic
-    return found
-
-
-def build_model(config):
-    """Return the `Model`; joints whose effort is 'none' are passive."""
-    wishes, urdf = config.model, config.model.urdf
-    if not urdf.lstrip().startswith('<'):
-        urdf = Path(config.source).parent / urdf
-    model = load_urdf(
-        urdf,
-        base=wishes.base,
-        joint_types=wishes.joint_types,
-        inertia_check=wishes.inertia_check,
-    )
-    names = [joint.name for joint in model.joints]
-    for name in config.joints:
-        if name not in names:
-            raise ConfigError(f'joints.{name}: is no joint of the robot; {_nearest(name, names)}')
-    return model.with_actuators(_actuators(config))
-
-
-def build_sensors(config, model):
-    """Return the sensors, in the order of the config."""
-    return tuple(_sensor(name, wish, model) for name, wish in config.sensors.items())
-
-
-def build_efforts(config, model):
-    """Return the sources of efforts that joints of the config read from."""
-    sources = []
-    for name, kind, _ in _effort_topics(config):
-        joints = [joint for joint, wish in config.joints.items() if wish.effort == kind]
-        if joints:
-            if name in config.sensors:
-                raise ConfigError(f'sensors.{name}: is the name of the efforts; choose another')
-            sources.append(JointEfforts(name, model, joints))
-    return tuple(sources)
 
 
 def build_problem(config, model, sensors, efforts):
@@ -139,7 +90,7 @@ def build_estimator(config):
         if key not in known:
             raise ConfigError(
                 f"estimator.settings.{key}: '{config.name}' has no such setting; "
-                f'{_nearest(key, known)}'
+                f'{nearest(key, known)}'
             )
     settings = {k: tuple(v) if isinstance(v, list) else v for k, v in config.settings.items()}
     if isinstance(settings.get('noise'), str):
@@ -158,7 +109,7 @@ def reference_of(config):
     if reference not in config.sensors:
         raise ConfigError(
             f"frames.reference: is '{reference}', which is no sensor; "
-            f'{_nearest(reference, config.sensors)}'
+            f'{nearest(reference, config.sensors)}'
         )
     return reference
 
@@ -184,43 +135,6 @@ def build_stream(config, problem, efforts, delays, plan=None):
     return Stream(channels, inputs, len(problem.model.commands), reference, plan, options)
 
 
-def _actuators(config):
-    """Return joint -> (actuator, its values)."""
-    actuators = {name: (a.kind, a.values) for name, a in config.model.actuators.items()}
-    for name, joint in config.joints.items():
-        if joint.effort != 'none':
-            continue
-        if actuators.get(name, ('passive',))[0] != 'passive':
-            raise ConfigError(
-                f"joints.{name}.effort: is 'none', but model.actuators.{name} gives it an "
-                'actuator; drop one of the two'
-            )
-        actuators[name] = ('passive', {})
-    return actuators
-
-
-def _sensor(name, wish, model):
-    """Return one sensor, made with those settings that its kind takes."""
-    where = f'sensors.{name}'
-    if wish.kind not in SENSORS:
-        raise ConfigError(f"{where}.kind: is '{wish.kind}'; {_nearest(wish.kind, SENSORS)}")
-    kind, values = SENSORS[wish.kind], {}
-    takes = inspect.signature(kind).parameters
-    for setting in fields(wish):
-        value = getattr(wish, setting.name)
-        is_given = value != setting.default
-        if setting.name in takes:
-            if is_given:
-                values[setting.name] = value
-            elif takes[setting.name].default is inspect.Parameter.empty:
-                raise ConfigError(f'{where}.{setting.name}: a {wish.kind} needs it; give it')
-        elif is_given and setting.name not in ('kind', 'topic', 'max_rate'):
-            raise ConfigError(
-                f'{where}.{setting.name}: a {wish.kind} has no use for it; take it out'
-            )
-    return kind(name, model, **values)
-
-
 def _channel(sensor, max_rate, delays):
     interval = round((1 - _JITTER) * _NANO / max_rate) if max_rate else 0
     return Channel(
@@ -231,15 +145,3 @@ def _channel(sensor, max_rate, delays):
         interval,
         delays.ahead_ns(sensor.name),
     )
-
-
-def _effort_topics(config):
-    return (
-        (MEASURED_EFFORTS, 'measured', config.efforts.measured),
-        (COMMANDED_EFFORTS, 'commanded', config.efforts.commanded),
-    )
-
-
-def _nearest(key, known):
-    near = difflib.get_close_matches(key, known, 1, 0.5)
-    return f"did you mean '{near[0]}'?" if near else f'choose from {", ".join(sorted(known))}'

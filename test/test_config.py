@@ -4,7 +4,7 @@ from typing import get_args, get_origin, get_type_hints
 
 import pytest
 
-from sim2real_estimator.build import build_parts, topics
+from sim2real_estimator.build import build_parts
 from sim2real_estimator.config import (
     Config,
     document,
@@ -18,6 +18,7 @@ from sim2real_estimator.config.parameters_page import parameters_page
 from sim2real_estimator.config.reading import check_facts, declared
 from sim2real_estimator.config.tree import FramesConfig, PriorConfig, SensorConfig
 from sim2real_estimator.errors import ConfigError
+from sim2real_estimator.sources import topics
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = sorted((ROOT / 'config').glob('*.yaml'))

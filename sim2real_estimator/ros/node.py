@@ -70,7 +70,7 @@ class EstimatorNode(LifecycleNode):
         self._refusal = None
         try:
             config = self._settings.configure()
-            # Imports torch, which takes seconds: not before signals are heeded.
+            # Imports the robot and its sensors: not before signals are heeded.
             from .session import Session
 
             self._session = Session(self, config)

@@ -4,8 +4,8 @@ from collections import Counter
 from pathlib import Path
 import time
 
-from ..build import build_efforts, build_model, build_sensors, topics
 from ..errors import DataError
+from ..sources import build_efforts, build_model, build_sensors, topics
 from .health import Tally
 from .inputs import subscribe
 from .news import News

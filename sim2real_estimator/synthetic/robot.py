@@ -5,11 +5,11 @@ import heapq
 import math
 from pathlib import Path
 
-from ..build import build_efforts, build_model, build_sensors, topics
 from ..errors import ConfigError
 from ..model.parameters import Parameters
 from ..priors import choose_priors
 from ..problem.frame_walk import COMMAND_DELAY
+from ..sources import build_efforts, build_model, build_sensors, topics
 from .commands import LateCommands
 from .feed import Feed
 from .motion import Motion

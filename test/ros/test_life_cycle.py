@@ -1,6 +1,7 @@
 """The node through its life cycle, and what it does on request, over real DDS."""
 
 import os
+from pathlib import Path
 import signal
 
 import numpy as np
@@ -43,6 +44,8 @@ def test_every_transition_leads_where_it_should(client, tmp_path):
         assert not response.success
         assert 'configure' in response.message
         assert change(client, 'configure') == 'inactive'
+        # What takes seconds to load, and its threads, are for the worker alone.
+        assert 'libtorch' not in Path(f'/proc/{process.pid}/maps').read_text()
 
         publisher = client.publisher(JointState, 'joint_states')
         publisher.publish(joint_state(10**9, np.zeros(2), np.zeros(2)))

@@ -1,0 +1,106 @@
+"""From settings to the robot, its sensors and its efforts: all that it takes to read messages."""
+
+from dataclasses import fields
+import difflib
+import inspect
+from pathlib import Path
+
+from .errors import ConfigError
+from .model.urdf import load_urdf
+from .sensors import JointEfforts, SENSORS
+
+MEASURED_EFFORTS, COMMANDED_EFFORTS = 'measured_efforts', 'commanded_efforts'
+
+
+def topics(config):
+    """Return source name -> topic of every source that reads messages."""
+    found = {name: sensor.topic for name, sensor in config.sensors.items()}
+    for name, kind, topic in _effort_topics(config):
+        if any(joint.effort == kind for joint in config.joints.values()):
+            found[name] = topic
+    return found
+
+
+def build_model(config):
+    """Return the `Model`; joints whose effort is 'none' are passive."""
+    wishes, urdf = config.model, config.model.urdf
+    if not urdf.lstrip().startswith('<'):
+        urdf = Path(config.source).parent / urdf
+    model = load_urdf(
+        urdf,
+        base=wishes.base,
+        joint_types=wishes.joint_types,
+        inertia_check=wishes.inertia_check,
+    )
+    names = [joint.name for joint in model.joints]
+    for name in config.joints:
+        if name not in names:
+            raise ConfigError(f'joints.{name}: is no joint of the robot; {nearest(name, names)}')
+    return model.with_actuators(_actuators(config))
+
+
+def build_sensors(config, model):
+    """Return the sensors, in the order of the config."""
+    return tuple(_sensor(name, wish, model) for name, wish in config.sensors.items())
+
+
+def build_efforts(config, model):
+    """Return the sources of efforts that joints of the config read from."""
+    sources = []
+    for name, kind, _ in _effort_topics(config):
+        joints = [joint for joint, wish in config.joints.items() if wish.effort == kind]
+        if joints:
+            if name in config.sensors:
+                raise ConfigError(f'sensors.{name}: is the name of the efforts; choose another')
+            sources.append(JointEfforts(name, model, joints))
+    return tuple(sources)
+
+
+def _actuators(config):
+    """Return joint -> (actuator, its values)."""
+    actuators = {name: (a.kind, a.values) for name, a in config.model.actuators.items()}
+    for name, joint in config.joints.items():
+        if joint.effort != 'none':
+            continue
+        if actuators.get(name, ('passive',))[0] != 'passive':
+            raise ConfigError(
+                f"joints.{name}.effort: is 'none', but model.actuators.{name} gives it an "
+                'actuator; drop one of the two'
+            )
+        actuators[name] = ('passive', {})
+    return actuators
+
+
+def _sensor(name, wish, model):
+    """Return one sensor, made with those settings that its kind takes."""
+    where = f'sensors.{name}'
+    if wish.kind not in SENSORS:
+        raise ConfigError(f"{where}.kind: is '{wish.kind}'; {nearest(wish.kind, SENSORS)}")
+    kind, values = SENSORS[wish.kind], {}
+    takes = inspect.signature(kind).parameters
+    for setting in fields(wish):
+        value = getattr(wish, setting.name)
+        is_given = value != setting.default
+        if setting.name in takes:
+            if is_given:
+                values[setting.name] = value
+            elif takes[setting.name].default is inspect.Parameter.empty:
+                raise ConfigError(f'{where}.{setting.name}: a {wish.kind} needs it; give it')
+        elif is_given and setting.name not in ('kind', 'topic', 'max_rate'):
+            raise ConfigError(
+                f'{where}.{setting.name}: a {wish.kind} has no use for it; take it out'
+            )
+    return kind(name, model, **values)
+
+
+def _effort_topics(config):
+    return (
+        (MEASURED_EFFORTS, 'measured', config.efforts.measured),
+        (COMMANDED_EFFORTS, 'commanded', config.efforts.commanded),
+    )
+
+
+def nearest(key, known):
+    """Return a hint at the known name that a key may have been meant to be."""
+    near = difflib.get_close_matches(key, known, 1, 0.5)
+    return f"did you mean '{near[0]}'?" if near else f'choose from {", ".join(sorted(known))}'
