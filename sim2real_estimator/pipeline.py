@@ -170,14 +170,18 @@ class Pipeline:
         noises = noises and noises.matched(posterior.mixture.weights)
         self._begin(matched(posterior.mixture), posterior.recordings, noises)
 
-    def receive(self, name, message):
-        """Decode a message for the source of that name, and push what it holds."""
+    def receive(self, name, message, arrived_ns=None):
+        """
+        Decode a message for the source of that name, and push what it holds.
+
+        arrived_ns: when it came, for messages that have no stamp of their own.
+        """
         if name not in self.sources:
             raise DataError(
                 f"there is no source '{name}' to decode a message; "
                 f'there are: {", ".join(sorted(self.sources)) or "none"}'
             )
-        self.take(name, self.sources[name].decode(message))
+        self.take(name, self.sources[name].decode(message, arrived_ns))
 
     def take(self, name, decoded):
         """Count and push what a message held for the source of that name: its `Decoded`."""

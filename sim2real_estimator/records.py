@@ -20,6 +20,7 @@ class Status(Enum):
     REPEATED = 'repeated'
     NON_FINITE = 'non-finite'
     OCCLUDED = 'occluded'
+    MALFORMED = 'malformed'
     FROZEN = 'frozen'
     TORQUE_WITHOUT_MOTION = 'torque without motion'
     OUTSIDE = 'outside frames'

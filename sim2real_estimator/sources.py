@@ -52,7 +52,7 @@ def build_efforts(config, model):
         if joints:
             if name in config.sensors:
                 raise ConfigError(f'sensors.{name}: is the name of the efforts; choose another')
-            sources.append(JointEfforts(name, model, joints))
+            sources.append(JointEfforts(name, model, joints, **_effort_messages(kind, config)))
     return tuple(sources)
 
 
@@ -91,6 +91,14 @@ def _sensor(name, wish, model):
                 f'{where}.{setting.name}: a {wish.kind} has no use for it; take it out'
             )
     return kind(name, model, **values)
+
+
+def _effort_messages(kind, config):
+    """Return what the messages of efforts of a kind are, as `JointEfforts` takes it."""
+    if kind == 'measured':
+        return {}
+    efforts = config.efforts
+    return {'message_type': efforts.commanded_type or None, 'order': efforts.commanded_joints}
 
 
 def _effort_topics(config):

@@ -19,6 +19,11 @@ def joint_state(stamp_ns, name, position=(), velocity=(), effort=()):
     )
 
 
+def numbers(data, offset=0):
+    """Return a std_msgs/msg/Float64MultiArray."""
+    return Message(layout=Message(dim=[], data_offset=offset), data=list(data))
+
+
 def _parts(position, wxyz):
     w, x, y, z = wxyz
     return Message(**dict(zip('xyz', position))), Message(w=w, x=x, y=y, z=z)

@@ -66,10 +66,18 @@ class JointConfig:
 
 @dataclass(frozen=True)
 class EffortsConfig:
-    """Where efforts come from: the field `effort` of sensor_msgs/msg/JointState, by name."""
+    """Where efforts come from: by name, the field `effort` of sensor_msgs/msg/JointState."""
 
     measured: str = setting('joint_states', 'topic of the measured efforts')
     commanded: str = setting('joint_commands', 'topic of the commanded efforts')
+    commanded_type: str = setting(
+        '',
+        'type of their messages; empty: sensor_msgs/msg/JointState; with '
+        'std_msgs/msg/Float64MultiArray the numbers are efforts, and act from when they come',
+    )
+    commanded_joints: tuple[str, ...] = setting(
+        (), 'joints of the numbers of a std_msgs/msg/Float64MultiArray, in their order'
+    )
     hold: float = setting(
         0.5,
         'an effort acts until the next, but no longer than this; then unknown',

@@ -33,9 +33,9 @@ class Heading(AbstractSensor):
         """Standard deviations of the values, as those of a link pose."""
         return self._pose.scale
 
-    def decode(self, message):
+    def decode(self, message, arrived_ns=None):
         """Return the `Decoded` of a pose."""
-        return self._pose.decode(message)
+        return self._pose.decode(message, arrived_ns)
 
     def observe(self, robot, q, v):
         """Return the heading."""

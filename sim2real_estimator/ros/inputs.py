@@ -10,8 +10,7 @@ from ..messages import ros_class
 from .publishers.stamps import stamp_ns_of
 from .quality import overridable
 
-_JOINT_STATE = 'sensor_msgs/msg/JointState'
-# Joint states must not be lost, and come at up to 1 kHz; stalls of 30 ms were measured.
+# What comes of joints must not be lost, at up to 1 kHz; stalls of 30 ms were measured.
 _JOINTS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1000, reliability=ReliabilityPolicy.RELIABLE
 )
@@ -19,6 +18,8 @@ _JOINTS = QoSProfile(
 _OTHERS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=200, reliability=ReliabilityPolicy.BEST_EFFORT
 )
+# Type of messages about joints -> the field with their names, empty where it has none.
+_NAMES = {'sensor_msgs/msg/JointState': 'name', 'std_msgs/msg/Float64MultiArray': ''}
 
 
 class Input:
@@ -36,20 +37,21 @@ class Input:
         sources: what decodes the messages, each with a `name`; hand_on: is called with a name
         and the `Decoded` of every message.
         """
-        self.sources, self._hand_on = tuple(sources), hand_on
+        self._node, self.sources, self._hand_on = node, tuple(sources), hand_on
         self.received, self.mismatches = 0, 0
         kind = self.sources[0].message_type
-        self._has_names, self._latest, self._latest_names = kind == _JOINT_STATE, None, []
-        named = [source.joints for source in self.sources if self._has_names]
+        self._latest, self._latest_ns = None, None
+        self._names_field, self._latest_names = _NAMES.get(kind), []
+        self._has_stamp = hasattr(ros_class(kind), 'header')
+        named = [source.joints for source in self.sources if self._names_field]
         self.joints, self.names = tuple(dict.fromkeys(chain(*named))), set()
         self._subscription = node.create_subscription(
             ros_class(kind),
             topic,
             self._receive,
             event_callbacks=SubscriptionEventCallbacks(incompatible_qos=self._mismatch),
-            **overridable(_JOINTS if kind == _JOINT_STATE else _OTHERS),
+            **overridable(_JOINTS if kind in _NAMES else _OTHERS),
         )
-        self._node = node
 
     def close(self):
         """Listen no more."""
@@ -63,17 +65,25 @@ class Input:
     @property
     def stamp_ns(self):
         """Stamp of the latest message [ns]."""
-        return stamp_ns_of(self._latest) if self._latest else 0
+        if self._latest_ns is None:
+            return stamp_ns_of(self._latest) if self._latest else 0
+        return self._latest_ns
 
     def _receive(self, message):
         self.received += 1
         self._latest = message
-        # A publisher repeats its names.
-        if self._has_names and message.name != self._latest_names:
-            self._latest_names = message.name
-            self.names.update(message.name)
+        if not self._has_stamp:
+            self._latest_ns = self._node.get_clock().now().nanoseconds
+        if self._names_field:
+            self._note_names(getattr(message, self._names_field))
         for source in self.sources:
-            self._hand_on(source.name, source.decode(message))
+            self._hand_on(source.name, source.decode(message, self._latest_ns))
+
+    def _note_names(self, names):
+        # A publisher repeats its names.
+        if names != self._latest_names:
+            self._latest_names = names
+            self.names.update(names)
 
     def _mismatch(self, event):
         self.mismatches = event.total_count

@@ -48,8 +48,12 @@ class AbstractSensor(ABC):
         """Standard deviations of the values [value_size]."""
 
     @abstractmethod
-    def decode(self, message):
-        """Return the `Decoded` of a message, read by its plain attributes."""
+    def decode(self, message, arrived_ns=None):
+        """
+        Return the `Decoded` of a message, read by its plain attributes.
+
+        arrived_ns: when it came, for messages that have no stamp of their own.
+        """
 
     @abstractmethod
     def observe(self, robot, q, v):

@@ -9,10 +9,11 @@ import math
 
 import numpy as np
 
-from ..errors import ConfigError
+from ..errors import ConfigError, DataError
 from ..records import Sample, Status
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
+NUMBERS = 'std_msgs/msg/Float64MultiArray'
 # How far from one the norm of a quaternion may be; drivers send zeros for what they do not see.
 _NORM_TOLERANCE = 1e-3
 
@@ -25,8 +26,14 @@ class Decoded:
     statuses: tuple = ()
 
 
-def stamp_ns(message):
-    """Return the header's stamp in nanoseconds."""
+def stamp_ns(message, arrived_ns=None):
+    """Return the header's stamp in nanoseconds; of a message without a header, when it came."""
+    if not hasattr(message, 'header'):
+        if arrived_ns is None:
+            raise DataError(
+                f'a {type(message).__name__} has no stamp; say when it came, as arrived_ns'
+            )
+        return arrived_ns
     stamp = message.header.stamp
     return stamp.sec * 1_000_000_000 + stamp.nanosec
 
@@ -54,20 +61,25 @@ def _read_pose(p, o):
     return values, Status.OCCLUDED if is_occluded else Status.USED
 
 
-def decode_by_readers(sensor, message):
-    """Return the `Decoded` of a sensor whose class has `readers`."""
+def decode_by_readers(sensor, message, arrived_ns):
+    """Return the `Decoded` of a sensor whose class has `readers`; arrived_ns: when it came."""
     values, status = sensor.readers[sensor.message_type](message)
     if not np.isfinite(values).all():
         status = Status.NON_FINITE
     if status is not Status.USED:
         return Decoded(statuses=(status,))
-    return Decoded((Sample(sensor.name, stamp_ns(message), values),))
+    return Decoded((Sample(sensor.name, stamp_ns(message, arrived_ns), values),))
 
 
 def read_joints(message, field, joints):
     """Return a field of a JointState in the order of `joints`, NaN where one is missing."""
     entries = dict(zip(message.name, getattr(message, field)))
     return np.array([entries.get(joint, math.nan) for joint in joints])
+
+
+def read_numbers(message):
+    """Return the numbers of a MultiArray."""
+    return np.array(message.data[message.layout.data_offset :], dtype=float)
 
 
 def joint_remarks(message, known, missing=0):

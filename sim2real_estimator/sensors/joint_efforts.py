@@ -6,8 +6,35 @@ inputs of the frames.
 """
 
 from ..errors import ConfigError
-from ..records import Sample
-from .decoding import Decoded, joint_remarks, JOINT_STATE, read_joints, stamp_ns
+from ..records import Sample, Status
+from .decoding import (
+    checked_type,
+    Decoded,
+    joint_remarks,
+    JOINT_STATE,
+    NUMBERS,
+    read_joints,
+    read_numbers,
+    stamp_ns,
+)
+
+
+def _by_name(efforts, message, arrived_ns):
+    """Return the `Decoded` of a JointState; one about other joints only has no sample."""
+    remarks = joint_remarks(message, efforts.known)
+    if not set(efforts.joints) & set(message.name):
+        return Decoded(statuses=remarks)
+    values = read_joints(message, 'effort', efforts.joints)
+    return Decoded((Sample(efforts.name, stamp_ns(message, arrived_ns), values),), remarks)
+
+
+def _by_order(efforts, message, arrived_ns):
+    """Return the `Decoded` of a Float64MultiArray, which has to be of as many numbers."""
+    numbers = read_numbers(message)
+    if len(numbers) != len(efforts.order):
+        return Decoded(statuses=(Status.MALFORMED,))
+    values = numbers[[efforts.order.index(joint) for joint in efforts.joints]]
+    return Decoded((Sample(efforts.name, stamp_ns(message, arrived_ns), values),))
 
 
 class JointEfforts:
@@ -16,15 +43,17 @@ class JointEfforts:
 
     values: one effort a joint [N m or N], NaN where a message has none: it is then unknown, and
     never zero. places: where the joints stand among the model's commands; limits: largest effort
-    by the robot description, NaN where it gives none.
+    by the robot description, NaN where it gives none; order: joints of the numbers of a message
+    without names; known: names of all joints of the robot.
     """
 
-    message_types = (JOINT_STATE,)
-    message_type = JOINT_STATE
+    readers = {JOINT_STATE: _by_name, NUMBERS: _by_order}
+    message_types = tuple(readers)
 
-    def __init__(self, name, model, joints):
-        """Take the names of the joints."""
-        self.name, self.joints = name, tuple(joints)
+    def __init__(self, name, model, joints, message_type=None, order=()):
+        """Take the names of the joints, and the order of messages that have no names."""
+        self.name, self.joints, self.order = name, tuple(joints), tuple(order)
+        self.message_type = checked_type(self, message_type)
         for joint in self.joints:
             if joint not in model.commands:
                 takes = ', '.join(model.commands) or 'none'
@@ -36,14 +65,28 @@ class JointEfforts:
         limits = (model.joint(joint).limits.effort for joint in self.joints)
         self.limits = tuple(float('nan') if limit is None else limit for limit in limits)
         self.value_size = len(self.joints)
-        self._known = frozenset(joint.name for joint in model.joints)
+        self.known = frozenset(joint.name for joint in model.joints)
+        self._check_order()
 
-    def decode(self, message):
-        """Return the `Decoded` of a JointState; one about other joints only has no sample."""
-        if not set(self.joints) & set(message.name):
-            return Decoded(statuses=joint_remarks(message, self._known))
-        values = read_joints(message, 'effort', self.joints)
-        return Decoded(
-            (Sample(self.name, stamp_ns(message), values),),
-            joint_remarks(message, self._known),
-        )
+    def decode(self, message, arrived_ns=None):
+        """Return the `Decoded` of a message; arrived_ns: when it came."""
+        return self.readers[self.message_type](self, message, arrived_ns)
+
+    def _check_order(self):
+        """Raise a ConfigError where it is not known which number is of which joint."""
+        key, order = 'efforts.commanded_joints', self.order
+        if self.message_type != NUMBERS:
+            if order:
+                raise ConfigError(
+                    f'{key}: is given, but {self.message_type} has names; take it out, or set '
+                    f'efforts.commanded_type to {NUMBERS}'
+                )
+            return
+        for joint in (*self.joints, *order):
+            if joint not in self.known:
+                raise ConfigError(f"{key}: '{joint}' is no joint of the robot")
+            if order.count(joint) != 1:
+                raise ConfigError(
+                    f"{key}: names '{joint}' {order.count(joint)} times; list the joints of the "
+                    f'numbers of a {NUMBERS}, in their order, each once'
+                )

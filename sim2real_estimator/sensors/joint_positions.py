@@ -47,7 +47,7 @@ class JointPositions(AbstractSensor):
         """Standard deviations of the values."""
         return self.sd
 
-    def decode(self, message):
+    def decode(self, message, arrived_ns=None):
         """Return the `Decoded` of a JointState; one about other joints only has no sample."""
         if not set(self.joints) & set(message.name):
             return Decoded(statuses=joint_remarks(message, self._known))
@@ -57,7 +57,7 @@ class JointPositions(AbstractSensor):
         # Missing is also a joint that is named, and for which there is no number.
         missing = np.isnan(values).reshape(-1, len(self.joints)).any(0).sum()
         return Decoded(
-            (Sample(self.name, stamp_ns(message), values),),
+            (Sample(self.name, stamp_ns(message, arrived_ns), values),),
             joint_remarks(message, self._known, missing),
         )
 

@@ -59,9 +59,9 @@ class LinkPose(AbstractSensor):
         turn = np.inf if self.orientation_sd is None else self.orientation_sd / 2
         return np.array([position] * 3 + [turn] * 4)
 
-    def decode(self, message):
+    def decode(self, message, arrived_ns=None):
         """Return the `Decoded` of a pose; without a proper quaternion it is occluded."""
-        return decode_by_readers(self, message)
+        return decode_by_readers(self, message, arrived_ns)
 
     def observe(self, robot, q, v):
         """Return the position, then the rotation matrix by rows."""

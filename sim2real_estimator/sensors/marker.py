@@ -42,9 +42,9 @@ class Marker(AbstractSensor):
         """Standard deviations of the values."""
         return np.full(3, self.sd)
 
-    def decode(self, message):
+    def decode(self, message, arrived_ns=None):
         """Return the `Decoded` of a point."""
-        return decode_by_readers(self, message)
+        return decode_by_readers(self, message, arrived_ns)
 
     def observe(self, robot, q, v):
         """Return the position of the point."""

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from transforms3d.quaternions import axangle2quat, mat2quat, qmult
 
-from .readings import JointValues, PointValues, PoseValues
+from .readings import EffortValues, JointValues, PointValues, PoseValues
 
 _HIDDEN_POSE = PoseValues((0.0,) * 3, (0.0,) * 4)
 _HIDDEN_POINT = PointValues((math.nan,) * 3)
@@ -55,6 +55,25 @@ class JointMeasurement:
             tuple(velocities) if self._encoders else (),
             tuple(given) if self._efforts else (),
         )
+
+
+class EffortMeasurement:
+    """Efforts alone, in the order of their reader."""
+
+    def __init__(self, sensors, efforts, model, stream):
+        """Take the only `JointEfforts` of a topic, the model and a `StreamConfig`."""
+        (source,), self._stream = efforts, stream
+        # What is not known to be driven is commanded to do nothing.
+        self._places = [
+            model.commands.index(joint) if joint in model.commands else None
+            for joint in source.order
+        ]
+
+    def __call__(self, plant, efforts, chance):
+        """Return `EffortValues`."""
+        noise = self._stream.effort_sd * chance.standard_normal(len(self._places))
+        given = [0.0 if place is None else efforts[place] for place in self._places]
+        return EffortValues(tuple((noise + given).tolist()))
 
 
 class PoseMeasurement:
@@ -120,6 +139,7 @@ class _Occlusion:
 
 MEASUREMENTS = {
     'sensor_msgs/msg/JointState': JointMeasurement,
+    'std_msgs/msg/Float64MultiArray': EffortMeasurement,
     'geometry_msgs/msg/PoseStamped': PoseMeasurement,
     'geometry_msgs/msg/TransformStamped': PoseMeasurement,
     'geometry_msgs/msg/PointStamped': PointMeasurement,

@@ -16,14 +16,15 @@ def message_of(reading, make=plain, frame=''):
 
     make: function (name of a message type, fields by keyword) -> message; frame: its frame_id.
     """
-    seconds, rest = divmod(reading.stamp_ns, _NANO)
-    header = make(
-        'std_msgs/msg/Header',
-        stamp=make('builtin_interfaces/msg/Time', sec=seconds, nanosec=rest),
-        frame_id=frame,
-    )
     fields = _FIELDS[reading.message_type](make, reading.content)
-    return make(reading.message_type, header=header, **fields)
+    if reading.message_type not in _WITHOUT_STAMP:
+        seconds, rest = divmod(reading.stamp_ns, _NANO)
+        fields['header'] = make(
+            'std_msgs/msg/Header',
+            stamp=make('builtin_interfaces/msg/Time', sec=seconds, nanosec=rest),
+            frame_id=frame,
+        )
+    return make(reading.message_type, **fields)
 
 
 def _joint_state(make, content):
@@ -33,6 +34,11 @@ def _joint_state(make, content):
         'velocity': list(content.velocity),
         'effort': list(content.effort),
     }
+
+
+def _numbers(make, content):
+    layout = make('std_msgs/msg/MultiArrayLayout', dim=[], data_offset=0)
+    return {'layout': layout, 'data': list(content.effort)}
 
 
 def _pose(make, content):
@@ -63,7 +69,9 @@ def _quaternion(make, content):
 
 _FIELDS = {
     'sensor_msgs/msg/JointState': _joint_state,
+    'std_msgs/msg/Float64MultiArray': _numbers,
     'geometry_msgs/msg/PoseStamped': _pose,
     'geometry_msgs/msg/TransformStamped': _transform,
     'geometry_msgs/msg/PointStamped': _point,
 }
+_WITHOUT_STAMP = frozenset(('std_msgs/msg/Float64MultiArray',))

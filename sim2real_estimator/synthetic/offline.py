@@ -8,6 +8,6 @@ def estimates(pipeline, robot, seconds):
     for reading in robot.run(seconds):
         message = message_of(reading)
         for name in robot.readers[reading.topic]:
-            pipeline.receive(name, message)
+            pipeline.receive(name, message, robot.arrival_ns(reading))
         yield from pipeline.step()
     yield from pipeline.finish()

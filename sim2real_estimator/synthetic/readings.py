@@ -36,6 +36,13 @@ class JointValues:
 
 
 @dataclass(frozen=True)
+class EffortValues:
+    """Efforts [N m or N] in an order that the messages do not tell; they have no stamp either."""
+
+    effort: tuple
+
+
+@dataclass(frozen=True)
 class PoseValues:
     """A body's position x, y, z [m] and quaternion w, x, y, z, all zero where it is hidden."""
 

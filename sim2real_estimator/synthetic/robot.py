@@ -87,6 +87,10 @@ class SyntheticRobot:
         """The latest `TruthAt`."""
         return self.truths[-1]
 
+    def arrival_ns(self, reading):
+        """Return when a `Reading` arrives, by the robot's own clock."""
+        return self._start_ns + reading.due_ns
+
     def begin(self, start_ns):
         """Set at what time of the computer's clock the robot started [ns]."""
         self._start_ns = start_ns + round(_NANO * self.settings.clock_offset)

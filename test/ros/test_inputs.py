@@ -1,0 +1,202 @@
+"""Messages of every kind that the node listens to, good and bad, over real DDS."""
+
+from collections import Counter
+from dataclasses import replace
+import math
+import time
+
+import pytest
+from simulated import CONFIG, config, JOINTS
+
+from sim2real_estimator.config import to_yaml, with_values
+
+pytest.importorskip('rclpy')
+
+from geometry_msgs.msg import PointStamped, PoseStamped, TransformStamped
+from live import node_process
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from recordings import SECOND
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+BEST_EFFORT, RELIABLE = (
+    QoSProfile(depth=100, reliability=each)
+    for each in (ReliabilityPolicy.BEST_EFFORT, ReliabilityPolicy.RELIABLE)
+)
+SETTINGS = {
+    'model.urdf': str(CONFIG.with_suffix('.urdf')),
+    'joints.elbow.effort': 'commanded',
+    'efforts.commanded': 'effort_controller/commands',
+    'efforts.commanded_type': 'std_msgs/msg/Float64MultiArray',
+    'efforts.commanded_joints': ['elbow', 'shoulder'],
+}
+SENSORS = {
+    'upper': {
+        'kind': 'link_pose',
+        'link': 'upper',
+        'position_sd': 0.01,
+        'orientation_sd': 0.01,
+    },
+    'hand': {
+        'kind': 'link_pose',
+        'message_type': 'geometry_msgs/msg/TransformStamped',
+        'link': 'lower',
+        'position_sd': 0.01,
+    },
+    'tip': {'kind': 'marker', 'link': 'lower', 'point': [0.0, 0.0, -0.3], 'sd': 0.01},
+}
+
+
+def joints(position=(0.1, 0.2), effort=(0.0, 0.0), names=JOINTS):
+    return JointState(name=list(names), position=list(position), effort=list(effort))
+
+
+def pose(shift=0.1, norm=1.0):
+    message = PoseStamped()
+    message.pose.position.x, message.pose.orientation.w = shift, norm
+    return message
+
+
+def transform(shift=0.1, norm=1.0):
+    message = TransformStamped()
+    message.transform.translation.x, message.transform.rotation.w = shift, norm
+    return message
+
+
+def point(shift=0.1):
+    message = PointStamped()
+    message.point.x = shift
+    return message
+
+
+def efforts(*data):
+    return Float64MultiArray(data=list(data))
+
+
+NAN = math.nan
+# Source -> topic, class, a good message as function of a number, [(bad message, its status)].
+KINDS = {
+    'encoders': (
+        'joint_states',
+        JointState,
+        lambda x: joints((x, x)),
+        [
+            (joints((NAN, NAN)), 'non-finite'),
+            (joints((math.inf, 0.0)), 'non-finite'),
+            (joints((0.1, NAN)), 'missing joint'),
+            (joints((0.1,)), 'missing joint'),
+            (joints((0.1, 0.2, 0.3), names=[*JOINTS, 'finger']), 'unknown joint'),
+            (joints((), (), names=['finger']), 'unknown joint'),
+        ],
+    ),
+    'measured_efforts': (
+        'joint_states',
+        JointState,
+        lambda x: joints((x, x)),
+        [(joints(effort=()), 'missing effort'), (joints(effort=(NAN, 0.0)), 'missing effort')],
+    ),
+    'commanded_efforts': (
+        'effort_controller/commands',
+        Float64MultiArray,
+        lambda x: efforts(x, x),
+        [
+            (efforts(), 'malformed'),
+            (efforts(1.0), 'malformed'),
+            (efforts(1.0, 2.0, 3.0), 'malformed'),
+            (efforts(NAN, 1.0), 'missing effort'),
+        ],
+    ),
+    'upper': (
+        'vicon/upper/upper',
+        PoseStamped,
+        pose,
+        [(pose(norm=0.0), 'occluded'), (pose(norm=1.1), 'occluded'), (pose(NAN), 'non-finite')],
+    ),
+    'hand': (
+        'vicon/hand/hand',
+        TransformStamped,
+        transform,
+        [(transform(norm=0.0), 'occluded'), (transform(math.inf), 'non-finite')],
+    ),
+    'tip': ('vicon/tip', PointStamped, point, [(point(NAN), 'non-finite')]),
+}
+
+
+@pytest.fixture(scope='module')
+def node(client, tmp_path_factory):
+    """Run a node that listens to everything; yield the file of its output."""
+    folder, settings = tmp_path_factory.mktemp('node'), dict(SETTINGS)
+    for name, sensor in SENSORS.items():
+        settings[f'sensors.{name}.topic'] = KINDS[name][0]
+        settings |= {f'sensors.{name}.{key}': value for key, value in sensor.items()}
+    file, output = folder / 'config.yaml', folder / 'output'
+    file.write_text(to_yaml(replace(with_values(config(), settings), source='')))
+    with node_process(file, output) as process:
+        client.forget()
+        client.wait(
+            lambda: client.status('worker') and client.status('worker')[1] == 'running',
+            'a running node',
+        )
+        yield output
+        assert process.poll() is None
+    assert 'Traceback' not in output.read_text()
+
+
+def counted(client, source, status):
+    return int(client.health[f'samples of {source}'].get(status, 0))
+
+
+def stamped(message):
+    """Return a message of now, where it has a stamp."""
+    if hasattr(message, 'header'):
+        seconds, rest = divmod(time.time_ns(), SECOND)
+        message.header.stamp.sec, message.header.stamp.nanosec = seconds, rest
+    return message
+
+
+@pytest.mark.parametrize('source', KINDS)
+def test_what_is_malformed_is_counted_and_nothing_else_happens(node, client, source):
+    topic, kind, _, bad = KINDS[source]
+    publisher = client.publisher(kind, topic)
+    before = {status: counted(client, source, status) for _, status in bad}
+    expected = Counter(status for _, status in bad)
+
+    def are_counted():
+        # To a reader that is best effort the first may not get through.
+        for message, _ in bad:
+            publisher.publish(stamped(message))
+        return all(
+            counted(client, source, status) >= before[status] + number
+            for status, number in expected.items()
+        )
+
+    client.wait(are_counted, f'{set(expected)} of {source}')
+    client.node.destroy_publisher(publisher)
+
+
+@pytest.mark.parametrize('qos', [RELIABLE, BEST_EFFORT], ids=['reliable', 'best effort'])
+def test_drivers_of_either_quality_are_heard(node, client, qos):
+    """Only what must not be lost needs a reliable publisher."""
+    topics = {topic: (kind, good) for topic, kind, good, _ in KINDS.values()}
+    publishers = {
+        topic: client.publisher(kind, topic, qos if topic.startswith('vicon') else None)
+        for topic, (kind, _) in topics.items()
+    }
+    before = {source: counted(client, source, 'used') for source in KINDS}
+    number = 0
+
+    def are_used():
+        nonlocal number
+        number += 1
+        for topic, (_, good) in topics.items():
+            publishers[topic].publish(stamped(good(1e-3 * (number % 1000))))
+        return all(counted(client, source, 'used') > before[source] for source in KINDS)
+
+    client.wait(are_used, 'samples of every kind')
+    for topic, publisher in publishers.items():
+        assert client.health[f'input /{topic}']['incompatible QoS'] == '0'
+        client.node.destroy_publisher(publisher)
+
+
+def test_what_has_no_stamp_is_of_when_it_came(node, client):
+    assert 'hours' not in client.status('input /effort_controller/commands')[1]
