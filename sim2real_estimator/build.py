@@ -127,6 +127,7 @@ def build_stream(config, problem, efforts, delays, plan=None):
         lateness=frames.lateness,
         jump_back=frames.jump_back,
         hold=config.efforts.hold,
+        is_steady=config.efforts.steady,
         history=delays.history,
         lead=delays.lead,
         patience=frames.patience,

@@ -103,8 +103,9 @@ def test_every_fault_has_its_count():
             # The encoders have just restarted the stream when theirs arrives.
             'jumped back': waiting,
             'late': 1,
-            # One that a message lacks, and both that nobody renews in the gap.
-            'missing effort': 3,
+            # One that a message lacks, the other that is overdue after two messages that are left
+            # out, and both that nobody renews in the gap.
+            'missing effort': 4,
             'repeated': 1,
             'unknown joint': 1,
             'used': received['measured_efforts'] - 2 - waiting,

@@ -80,9 +80,14 @@ class EffortsConfig:
     )
     hold: float = setting(
         0.5,
-        'an effort acts until the next, but no longer than this; then unknown',
+        'an effort acts until the next, but no longer than this; then it is unknown',
         unit='s',
         above=0,
+    )
+    steady: bool = setting(
+        True,
+        'efforts come at a pace of their own: one that keeps changing and is overdue is unknown; '
+        'false: they come only when they change, and hold alone counts',
     )
 
 

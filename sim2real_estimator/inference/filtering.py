@@ -38,6 +38,7 @@ def take_frame(problem, mixture, frame, noise, drift=0.0):
     The frame's samples are compared with what each component predicts from the frame's
     beginning; the state then moves on to the frame's end, and the parameters drift: `walk`.
     """
+    mixture = _pushed(problem, mixture, frame)
     found, noises = problem.linearize(mixture.points, mixture.means, (frame,)), mixture.noises
     log_scale = 0.0
     if noises is not None:
@@ -69,6 +70,21 @@ def take_frame(problem, mixture, frame, noise, drift=0.0):
     has_row = np.abs(found.slope[heaviest]).max(-1, initial=0.0) > 0
     surprising = np.abs(_standardised(mixture.roots, found)[heaviest]) > _SURPRISE
     return Step(after, float(cost[heaviest]), int(has_row.sum()), int(surprising.sum()))
+
+
+def _pushed(problem, mixture, frame):
+    """
+    Return the mixture at a frame's beginning with what efforts that are unknown may do.
+
+    As if they acted at once, so that positions within the frame are as uncertain. The floor adds
+    the same at its end: how velocities change is not tied to that.
+    """
+    push = problem.push(frame)
+    if not push.any():
+        return mixture
+    size, roots = problem.tangent_size, mixture.roots
+    still = np.broadcast_to(np.eye(size, roots.shape[-1]), (mixture.size, size, roots.shape[-1]))
+    return replace(mixture, roots=predict(roots, still, push))
 
 
 def _update(roots, found, noise):

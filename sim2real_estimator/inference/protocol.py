@@ -81,6 +81,12 @@ class Problem(Protocol):
         scales [K]: standard deviation of the disturbances of each column.
         """
 
+    def push(self, frame):
+        """Return the standard deviation of what unknown efforts do to the state, [t]."""
+
+    def loses_sight(self, frame):
+        """Tell whether after a frame the motion may be anywhere: a new guess tells more of it."""
+
     def trajectory(self, points, parameters, frames):
         """Return the states [H + 1, nx, B] at the bounds of consecutive frames."""
 

@@ -138,20 +138,36 @@ class RobotProblem:
         """
         Return what a frame adds to the standard deviation of the state, [K, t].
 
-        scales [K]: standard deviation of the disturbances of each column. Where an effort is
-        unknown, velocities may have changed by all that efforts usually do.
+        scales [K]: standard deviation of the disturbances of each column.
         """
         nv = self.model.velocity_size
         base = [self.options.position_floor] * nv + [self.options.velocity_floor] * nv
         result = np.tile([*base, *[0.0] * self.disturbance_size], (len(scales), 1))
-        if not self.knows_inputs(frame):
-            # An effort on one joint moves all that hang together.
-            length = 1e-9 * (frame.end_ns - frame.start_ns)
-            result[:, nv : 2 * nv] += length * self._usual_accelerations
+        result += self.push(frame)
         if self.disturbance_size:
             left = self._walk.fading(self._timelines.line((frame,)))
             result[:, 2 * nv :] = scales[:, None] * np.sqrt(1.0 - left**2)
         return result
+
+    def push(self, frame):
+        """
+        Return the standard deviation of what unknown efforts do to the state in a frame, [t].
+
+        Where one is unknown, velocities may change by all that efforts usually do; an effort on
+        one joint moves all that hang together.
+        """
+        nv, result = self.model.velocity_size, np.zeros(self.tangent_size)
+        if not self.knows_inputs(frame):
+            length = 1e-9 * (frame.end_ns - frame.start_ns)
+            result[nv : 2 * nv] = length * self._usual_accelerations
+        return result
+
+    def loses_sight(self, frame):
+        """Tell whether after a frame the motion may be anywhere: a new guess tells more of it."""
+        if frame.after_gap:
+            return True
+        length = 1e-9 * (frame.end_ns - frame.start_ns)
+        return bool((length * self.push(frame) > self.options.position_sd).any())
 
     @cached_property
     def _usual_accelerations(self):

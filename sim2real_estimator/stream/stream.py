@@ -24,6 +24,7 @@ class StreamOptions:
 
     lateness: how much older than the newest a sample may arrive; jump_back: a stamp that goes
     back further restarts the stream; hold: an effort not renewed for this long is unknown;
+    is_steady: whether efforts come at a steady pace, so that one that is overdue is unknown;
     history: how far efforts of the past reach into a frame, because they act late; lead: how
     far those of the future do, because they act before their stamp;
     patience: how long encoders may repeat themselves while torque or poses say that they move.
@@ -32,6 +33,7 @@ class StreamOptions:
     lateness: float = 0.05
     jump_back: float = 1.0
     hold: float = 0.5
+    is_steady: bool = True
     history: float = 0.0
     lead: float = 0.0
     patience: float = 0.5
@@ -70,7 +72,7 @@ class Stream:
         )
         self._screen = Screen(channels, inputs, _nano(options.patience), self.counts)
         times = _nano(options.hold), _nano(options.history), lead
-        held = HeldInputs(inputs, command_count, *times, self.counts)
+        held = HeldInputs(inputs, command_count, *times, self.counts, options.is_steady)
         self._frames = FrameMaker(reference, plan, held, inputs, self.counts)
 
     @property

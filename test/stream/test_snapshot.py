@@ -28,9 +28,10 @@ def eventful_samples():
     return samples
 
 
+@pytest.mark.parametrize('hold', [0.015, 0.5])
 @pytest.mark.parametrize('stop', [0, 1, 7, 11, 60, 120, 200, 230, 290])
-def test_a_stream_goes_on_as_if_nothing_had_been(stop):
-    settings = {'lateness': 0.03, 'patience': 0.2, 'hold': 0.015, 'least_interval_ns': 12 * MS}
+def test_a_stream_goes_on_as_if_nothing_had_been(stop, hold):
+    settings = {'lateness': 0.03, 'patience': 0.2, 'hold': hold, 'least_interval_ns': 12 * MS}
     samples = eventful_samples()
     whole = make_stream(**settings)
     expected = run(whole, samples)

@@ -106,7 +106,7 @@ class GaussianSum(AbstractEstimator):
     def update(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
         if isinstance(state, FilterState):
-            if not frame.after_gap:
+            if not problem.loses_sight(frame):
                 return self._filter(problem, state, frame)
             known = self._drifted_until(problem, state, frame)
             state = BatchState(mixture=known, knowledge=known)

@@ -1,0 +1,57 @@
+"""How often a source renews its efforts, and so when one is missing."""
+
+from collections import deque
+
+import numpy as np
+
+# The pace is that of so many gaps between messages; before there are a few, nobody knows it.
+_GAPS, _ENOUGH = 31, 8
+# Gaps up to this part of them count as usual: a hole among them does not.
+_USUAL_PART = 0.9
+# Later than usual gaps by this factor and these nanoseconds is no jitter; an effort that is stale
+# for so short a time does nothing that encoders see.
+_SLACK, _HARMLESS_NS = 1.5, 3_000_000
+
+
+class Pace:
+    """
+    The latest efforts of one source, and how long each of them may be held.
+
+    A function of stamps and values in the order of time. Efforts that change all the time are
+    missing when their renewal is overdue. One that has been the same for longer is taken to stay
+    so for as long as it has.
+    """
+
+    def __init__(self, stamp_ns, values, since_ns=None, gaps=()):
+        """Begin with a sample, values [n]; since_ns [n]: since when each is the same."""
+        self._stamp_ns, self._values = stamp_ns, values
+        self._since_ns = np.full(len(values), stamp_ns) if since_ns is None else since_ns
+        self._gaps = deque(gaps, _GAPS)
+
+    def snapshot(self):
+        """Return what it takes to make an equal one, as plain values."""
+        return self._stamp_ns, self._values, self._since_ns, tuple(self._gaps)
+
+    def renew(self, stamp_ns, values):
+        """Take the next sample."""
+        self._gaps.append(stamp_ns - self._stamp_ns)
+        self._since_ns = np.where(values == self._values, self._since_ns, stamp_ns)
+        self._stamp_ns, self._values = stamp_ns, values
+
+    def ends(self, hold_ns, is_steady):
+        """
+        Return (from_ns, sure_ns), each [n]: when efforts become unknown, and when that is sure.
+
+        hold_ns: the longest that any is held; is_steady: whether a pace says when one is due.
+        """
+        longest = np.full(len(self._values), self._stamp_ns + hold_ns)
+        if not is_steady or len(self._gaps) < _ENOUGH:
+            return longest, longest
+        gaps = sorted(self._gaps)
+        usual_ns, slow_ns = gaps[len(gaps) // 2], gaps[int(_USUAL_PART * (len(gaps) - 1))]
+        overdue_ns = round(_SLACK * slow_ns) + _HARMLESS_NS
+        constant_ns = self._stamp_ns - self._since_ns
+        is_constant = constant_ns > overdue_ns
+        from_ns = self._stamp_ns + np.where(is_constant, constant_ns, usual_ns)
+        sure_ns = self._stamp_ns + np.where(is_constant, constant_ns, overdue_ns)
+        return np.minimum(from_ns, longest), np.minimum(sure_ns, longest)

@@ -1,0 +1,100 @@
+"""The whole flow with messages that get lost for a while."""
+
+import numpy as np
+from posteriors import posterior_bytes
+import pytest
+from simulated import base_parameters, config, NAMES, record
+
+from sim2real_estimator.inference.estimators.gaussian_sum import FilterState
+from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.records import Sample, Status
+
+pytestmark = pytest.mark.usefixtures('one_thread')
+
+# In the first batch, and later under the filter, in seconds from the first sample.
+HOLES = ((0.5, 0.6), (2.2, 2.3))
+LONG_HOLE = ((1.9, 2.3),)
+
+
+def lossy(recording, holes, sources=('encoders', 'measured_efforts')):
+    """Yield the samples of a recording less those of some sources that fall into holes."""
+    for stamp, *values in zip(recording.stamps, recording.angles, recording.torques):
+        at = 1e-9 * (stamp - recording.stamps[0])
+        is_lost = any(low + 1e-9 < at < high - 1e-9 for low, high in holes)
+        for name, row in zip(('encoders', 'measured_efforts'), values):
+            if not (is_lost and name in sources):
+                yield Sample(name, int(stamp), row)
+
+
+def followed(samples, pipeline=None):
+    """Return (pipeline, events) after samples."""
+    pipeline, events = pipeline or Pipeline.from_config(config()), []
+    for sample in samples:
+        pipeline.push(sample)
+        for estimate in pipeline.step():
+            events += estimate.report.events
+    for estimate in pipeline.finish():
+        events += estimate.report.events
+    return pipeline, events
+
+
+def misses(pipeline, values):
+    """Return by how many sd the identifiable combinations miss the truth, [6]."""
+    mixture, chart = pipeline.mixture, pipeline.problem.chart
+    rows = [chart.names.index(name) for name in NAMES]
+    heaviest = mixture.heaviest()
+    covariance = mixture.parameter_covariances()[heaviest]
+
+    def found(moved):
+        named = chart.to_named(mixture.means[:, [heaviest]] + moved[:, None])
+        return base_parameters(named[rows, 0])
+
+    best = found(np.zeros(len(covariance)))
+    slope = np.stack([found(1e-6 * row) - best for row in np.eye(len(covariance))], 1) / 1e-6
+    sd = np.sqrt(np.einsum('ij,jk,ik->i', slope, covariance, slope))
+    return (best - base_parameters(np.array([values[name] for name in NAMES]))) / sd
+
+
+@pytest.mark.parametrize('seed', [1, 3])
+def test_holes_make_no_change_and_no_false_certainty(seed):
+    recording = record(3.2, seed)
+    pipeline, events = followed(lossy(recording, HOLES))
+    assert 'changed' not in events
+    assert events.count('efforts unknown') == 1
+    assert isinstance(pipeline.state, FilterState)
+    assert np.abs(misses(pipeline, recording.values)).max() < 4
+    # Both efforts, in each hole.
+    assert pipeline.counts.of('measured_efforts', Status.MISSING_EFFORT) == 4
+
+
+def test_efforts_that_are_lost_alone_are_no_change_either():
+    recording = record(3.2, 1)
+    pipeline, events = followed(lossy(recording, HOLES, ('measured_efforts',)))
+    assert 'changed' not in events
+    # What the message before the hole said acts for one frame; nine more know no efforts.
+    assert events.count('efforts unknown') == 9
+    assert isinstance(pipeline.state, FilterState)
+    assert np.abs(misses(pipeline, recording.values)).max() < 4
+
+
+def test_after_a_long_hole_the_motion_is_found_afresh():
+    recording = record(2.8, 3)
+    pipeline, events = followed(lossy(recording, LONG_HOLE))
+    assert 'changed' not in events and events.count('resumed') == 1
+    assert np.abs(misses(pipeline, recording.values)).max() < 4
+
+
+def test_a_stop_within_a_hole_changes_no_bit(tmp_path):
+    samples = list(lossy(record(1.0, 1), HOLES))
+    whole, _ = followed(samples)
+    before = sum(s.stamp_ns <= samples[0].stamp_ns + 500_000_000 for s in samples)
+    first = Pipeline.from_config(config())
+    for sample in samples[:before]:
+        first.push(sample)
+        first.step()
+    first.save(tmp_path / 'posterior.zip')
+    second = Pipeline.from_config(config())
+    second.load(tmp_path / 'posterior.zip')
+    followed(samples[before:], second)
+    assert posterior_bytes(second) == posterior_bytes(whole)
+    assert second.counts.table() == whole.counts.table()
