@@ -19,6 +19,24 @@ def joint_state(stamp_ns, name, position=(), velocity=(), effort=()):
     )
 
 
+def multi_dof_joint_state(stamp_ns, names, poses, twists=()):
+    """Return a sensor_msgs/msg/MultiDOFJointState; poses: (position, wxyz); twists: (v, w)."""
+    parts = [_parts(*pose) for pose in poses]
+    return Message(
+        header=header(stamp_ns),
+        joint_names=list(names),
+        transforms=[Message(translation=place, rotation=turn) for place, turn in parts],
+        twist=[
+            Message(
+                linear=Message(**dict(zip('xyz', linear))),
+                angular=Message(**dict(zip('xyz', angular))),
+            )
+            for linear, angular in twists
+        ],
+        wrench=[],
+    )
+
+
 def numbers(data, offset=0):
     """Return a std_msgs/msg/Float64MultiArray."""
     return Message(layout=Message(dim=[], data_offset=offset), data=list(data))

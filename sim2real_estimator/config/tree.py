@@ -98,7 +98,7 @@ class SensorConfig:
     kind: str = setting('', 'an entry of SENSORS', required=True)
     topic: str = setting('', 'topic of its messages', required=True)
     message_type: str = setting('', "type of its messages; empty: the kind's usual one")
-    joints: tuple[str, ...] = setting((), 'joints it measures (joint_positions)')
+    joints: tuple[str, ...] = setting((), 'joints it measures (joint_positions, joint_poses)')
     link: str = setting('', 'link it is fixed to (link_pose, marker)')
     point: tuple[float, ...] = setting(
         (), 'where on the link, x, y, z in its frame (marker)', unit='m'
@@ -111,19 +111,27 @@ class SensorConfig:
     )
     velocity_sd: float | None = setting(
         None,
-        'standard deviation of velocities; empty: they are not used (joint_positions)',
+        'standard deviation of velocities, of joint_poses those of free joints in m/s; empty: '
+        'they are not used (joint_positions, joint_poses)',
         unit='rad/s or m/s',
+        above=0,
+    )
+    angular_velocity_sd: float | None = setting(
+        None,
+        'standard deviation of angular velocities; empty: they are not used (joint_poses)',
+        unit='rad/s',
         above=0,
     )
     position_sd: float | None = setting(
         None,
-        'standard deviation of positions; empty: they are not used (link_pose)',
+        'standard deviation of positions, of joint_poses those of free joints; empty: they are '
+        'not used (link_pose, joint_poses)',
         unit='m',
         above=0,
     )
     orientation_sd: float | None = setting(
         None,
-        'standard deviation of angles; empty: they are not used (link_pose)',
+        'standard deviation of angles; empty: they are not used (link_pose, joint_poses)',
         unit='rad',
         above=0,
     )

@@ -19,7 +19,11 @@ _OTHERS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=200, reliability=ReliabilityPolicy.BEST_EFFORT
 )
 # Type of messages about joints -> the field with their names, empty where it has none.
-_NAMES = {'sensor_msgs/msg/JointState': 'name', 'std_msgs/msg/Float64MultiArray': ''}
+_NAMES = {
+    'sensor_msgs/msg/JointState': 'name',
+    'sensor_msgs/msg/MultiDOFJointState': 'joint_names',
+    'std_msgs/msg/Float64MultiArray': '',
+}
 
 
 class Input:

@@ -6,12 +6,14 @@ Sensors: one file each, and this table. A new sensor is a new file and a new lin
 
 from .base import AbstractSensor
 from .joint_efforts import JointEfforts
+from .joint_poses import JointPoses
 from .joint_positions import JointPositions
 from .link_pose import LinkPose
 from .marker import Marker
 
 SENSORS = {
     'joint_positions': JointPositions,
+    'joint_poses': JointPoses,
     'link_pose': LinkPose,
     'marker': Marker,
 }

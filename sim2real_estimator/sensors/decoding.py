@@ -40,12 +40,12 @@ def stamp_ns(message, arrived_ns=None):
 
 def read_pose_stamped(message):
     """Read geometry_msgs/msg/PoseStamped: x, y, z, then w, x, y, z."""
-    return _read_pose(message.pose.position, message.pose.orientation)
+    return read_pose(message.pose.position, message.pose.orientation)
 
 
 def read_transform_stamped(message):
     """Read geometry_msgs/msg/TransformStamped: x, y, z, then w, x, y, z."""
-    return _read_pose(message.transform.translation, message.transform.rotation)
+    return read_pose(message.transform.translation, message.transform.rotation)
 
 
 def read_point_stamped(message):
@@ -54,7 +54,8 @@ def read_point_stamped(message):
     return np.array([point.x, point.y, point.z]), Status.USED
 
 
-def _read_pose(p, o):
+def read_pose(p, o):
+    """Read position and quaternion: x, y, z, then w, x, y, z; OCCLUDED where that is no turn."""
     norm = math.sqrt(o.w**2 + o.x**2 + o.y**2 + o.z**2)
     is_occluded = abs(norm - 1) > _NORM_TOLERANCE
     values = np.array([p.x, p.y, p.z, o.w, o.x, o.y, o.z])
@@ -84,8 +85,12 @@ def read_numbers(message):
 
 def joint_remarks(message, known, missing=0):
     """Return a Status for every joint of a message nobody knows, and every one that is missing."""
-    unknown = len(set(message.name) - known)
-    return (Status.UNKNOWN_JOINT,) * unknown + (Status.MISSING_JOINT,) * missing
+    return name_remarks(message.name, known) + (Status.MISSING_JOINT,) * missing
+
+
+def name_remarks(names, known):
+    """Return a Status for every name that is of no joint of the robot."""
+    return (Status.UNKNOWN_JOINT,) * len(set(names) - known)
 
 
 def checked_type(sensor, message_type):

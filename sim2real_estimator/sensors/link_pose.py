@@ -13,6 +13,7 @@ from .decoding import (
     read_transform_stamped,
 )
 from .mounting import CAPTURE, capture_parameters, placement, placement_parameters
+from .turns import inverse_right_jacobians, quaternion_matrices, rotation_vectors
 
 
 class LinkPose(AbstractSensor):
@@ -103,48 +104,3 @@ class LinkPose(AbstractSensor):
         slope = np.zeros((len(measured), 3, self.output_size))
         slope[:, :, 3:] = inverse_right_jacobians(error) @ turn.reshape(-1, 3, 9)
         return error / self.orientation_sd, slope / self.orientation_sd
-
-
-def quaternion_matrices(q):
-    """Return rotation matrices [B, 3, 3] of quaternions [B, 4] (w, x, y, z) of any length."""
-    w, x, y, z = (q / np.linalg.norm(q, axis=1, keepdims=True)).T
-    return np.stack(
-        [
-            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], -1),
-            np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], -1),
-            np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], -1),
-        ],
-        -2,
-    )
-
-
-def rotation_vectors(matrices):
-    """Return the rotation vectors [B, 3] of rotation matrices [B, 3, 3], at most half a turn."""
-    skew = 0.5 * np.stack(
-        [
-            matrices[:, 2, 1] - matrices[:, 1, 2],
-            matrices[:, 0, 2] - matrices[:, 2, 0],
-            matrices[:, 1, 0] - matrices[:, 0, 1],
-        ],
-        -1,
-    )
-    sine = np.linalg.norm(skew, axis=1)
-    angle = np.arctan2(sine, 0.5 * (np.trace(matrices, axis1=1, axis2=2) - 1))
-    scale = np.where(sine > 1e-9, angle / np.maximum(sine, 1e-300), 1.0)
-    return skew * scale[:, None]
-
-
-def inverse_right_jacobians(vectors):
-    """Return the derivatives [B, 3, 3] of log(R exp(d)) by d at d = 0, for log(R) = vectors."""
-    angle = np.linalg.norm(vectors, axis=1)
-    small = angle < 1e-4
-    safe = np.where(small, 1.0, angle)
-    factor = np.where(
-        small, 1 / 12 + angle**2 / 720, 1 / safe**2 - 1 / (2 * safe * np.tan(safe / 2))
-    )
-    zero = np.zeros_like(angle)
-    x, y, z = vectors.T
-    skew = np.stack(
-        [np.stack([zero, -z, y], -1), np.stack([z, zero, -x], -1), np.stack([-y, x, zero], -1)], -2
-    )
-    return np.eye(3) + 0.5 * skew + factor[:, None, None] * (skew @ skew)

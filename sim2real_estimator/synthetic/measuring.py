@@ -5,10 +5,12 @@ import math
 import numpy as np
 from transforms3d.quaternions import axangle2quat, mat2quat, qmult
 
-from .readings import EffortValues, JointValues, PointValues, PoseValues
+from .readings import EffortValues, JointPoseValues, JointValues, PointValues, PoseValues
 
 _HIDDEN_POSE = PoseValues((0.0,) * 3, (0.0,) * 4)
 _HIDDEN_POINT = PointValues((math.nan,) * 3)
+# Position, quaternion, velocity and angular velocity of what has not moved.
+_AT_REST = np.array([0.0] * 3 + [1.0] + [0.0] * 9)
 
 
 class JointMeasurement:
@@ -57,6 +59,30 @@ class JointMeasurement:
         )
 
 
+class JointPoseMeasurement:
+    """Coordinates and velocities of spherical and free joints; zero where not measured."""
+
+    def __init__(self, sensors, efforts, model, stream):
+        """Take the `JointPoses` of a topic and a `StreamConfig`."""
+        self._parts, self._noise = [part for each in sensors for part in each.parts], stream.noise
+        self._names = tuple(dict.fromkeys(joint for each in sensors for joint in each.joints))
+
+    def __call__(self, plant, efforts, chance):
+        """Return `JointPoseValues`."""
+        numbers = np.tile(_AT_REST, (len(self._names), 1))
+        for part in self._parts:
+            noise = self._noise * part.sd * chance.standard_normal(3)
+            value = plant.state[part.states]
+            row = numbers[self._names.index(part.joint)]
+            row[part.quantity.numbers] = (
+                _turned(value, noise) if part.is_quaternion else value + noise
+            )
+        pieces = (numbers[:, :3], numbers[:, 3:7], numbers[:, 7:10], numbers[:, 10:])
+        return JointPoseValues(
+            self._names, *(tuple(map(tuple, piece.tolist())) for piece in pieces)
+        )
+
+
 class EffortMeasurement:
     """Efforts alone, in the order of their reader."""
 
@@ -94,12 +120,8 @@ class PoseMeasurement:
         is_flipped = chance.random() < self._stream.sign_flips
         if self._occlusion.is_hidden(chance):
             return _HIDDEN_POSE
-        turn = self._turn_sd * turn
-        orientation = mat2quat(seen[3:].reshape(3, 3))
-        angle = float(np.linalg.norm(turn))
-        if angle > 0:
-            orientation = qmult(orientation, axangle2quat(turn, angle))
-        orientation = orientation / np.linalg.norm(orientation) * (-1 if is_flipped else 1)
+        orientation = _turned(mat2quat(seen[3:].reshape(3, 3)), self._turn_sd * turn)
+        orientation = orientation * (-1 if is_flipped else 1)
         position = seen[:3] + self._shift_sd * shift
         return PoseValues(tuple(position.tolist()), tuple(orientation.tolist()))
 
@@ -118,6 +140,14 @@ class PointMeasurement:
         if self._occlusion.is_hidden(chance):
             return _HIDDEN_POINT
         return PointValues(tuple((plant.seen(self._sensor) + noise).tolist()))
+
+
+def _turned(quaternion, turn):
+    """Return a unit quaternion w, x, y, z turned by a rotation vector [rad] in its own frame."""
+    angle = float(np.linalg.norm(turn))
+    if angle > 0:
+        quaternion = qmult(quaternion, axangle2quat(turn, angle))
+    return quaternion / np.linalg.norm(quaternion)
 
 
 class _Occlusion:
@@ -139,6 +169,7 @@ class _Occlusion:
 
 MEASUREMENTS = {
     'sensor_msgs/msg/JointState': JointMeasurement,
+    'sensor_msgs/msg/MultiDOFJointState': JointPoseMeasurement,
     'std_msgs/msg/Float64MultiArray': EffortMeasurement,
     'geometry_msgs/msg/PoseStamped': PoseMeasurement,
     'geometry_msgs/msg/TransformStamped': PoseMeasurement,

@@ -36,25 +36,46 @@ def _joint_state(make, content):
     }
 
 
+def _joint_poses(make, content):
+    twists = zip(content.velocity, content.angular_velocity)
+    return {
+        'joint_names': list(content.names),
+        'transforms': [
+            _pose_as_transform(make, *pose) for pose in zip(content.position, content.orientation)
+        ],
+        'twist': [
+            make('geometry_msgs/msg/Twist', linear=_vector(make, v), angular=_vector(make, w))
+            for v, w in twists
+        ],
+        'wrench': [],
+    }
+
+
 def _numbers(make, content):
     layout = make('std_msgs/msg/MultiArrayLayout', dim=[], data_offset=0)
     return {'layout': layout, 'data': list(content.effort)}
 
 
 def _pose(make, content):
-    place = _point(make, content)['point']
-    return {
-        'pose': make(
-            'geometry_msgs/msg/Pose', position=place, orientation=_quaternion(make, content)
-        )
-    }
+    place, turn = _point(make, content)['point'], _quaternion(make, content.orientation)
+    return {'pose': make('geometry_msgs/msg/Pose', position=place, orientation=turn)}
 
 
 def _transform(make, content):
-    x, y, z = content.position
-    shift = make('geometry_msgs/msg/Vector3', x=x, y=y, z=z)
-    turn = _quaternion(make, content)
-    return {'transform': make('geometry_msgs/msg/Transform', translation=shift, rotation=turn)}
+    return {'transform': _pose_as_transform(make, content.position, content.orientation)}
+
+
+def _pose_as_transform(make, position, orientation):
+    return make(
+        'geometry_msgs/msg/Transform',
+        translation=_vector(make, position),
+        rotation=_quaternion(make, orientation),
+    )
+
+
+def _vector(make, values):
+    x, y, z = values
+    return make('geometry_msgs/msg/Vector3', x=x, y=y, z=z)
 
 
 def _point(make, content):
@@ -62,13 +83,14 @@ def _point(make, content):
     return {'point': make('geometry_msgs/msg/Point', x=x, y=y, z=z)}
 
 
-def _quaternion(make, content):
-    w, x, y, z = content.orientation
+def _quaternion(make, orientation):
+    w, x, y, z = orientation
     return make('geometry_msgs/msg/Quaternion', w=w, x=x, y=y, z=z)
 
 
 _FIELDS = {
     'sensor_msgs/msg/JointState': _joint_state,
+    'sensor_msgs/msg/MultiDOFJointState': _joint_poses,
     'std_msgs/msg/Float64MultiArray': _numbers,
     'geometry_msgs/msg/PoseStamped': _pose,
     'geometry_msgs/msg/TransformStamped': _transform,

@@ -36,6 +36,21 @@ class JointValues:
 
 
 @dataclass(frozen=True)
+class JointPoseValues:
+    """
+    Of several joints by name, for each a tuple.
+
+    position [m], orientation w, x, y, z, velocity [m/s], angular_velocity [rad/s].
+    """
+
+    names: tuple
+    position: tuple
+    orientation: tuple
+    velocity: tuple
+    angular_velocity: tuple
+
+
+@dataclass(frozen=True)
 class EffortValues:
     """Efforts [N m or N] in an order that the messages do not tell; they have no stamp either."""
 

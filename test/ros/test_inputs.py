@@ -12,19 +12,37 @@ from sim2real_estimator.config import to_yaml, with_values
 
 pytest.importorskip('rclpy')
 
-from geometry_msgs.msg import PointStamped, PoseStamped, TransformStamped
+from geometry_msgs.msg import PointStamped, PoseStamped, Transform, TransformStamped, Twist
 from live import node_process
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from recordings import SECOND
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import Float64MultiArray
 
 BEST_EFFORT, RELIABLE = (
     QoSProfile(depth=100, reliability=each)
     for each in (ReliabilityPolicy.BEST_EFFORT, ReliabilityPolicy.RELIABLE)
 )
+# What hangs on the arm by a ball joint.
+TOOL = """
+  <link name="tool">
+    <inertial>
+      <origin xyz="0 0 -0.1"/>
+      <mass value="0.2"/>
+      <inertia ixx="0.001" iyy="0.001" izz="0.001" ixy="0" ixz="0" iyz="0"/>
+    </inertial>
+  </link>
+  <joint name="wrist" type="continuous">
+    <parent link="lower"/>
+    <child link="tool"/>
+    <origin xyz="0 0 -0.5"/>
+  </joint>
+</robot>
+"""
 SETTINGS = {
-    'model.urdf': str(CONFIG.with_suffix('.urdf')),
+    'model.urdf': CONFIG.with_suffix('.urdf').read_text().replace('</robot>', TOOL),
+    'model.joint_types.wrist': 'spherical',
+    'joints.wrist.effort': 'none',
     'joints.elbow.effort': 'commanded',
     'efforts.commanded': 'effort_controller/commands',
     'efforts.commanded_type': 'std_msgs/msg/Float64MultiArray',
@@ -42,6 +60,12 @@ SENSORS = {
         'message_type': 'geometry_msgs/msg/TransformStamped',
         'link': 'lower',
         'position_sd': 0.01,
+    },
+    'balls': {
+        'kind': 'joint_poses',
+        'joints': ['wrist'],
+        'orientation_sd': 0.01,
+        'angular_velocity_sd': 0.1,
     },
     'tip': {'kind': 'marker', 'link': 'lower', 'point': [0.0, 0.0, -0.3], 'sd': 0.01},
 }
@@ -61,6 +85,13 @@ def transform(shift=0.1, norm=1.0):
     message = TransformStamped()
     message.transform.translation.x, message.transform.rotation.w = shift, norm
     return message
+
+
+def ball(angle=0.0, norm=1.0, name='wrist', has_twist=True):
+    turn = Transform()
+    turn.rotation.y, turn.rotation.w = norm * math.sin(angle), norm * math.cos(angle)
+    twist = [Twist()] if has_twist else []
+    return MultiDOFJointState(joint_names=[name], transforms=[turn], twist=twist)
 
 
 def point(shift=0.1):
@@ -117,6 +148,19 @@ KINDS = {
         TransformStamped,
         transform,
         [(transform(norm=0.0), 'occluded'), (transform(math.inf), 'non-finite')],
+    ),
+    'balls': (
+        'multi_dof_joint_states',
+        MultiDOFJointState,
+        ball,
+        [
+            (ball(norm=0.0), 'occluded'),
+            (ball(norm=1.1), 'occluded'),
+            (ball(NAN), 'non-finite'),
+            (MultiDOFJointState(joint_names=['wrist']), 'non-finite'),
+            (ball(has_twist=False), 'missing joint'),
+            (ball(name='finger'), 'unknown joint'),
+        ],
     ),
     'tip': ('vicon/tip', PointStamped, point, [(point(NAN), 'non-finite')]),
 }
@@ -196,6 +240,16 @@ def test_drivers_of_either_quality_are_heard(node, client, qos):
     for topic, publisher in publishers.items():
         assert client.health[f'input /{topic}']['incompatible QoS'] == '0'
         client.node.destroy_publisher(publisher)
+
+
+def test_joints_with_a_quaternion_are_looked_for_by_name(node, client):
+    publisher = client.publisher(MultiDOFJointState, 'multi_dof_joint_states')
+    for message in (ball(name='finger'), ball()):
+        publisher.publish(stamped(message))
+    client.forget()
+    client.wait(lambda: client.status('input /multi_dof_joint_states'), 'the status')
+    assert 'no message has the joints' not in client.status('input /multi_dof_joint_states')[1]
+    client.node.destroy_publisher(publisher)
 
 
 def test_what_has_no_stamp_is_of_when_it_came(node, client):

@@ -10,15 +10,18 @@ from sim2real_estimator.model.urdf import load_urdf
 from sim2real_estimator.sensors import AbstractSensor, SENSORS
 
 SETTINGS = {
+    'joint_poses': {'joints': ['shoulder', 'elbow'], 'orientation_sd': 1e-2},
     'joint_positions': {'joints': ['shoulder', 'elbow'], 'sd': 1e-3},
     'link_pose': {'link': 'lower', 'position_sd': 1e-3, 'orientation_sd': 1e-2},
     'marker': {'link': 'lower', 'point': (0, 0, 0.1), 'sd': 1e-3},
 }
+BALLS = {'shoulder': 'spherical', 'elbow': 'spherical'}
 
 
 @pytest.fixture(params=SENSORS)
 def sensor(request, double_pendulum_urdf):
-    model = load_urdf(double_pendulum_urdf)
+    types = BALLS if request.param == 'joint_poses' else None
+    model = load_urdf(double_pendulum_urdf, joint_types=types)
     return SENSORS[request.param]('some', model, **SETTINGS[request.param])
 
 

@@ -1,9 +1,16 @@
 """The estimator finds what the synthetic robot hides: the whole flow, without ROS."""
 
-import pytest
+from dataclasses import replace
 
+import pytest
+from simulated import CONFIG
+
+from sim2real_estimator.config import load_config
+from sim2real_estimator.config.tree import SensorConfig
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.synthetic.offline import estimates
+from sim2real_estimator.synthetic.robot import SyntheticRobot
+from sim2real_estimator.synthetic.settings import load_synthetic
 
 ROBOT = """
 seed: 2
@@ -55,3 +62,26 @@ def test_no_message_is_refused(found):
     table = counts.table()
     assert set(table['encoders']) == set(table['measured_efforts']) == {'used'}
     assert feed.made - 3 <= table['encoders']['used'] <= feed.made
+
+
+def test_encoders_of_ball_joints_tell_the_lengths_between_them():
+    """The twist is used as well; all is of joints, so nothing says where the robot stands."""
+    config = replace(
+        load_config(CONFIG.with_name('three_link_pendulum.yaml')),
+        sensors={
+            'balls': SensorConfig(
+                'joint_poses',
+                'multi_dof_joint_states',
+                joints=('ball0', 'ball1', 'ball2'),
+                orientation_sd=0.002,
+                angular_velocity_sd=0.05,
+            )
+        },
+    )
+    settings = load_synthetic(CONFIG.parent / 'synthetic' / 'three_link_pendulum.yaml')
+    robot = SyntheticRobot(replace(settings, streams={}), config=config)
+    pipeline = Pipeline.from_config(config)
+    *_, last = estimates(pipeline, robot, 1.5)
+    assert pipeline.counts.table() == {'balls': {'used': 150}}
+    assert identified(last) == set(last.names)
+    assert all(within_four_deviations(last, robot.truth).values())

@@ -9,7 +9,14 @@ from sim2real_estimator.model.urdf import load_urdf
 from sim2real_estimator.records import Status
 from sim2real_estimator.sensors import JointEfforts, SENSORS
 from sim2real_estimator.synthetic.messages import message_of
-from sim2real_estimator.synthetic.readings import JointValues, PointValues, PoseValues, Reading
+from sim2real_estimator.synthetic.readings import (
+    EffortValues,
+    JointPoseValues,
+    JointValues,
+    PointValues,
+    PoseValues,
+    Reading,
+)
 
 STAMP = 1_700_000_000_123_456_789
 JOINTS = JointValues(('elbow', 'shoulder'), (0.1, 0.2), (0.3, 0.4), (math.nan, 0.6))
@@ -40,6 +47,25 @@ def test_joint_states(decoded, double_pendulum_urdf):
     efforts = JointEfforts('efforts', load_urdf(double_pendulum_urdf), ['shoulder', 'elbow'])
     (sample,) = efforts.decode(message(JOINTS, efforts.message_type)).samples
     np.testing.assert_array_equal(sample.values, [0.6, math.nan])
+
+
+def test_joints_with_a_quaternion(double_pendulum_urdf):
+    model = load_urdf(double_pendulum_urdf, joint_types={'elbow': 'free'})
+    deviations = ('position_sd', 'orientation_sd', 'velocity_sd', 'angular_velocity_sd')
+    sensor = SENSORS['joint_poses']('it', model, ['elbow'], **dict.fromkeys(deviations, 0.1))
+    parts = ((1.0, 2.0, 3.0), (0.5, 0.5, -0.5, 0.5), (4.0, 5.0, 6.0), (7.0, 8.0, 9.0))
+    content = JointPoseValues(('elbow',), *((part,) for part in parts))
+    (sample,) = sensor.decode(message(content, sensor.message_type)).samples
+    np.testing.assert_array_equal(sample.values, [x for part in parts for x in part])
+
+
+def test_efforts_alone(double_pendulum_urdf):
+    model, kind = load_urdf(double_pendulum_urdf), 'std_msgs/msg/Float64MultiArray'
+    efforts = JointEfforts('efforts', model, ['elbow'], kind, ['shoulder', 'elbow'])
+    made = message(EffortValues((1.0, 2.0)), kind)
+    assert not hasattr(made, 'header')
+    (sample,) = efforts.decode(made, STAMP).samples
+    np.testing.assert_array_equal(sample.values, [2.0])
 
 
 @pytest.mark.parametrize('name', ['PoseStamped', 'TransformStamped'])

@@ -1,0 +1,207 @@
+"""Encoders of ball joints, and estimates of how a base stands: joints with a quaternion."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ConfigError
+from ..records import Sample, Status
+from .base import AbstractSensor, Rows
+from .decoding import checked_type, Decoded, name_remarks, read_pose, stamp_ns
+from .turns import inverse_right_jacobians, quaternion_turns, turns_of_quaternions
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What may be measured of a joint: its setting, and where it is among `_SIZE` numbers."""
+
+    setting: str
+    numbers: slice
+    is_rotation: bool
+    is_velocity: bool
+
+
+_QUANTITIES = (
+    Quantity('position_sd', slice(0, 3), False, False),
+    Quantity('orientation_sd', slice(3, 7), True, False),
+    Quantity('velocity_sd', slice(7, 10), False, True),
+    Quantity('angular_velocity_sd', slice(10, 13), True, True),
+)
+_SIZE = 13
+
+
+@dataclass(frozen=True)
+class Part:
+    """A quantity of one joint with its standard deviation; states: its place in states."""
+
+    joint: str
+    quantity: Quantity
+    states: slice
+    sd: float
+
+    @property
+    def size(self):
+        """How many numbers it has."""
+        return self.states.stop - self.states.start
+
+    @property
+    def is_quaternion(self):
+        """Whether its numbers are those of a quaternion."""
+        return self.quantity.is_rotation and not self.quantity.is_velocity
+
+    @property
+    def scale(self):
+        """Standard deviation of each of its numbers; half of an angle's for a quaternion's."""
+        return self.sd / 2 if self.is_quaternion else self.sd
+
+    def rows(self, states, values, state_size):
+        """Return errors [B, 3] and their slopes [B, 3, state_size] by the state's own numbers."""
+        here = states[self.states].T
+        slope = np.zeros((len(values), 3, state_size))
+        if self.is_quaternion:
+            error = quaternion_turns(values, here)
+            slope[:, :, self.states] = inverse_right_jacobians(error) @ turns_of_quaternions(here)
+        else:
+            error = here - values
+            slope[:, range(3), range(self.states.start, self.states.stop)] = 1.0
+        return error / self.sd, slope / self.sd
+
+
+class JointPoses(AbstractSensor):
+    """
+    Measured coordinates of spherical and free joints, and velocities if asked for.
+
+    values: of one joint after the other the position x, y, z [m] and the quaternion w, x, y, z of
+    the child link in the joint frame, its velocity [m/s] along the axes of the joint frame and
+    its angular velocity [rad/s] along its own; each only where it has a standard deviation, as
+    `parts` lists them. q and -q are the same.
+    """
+
+    message_types = ('sensor_msgs/msg/MultiDOFJointState',)
+    measures_joints = True
+
+    def __init__(
+        self,
+        name,
+        model,
+        joints,
+        position_sd=None,
+        orientation_sd=None,
+        velocity_sd=None,
+        angular_velocity_sd=None,
+        message_type=None,
+    ):
+        """Take the joints' names, and standard deviations [m], [rad], [m/s], [rad/s]; or None."""
+        self.name, self.joints = name, tuple(joints)
+        self.message_type = checked_type(self, message_type)
+        self._state_size = model.state_size
+        self._known = frozenset(joint.name for joint in model.joints)
+        deviations = (position_sd, orientation_sd, velocity_sd, angular_velocity_sd)
+        wanted = [(q, sd) for q, sd in zip(_QUANTITIES, deviations) if sd is not None]
+        parts = [part for joint in self.joints for part in _parts(name, model, joint, wanted)]
+        for quantity, _ in wanted:
+            if not any(part.quantity is quantity for part in parts):
+                raise ConfigError(
+                    f"sensor '{name}': {quantity.setting} is of free joints, and it measures "
+                    'none; take it out'
+                )
+        for joint in self.joints:
+            if not any(part.joint == joint for part in parts):
+                raise ConfigError(
+                    f"sensor '{name}': measures nothing of joint '{joint}'; give an orientation_sd"
+                )
+        self.parts, self.row_size = parts, 3 * len(parts)
+        self.value_size = sum(part.size for part in parts)
+
+    @property
+    def scale(self):
+        """Standard deviations of the values."""
+        return np.concatenate([[part.scale] * part.size for part in self.parts])
+
+    def decode(self, message, arrived_ns=None):
+        """Return the `Decoded` of a message; one about other joints only has no sample."""
+        names = list(message.joint_names)
+        remarks = name_remarks(names, self._known)
+        if not set(self.joints) & set(names):
+            return Decoded(statuses=remarks)
+        found = {joint: _read(message, names, joint) for joint in self.joints}
+        statuses = {status for _, status in found.values()}
+        pieces = [found[part.joint][0][part.quantity.numbers] for part in self.parts]
+        missing = {p.joint for p, numbers in zip(self.parts, pieces) if np.isnan(numbers).any()}
+        remarks += (Status.MISSING_JOINT,) * len(missing)
+        if Status.USED not in statuses:
+            is_occluded = Status.OCCLUDED in statuses and Status.NON_FINITE not in statuses
+            outcome = Status.OCCLUDED if is_occluded else Status.NON_FINITE
+            return Decoded(statuses=(*remarks, outcome))
+        values = np.concatenate(pieces)
+        return Decoded((Sample(self.name, stamp_ns(message, arrived_ns), values),), remarks)
+
+    def observe(self, robot, q, v):
+        """Return nothing: the state is what is measured."""
+        return []
+
+    def rows(self, states, outputs, values):
+        """Return the `Rows`; what is missing leaves its rows empty."""
+        errors, slopes, start = [], [], 0
+        for part in self.parts:
+            error, slope = part.rows(
+                states, values[:, start : start + part.size], self._state_size
+            )
+            errors.append(error)
+            slopes.append(slope)
+            start += part.size
+        error, slope = np.concatenate(errors, 1), np.concatenate(slopes, 1)
+        missing = np.isnan(error)
+        return Rows(
+            np.where(missing, 0.0, error), by_state=np.where(missing[..., None], 0.0, slope)
+        )
+
+
+def _parts(name, model, joint, wanted):
+    """Return what is measured of a joint; wanted: [(quantity, standard deviation)]."""
+    moving = {m.joint.name: m for m in model.moving_joints if m.is_independent}
+    kind = moving[joint].joint.kind if joint in moving else None
+    if kind is None or not _has_quaternion(kind):
+        fitting = ', '.join(n for n, m in moving.items() if _has_quaternion(m.joint.kind))
+        raise ConfigError(
+            f"sensor '{name}': joint '{joint}' is neither spherical nor free; joints that are: "
+            f'{fitting or "none"}'
+        )
+    position = moving[joint].positions.start
+    velocity = model.position_size + moving[joint].velocities.start
+    places = {}
+    for group in kind.groups:
+        size = 4 if group.is_rotation else 3
+        places[group.is_rotation, False] = slice(position, position + size)
+        places[group.is_rotation, True] = slice(velocity, velocity + 3)
+        position, velocity = position + size, velocity + 3
+    return [
+        Part(joint, quantity, places[quantity.is_rotation, quantity.is_velocity], sd)
+        for quantity, sd in wanted
+        if (quantity.is_rotation, quantity.is_velocity) in places
+    ]
+
+
+def _has_quaternion(kind):
+    """Tell whether a joint type turns by a quaternion, and moves in space if it moves at all."""
+    return kind.position_size > kind.velocity_size and all(g.spans_space for g in kind.groups)
+
+
+def _read(message, names, joint):
+    """Return ([_SIZE] numbers of a joint, NaN where there is none, the `Status` of its pose)."""
+    values = np.full(_SIZE, np.nan)
+    place = names.index(joint) if joint in names else len(message.transforms)
+    if place >= len(message.transforms):
+        return values, Status.MISSING_JOINT
+    transform = message.transforms[place]
+    pose, status = read_pose(transform.translation, transform.rotation)
+    if not np.isfinite(pose).all():
+        return values, Status.NON_FINITE
+    if status is Status.USED:
+        # The same turn is always the same numbers, so that what moves can be told.
+        values[:3], values[3:7] = pose[:3], pose[3:] if pose[3] >= 0 else -pose[3:]
+        if place < len(message.twist):
+            linear, angular = message.twist[place].linear, message.twist[place].angular
+            twist = np.array([linear.x, linear.y, linear.z, angular.x, angular.y, angular.z])
+            values[7:] = np.where(np.isfinite(twist), twist, np.nan)
+    return values, status
