@@ -8,6 +8,7 @@ import sys
 import time
 
 from .errors import ConfigError, EstimatorError
+from .export_command import add_export, require_free
 
 # So long a monitor listens before it draws again [s].
 _LISTEN = 0.1
@@ -52,6 +53,7 @@ def _add_posteriors(commands):
     merge.add_argument('-o', '--output', type=Path, required=True, help='file to write')
     merge.add_argument('--force', action='store_true', help='overwrite the file')
     merge.set_defaults(run=_merge)
+    add_export(commands)
 
 
 def _add_live(commands):
@@ -123,17 +125,11 @@ def _init(chosen):
     if chosen.output is None:
         print(text, end='')
         return 0
-    _require_free(chosen)
+    require_free(chosen.output, chosen.force)
     folder.mkdir(parents=True, exist_ok=True)
     chosen.output.write_text(text, encoding='utf-8')
     print(f'written: {chosen.output}')
     return 0
-
-
-def _require_free(chosen):
-    """Refuse to overwrite the output unless told to."""
-    if chosen.output.exists() and not chosen.force:
-        raise ConfigError(f'{chosen.output}: exists; give another --output, or --force')
 
 
 def _show(chosen):
@@ -154,7 +150,7 @@ def _merge(chosen):
     from .posterior_file import joined, load, save
     from .posterior_report import table
 
-    _require_free(chosen)
+    require_free(chosen.output, chosen.force)
     posterior = joined([load(path) for path in chosen.files])
     save(chosen.output, posterior)
     Console().print(table(posterior))

@@ -62,7 +62,7 @@ def save(path, posterior):
     header = {
         'format': FORMAT,
         'version': VERSION,
-        'package': _package_version(),
+        'package': package_version(),
         'identity': posterior.identity,
         'recordings': [asdict(recording) for recording in posterior.recordings],
         'config': posterior.config,
@@ -147,7 +147,7 @@ def require_same_prior(posterior, prior, noise_prior=None):
             )
 
 
-def _package_version():
+def package_version():
     """Return the version of this package; from sources that nobody installed there is none."""
     try:
         return metadata.version('sim2real_estimator')

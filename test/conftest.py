@@ -185,6 +185,12 @@ def branching_arm_urdf():
     return _BRANCHING_ARM
 
 
+@pytest.fixture(scope='module')
+def arm_urdf():
+    """Return the same, for what a module makes once."""
+    return _BRANCHING_ARM
+
+
 @pytest.fixture
 def gripper_urdf():
     """Return two sliding fingers; 'right' follows 'left' mirrored, which has a gear of 50."""

@@ -47,9 +47,16 @@ ROOMS = {
     'demo': {'errors', 'inference', 'monitor', 'ros', 'synthetic'},
     'identification': {'posterior_file', 'problem', 'records'},
     'posterior_report': {'posterior_file'},
+    'export': {
+        *_PHYSICS,
+        *('build', 'config', 'findings', 'identity', 'inference', 'posterior_file', 'problem'),
+        'records',
+    },
+    'export_command': {'errors', 'export'},
     'cli': {
         *_FLOW,
-        *('demo', 'monitor', 'posterior_file', 'posterior_report', 'reproduce', 'ros', 'starter'),
+        *('demo', 'export_command', 'monitor', 'posterior_file', 'posterior_report'),
+        *('reproduce', 'ros', 'starter'),
     },
     # The public names, imported when first used.
     '__init__': {'errors', 'records', 'config', 'model', 'backend', 'pipeline'},
@@ -83,6 +90,9 @@ THIRD_PARTY = {
     'encoding': {'numpy'},
     'posterior_file': {'numpy'},
     'posterior_report': {'numpy', 'rich'},
+    'export': {'numpy', 'torch', 'transforms3d', 'yaml'},
+    'export/mjcf.py': {'mujoco', 'numpy', 'transforms3d'},
+    'export_command': set(),
     'pipeline': {'numpy', 'torch'},
     'background': set(),
     'reproduce': {'matplotlib', 'numpy', 'rich', 'torch'},

@@ -53,7 +53,7 @@ def regressor(robot, q, v, acceleration):
     columns = []
     for index, (state, motion) in enumerate(zip(states, accelerations)):
         for k in range(len(STANDARD_NAMES)):
-            body = _unit_body(k).rotated(state.rotation)
+            body = unit_body(k).rotated(state.rotation)
             forces = list(none)
             forces[index] = body.force(motion, state.omega)
             columns.append(project_forces(robot, states, forces))
@@ -66,7 +66,7 @@ def regressor(robot, q, v, acceleration):
     return columns
 
 
-def _unit_body(k):
+def unit_body(k):
     """Return the body whose k-th standard parameter is one and whose others are zero."""
     e = [1.0 if i == k else 0.0 for i in range(len(STANDARD_NAMES))]
     return BodyInertia(e[0], Vec3(*e[1:4]), Symmetric3(*e[4:]))

@@ -31,11 +31,11 @@ def _read_inertial(element):
     inertia = element.required_child('inertia')
     moments = [inertia.number(name) for name in ('ixx', 'iyy', 'izz')]
     products = [inertia.number(name, 0.0) for name in ('ixy', 'ixz', 'iyz')]
-    centre, rotation = _read_origin(element)
+    centre, rotation = read_origin(element)
     return Inertial(mass, centre, tuple(Symmetric3(*moments, *products).rotated(rotation)))
 
 
-def _read_origin(element):
+def read_origin(element):
     """Return the ((x, y, z) [m], Rotation) of an element's <origin>."""
     origin = element.child('origin')
     if origin is None:
@@ -58,7 +58,7 @@ def read_joint(element, override=None):
     name = element.text('name')
     type_name = override or _read_type(element)
     kind = JOINTS[type_name](_read_axis(element))
-    origin, rotation = _read_origin(element)
+    origin, rotation = read_origin(element)
     # A joint welded by an override follows no other any more.
     mimic = _read_mimic(element) if kind.velocity_size else None
     is_driven = kind.velocity_size == 1 and mimic is None

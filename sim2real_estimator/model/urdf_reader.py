@@ -49,6 +49,10 @@ class UrdfElement:
             children.append(UrdfElement(child, self._source, f"{prefix}{child.tag} '{name}'"))
         return children
 
+    def children(self, tag):
+        """Return the children with `tag`; they speak of themselves as this element."""
+        return [UrdfElement(c, self._source, self._place) for c in self._element.findall(tag)]
+
     def child(self, tag):
         """Return the only child with `tag`, or None; it speaks of itself as this element."""
         found = self._element.findall(tag)
@@ -124,6 +128,12 @@ def read_robot(source):
         )
         raise ModelError(f'{name}: the top element is <{root.tag}> and not <robot>; {remedy}')
     return UrdfElement(root, name, 'robot'), name
+
+
+def read_bytes(source):
+    """Return (the bytes of a URDF, its name for messages); source: as for `read_robot`."""
+    data, name = _read(source)
+    return data.encode() if isinstance(data, str) else data, name
 
 
 def _read(source):

@@ -15,6 +15,8 @@ _RANK_TOLERANCE = 1e-5
 _AT_ONCE = 2000
 # Tangents serve within this many standard deviations of the prior.
 _NEAR = 0.01
+# Draws that do not settle are drawn anew, so often.
+_ATTEMPTS = 5
 
 
 def straight_draws(chart, coordinates, generator):
@@ -50,6 +52,40 @@ def physical_draws(chart, coordinates, generator, pause=None):
         )
         settled.append(is_settled)
     return current[:, np.concatenate(settled)]
+
+
+def draw_samples(problem, mixture, count, seed, pause=None):
+    """
+    Return draws [P, count] of a problem's parameters, in the order of the names of its chart.
+
+    mixture: in the problem's coordinates. What data cannot tell varies as in the prior, along the
+    curves on which the robot moves alike; this may take seconds. The same seed gives the same
+    draws. Where ever so few settle there are fewer than asked for. pause: as `physical_draws`.
+    """
+    generator, chart = np.random.default_rng(seed), problem.chart
+    found = np.zeros((len(chart.names), 0))
+    for _ in range(_ATTEMPTS):
+        missing = count - found.shape[1]
+        if missing:
+            drawn = physical_draws(chart, mixture.draw(missing, generator), generator, pause)
+            found = np.concatenate([found, drawn], 1)
+    return chart.inner.to_named(found)
+
+
+def likeliest(chart, coordinates):
+    """
+    Return (points [P, B], is settled [B]): all parameters at coordinates [p, B] of the estimator.
+
+    Among all that respond alike it is those nearest to the mean of the prior, in its metric.
+    """
+    points = chart.embed(coordinates)
+    if chart.responses is None:
+        return points, np.ones(points.shape[1], dtype=bool)
+    size = chart.responses.size
+    centre = np.repeat(chart.inner.prior.mean[:size, None], points.shape[1], 1)
+    found, is_settled = _nearest(chart, points[:size], centre, points[:size].copy())
+    points[:size] = found
+    return points, is_settled
 
 
 def tangents_of(chart, mixture, before=None):

@@ -5,13 +5,14 @@ Each file is one topic: a function that makes the message of our records, and a 
 Neither needs a node. docs/messages.md lists the layouts.
 """
 
+from ...problem.fibre import draw_samples
 from .coordinates import CoordinateMap, coordinates_message, map_of, read_coordinates
 from .estimate import estimate_message, EstimateReading, read_estimate
 from .events import Chronicle, Event, events_message, input_back, input_lost, read_events
 from .parameters import parameters_message, ParametersReading, read_parameters
 from .posterior import posterior_message, PosteriorReading, read_posterior
 from .prediction import predicted_message
-from .samples import draw_samples, read_samples, samples_message
+from .samples import read_samples, samples_message
 
 __all__ = [
     'Chronicle',
