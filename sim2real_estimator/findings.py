@@ -64,7 +64,8 @@ class Standing:
         new = replace(self, unknown_efforts=problem.unknown_efforts(frame))
         if Verdict.CHANGED.value in report.events:
             new = replace(new, changed_ns=frame.end_ns)
-        is_old = frame.end_ns - self.latest.stamp_ns >= _PERIOD
+        # A clock that is set back makes what was found last of the future.
+        is_old = not 0 <= frame.end_ns - self.latest.stamp_ns < _PERIOD
         is_due = is_old or _TURNS.intersection(report.events)
         if is_due or new.tangents is None or not new.tangents.hold(mixture, _MOVED):
             tangents = tangents_of(problem.chart, mixture, new.tangents)
@@ -78,7 +79,7 @@ class Standing:
         """Return the `Findings` of a mixture; see the function `find`."""
         tangents = tangents_of(problem.chart, mixture, self.tangents)
         found = find(problem, mixture, stamp_ns, exact, tangents)
-        if self.changed_ns is not None and stamp_ns - self.changed_ns < _CHANGED_FOR:
+        if self.changed_ns is not None and 0 <= stamp_ns - self.changed_ns < _CHANGED_FOR:
             word = Verdict.CHANGED.value
             parameters = tuple(replace(each, verdict=word) for each in found.parameters)
             found = replace(found, parameters=parameters)

@@ -14,7 +14,7 @@ import torch
 from sim2real_estimator.findings import find, Standing
 from sim2real_estimator.inference.estimators import ESTIMATORS
 from sim2real_estimator.problem.parameter_chart import DirectChart, Prior
-from sim2real_estimator.records import Sample, UpdateReport
+from sim2real_estimator.records import Frame, Sample, UpdateReport
 
 SECOND = 10**9
 TIP = {'to_tip.origin.z'}
@@ -152,7 +152,20 @@ def test_a_robot_counts_as_changed_for_five_seconds(driven):
 
     assert words(14 * SECOND) == {'changed'}
     assert 'changed' not in words(15 * SECOND)
+    # The clock was set back.
+    assert 'changed' not in words(3 * SECOND)
     assert standing.find(problem, mixture, 1, report, False).misfit == 2.0
+
+
+def test_findings_are_renewed_where_the_clock_was_set_back(driven):
+    problem, mixture, stamp = driven
+    report, before = UpdateReport('filter', 6.0, 3), Standing(find(*driven, exact=False))
+
+    def found_at(end_ns):
+        return before.after(problem, mixture, Frame(end_ns, end_ns, ()), report).latest.stamp_ns
+
+    assert found_at(stamp + SECOND // 2) == stamp
+    assert found_at(stamp - SECOND // 2) == stamp - SECOND // 2
 
 
 def test_limits_are_those_of_the_coordinates():

@@ -72,6 +72,13 @@ def decode_by_readers(sensor, message, arrived_ns):
     return Decoded((Sample(sensor.name, stamp_ns(message, arrived_ns), values),))
 
 
+def is_malformed(message, *fields):
+    """Tell whether it is unclear whose the numbers in fields of a JointState are."""
+    names = message.name
+    longest = max(len(getattr(message, field)) for field in fields)
+    return not names or len(set(names)) < len(names) or longest > len(names)
+
+
 def read_joints(message, field, joints):
     """Return a field of a JointState in the order of `joints`, NaN where one is missing."""
     entries = dict(zip(message.name, getattr(message, field)))

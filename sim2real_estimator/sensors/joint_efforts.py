@@ -10,6 +10,7 @@ from ..records import Sample, Status
 from .decoding import (
     checked_type,
     Decoded,
+    is_malformed,
     joint_remarks,
     JOINT_STATE,
     NUMBERS,
@@ -21,6 +22,8 @@ from .decoding import (
 
 def _by_name(efforts, message, arrived_ns):
     """Return the `Decoded` of a JointState; one about other joints only has no sample."""
+    if is_malformed(message, 'effort'):
+        return Decoded(statuses=(Status.MALFORMED,))
     remarks = joint_remarks(message, efforts.known)
     if not set(efforts.joints) & set(message.name):
         return Decoded(statuses=remarks)

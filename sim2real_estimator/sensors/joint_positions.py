@@ -3,9 +3,17 @@
 import numpy as np
 
 from ..errors import ConfigError
-from ..records import Sample
+from ..records import Sample, Status
 from .base import AbstractSensor, Rows
-from .decoding import checked_type, Decoded, joint_remarks, JOINT_STATE, read_joints, stamp_ns
+from .decoding import (
+    checked_type,
+    Decoded,
+    is_malformed,
+    joint_remarks,
+    JOINT_STATE,
+    read_joints,
+    stamp_ns,
+)
 
 
 class JointPositions(AbstractSensor):
@@ -49,11 +57,12 @@ class JointPositions(AbstractSensor):
 
     def decode(self, message, arrived_ns=None):
         """Return the `Decoded` of a JointState; one about other joints only has no sample."""
+        fields = ('position', 'velocity') if self._has_velocities else ('position',)
+        if is_malformed(message, *fields):
+            return Decoded(statuses=(Status.MALFORMED,))
         if not set(self.joints) & set(message.name):
             return Decoded(statuses=joint_remarks(message, self._known))
-        values = read_joints(message, 'position', self.joints)
-        if self._has_velocities:
-            values = np.concatenate([values, read_joints(message, 'velocity', self.joints)])
+        values = np.concatenate([read_joints(message, field, self.joints) for field in fields])
         # Missing is also a joint that is named, and for which there is no number.
         missing = np.isnan(values).reshape(-1, len(self.joints)).any(0).sum()
         return Decoded(

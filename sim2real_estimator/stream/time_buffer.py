@@ -51,6 +51,9 @@ class TimeBuffer:
         JUMPED_BACK means that its clock was set back: clear everything and begin again.
         """
         stamp, last = sample.stamp_ns, self._last.get(sample.sensor)
+        if last is not None and stamp + sample.moved_ns == 0:
+            # Simulated time begins at zero; later it only says that nobody has set the stamp.
+            return Status.UNSTAMPED
         if last is not None and last - stamp > self._jump_ns:
             return Status.JUMPED_BACK
         # Late comes before repeated: what still waits depends on when somebody asked.

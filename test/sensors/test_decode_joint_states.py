@@ -82,6 +82,22 @@ def test_a_message_about_other_joints_is_no_sample(encoders, efforts):
         assert decoded.statuses == (Status.UNKNOWN_JOINT,)
 
 
+@pytest.mark.parametrize(
+    ('names', 'numbers'),
+    [
+        ([], []),
+        ([], [1.0, 2.0]),
+        (['shoulder', 'shoulder'], [1.0, 2.0]),
+        (['shoulder', 'elbow'], [1.0, 2.0, 3.0]),
+    ],
+)
+def test_numbers_of_nobody_knows_whom_are_malformed(encoders, efforts, names, numbers):
+    message = joint_state(STAMP, names, numbers, effort=numbers)
+    for sensor in (encoders, efforts):
+        decoded = sensor.decode(message)
+        assert (decoded.samples, decoded.statuses) == ((), (Status.MALFORMED,))
+
+
 def test_efforts_are_taken_by_name(efforts):
     message = joint_state(STAMP, ['shoulder', 'elbow'], [0.0, 0.0], effort=[3.0, 4.0])
     (sample,) = efforts.decode(message).samples

@@ -160,11 +160,22 @@ def test_repeated_stamps_are_left_out():
     assert stream.counts.of('encoders', Status.REPEATED) == 1
 
 
+def test_a_stamp_that_nobody_has_set_does_not_set_the_clock_back():
+    stream = make_stream()
+    # Simulated time begins at zero.
+    assert stream.push(encoders(0)) is Status.USED
+    assert stream.push(encoders(0)) is Status.UNSTAMPED
+    assert stream.push(encoders(5000)) is Status.USED
+    assert stream.push(encoders(0)) is Status.UNSTAMPED
+    assert stream.push(encoders(5010)) is Status.USED
+    assert stream.counts.of('encoders', Status.UNSTAMPED) == 2
+
+
 def test_a_clock_set_back_clears_the_buffers_and_begins_again():
     stream = make_stream()
     first = [encoders(5000 + 10 * k) for k in range(20)]
     frames = [f for s in first for f in (stream.push(s), *stream.frames())[1:]]
-    assert stream.push(encoders(0)) is Status.JUMPED_BACK
+    assert stream.push(encoders(5)) is Status.JUMPED_BACK
     again = [encoders(10 * k) for k in range(1, 20)]
     frames += run(stream, again)
     opening = [f for f in frames if f.start_ns == f.end_ns]
@@ -294,6 +305,6 @@ def test_what_cannot_be_a_sample_is_an_error():
 
 def test_counts_are_a_table_in_words():
     stream = make_stream()
-    stream.push(encoders(0))
-    stream.push(encoders(0))
+    stream.push(encoders(10))
+    stream.push(encoders(10))
     assert stream.counts.table() == {'encoders': {'repeated': 1}}
