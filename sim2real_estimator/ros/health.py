@@ -9,6 +9,7 @@ _NANO = 1e9
 _MUCH = 0.1
 # Verdicts that somebody should look at.
 _ALARMS = frozenset(('changed', 'out of prior'))
+_LOST = 'messages are lost on the way: they come faster than they are read; publish fewer'
 _RELIEVED = 'too slow: frames are longer until it has caught up; lower frames.max_rate'
 
 
@@ -70,11 +71,15 @@ class Health:
                 DiagnosticStatus.WARN,
                 'no messages; ' + (text if each.mismatches else 'see whether somebody publishes'),
             )
+        if self._since(('lost', each.topic), each.lost):
+            level, text = DiagnosticStatus.WARN, _LOST
         if troubles:
             level, text = DiagnosticStatus.WARN, '; '.join(troubles)
         values = {
+            'publishers': ', '.join(each.publishers()),
             'rate [1/s]': f'{new / elapsed:.1f}',
             'messages': each.received,
+            'lost on the way': each.lost,
             'incompatible QoS': each.mismatches,
         }
         return self._status(f'input {each.topic}', level, text, values)
@@ -157,9 +162,9 @@ class Health:
 
     def _since(self, key, total):
         """Return by how much a total has grown since the message before."""
-        growth = total - self._before.get(key, 0)
-        self._before[key] = total
-        return growth
+        before, self._before[key] = self._before.get(key, 0), total
+        # Another worker counts from zero.
+        return total - before if total >= before else total
 
     def _status(self, task, level, text, values):
         return DiagnosticStatus(

@@ -1,6 +1,7 @@
 """Topics that the node listens to."""
 
 from itertools import chain
+import time
 
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -25,13 +26,21 @@ _NAMES = {
     'std_msgs/msg/Float64MultiArray': '',
 }
 
+# Stamps that go back by more [s], or run ahead of real time by more, are of a clock that was set.
+_JUMP = 1.0
+_NANO = 1e9
+# No robot has as many joints.
+_MOST_NAMES = 1000
+
 
 class Input:
     """
     A topic, the sources that read its messages, and what came in.
 
-    received: number of messages; stamp_ns: of the latest one, 0 before any; joints: that sources
-    look for by name; names: of joints that have come.
+    received: number of messages; lost: of those that did not get here, known where a single one
+    publishes; stamp_ns: of the latest one, 0 before any; jumps: how often stamps went back or
+    ran ahead of real time, jump [s]: the latest; joints: that sources look for by name; names:
+    of joints that have come.
     """
 
     def __init__(self, node, topic, sources, hand_on):
@@ -42,10 +51,11 @@ class Input:
         and the `Decoded` of every message.
         """
         self._node, self.sources, self._hand_on = node, tuple(sources), hand_on
-        self.received, self.mismatches = 0, 0
+        self.received, self.lost, self.mismatches = 0, 0, 0
+        self.jumps, self.jump, self.stamp_ns, self._came = 0, 0.0, 0, 0.0
+        self._number, self._is_alone = 0, False
         kind = self.sources[0].message_type
-        self._latest, self._latest_ns = None, None
-        self._names_field, self._latest_names = _NAMES.get(kind), []
+        self._names_field, self._latest_names, self._parts = _NAMES.get(kind), [], set()
         self._has_stamp = hasattr(ros_class(kind), 'header')
         named = [source.joints for source in self.sources if self._names_field]
         self.joints, self.names = tuple(dict.fromkeys(chain(*named))), set()
@@ -53,7 +63,9 @@ class Input:
             ros_class(kind),
             topic,
             self._receive,
-            event_callbacks=SubscriptionEventCallbacks(incompatible_qos=self._mismatch),
+            event_callbacks=SubscriptionEventCallbacks(
+                incompatible_qos=self._mismatch, matched=self._match
+            ),
             **overridable(_JOINTS if kind in _NAMES else _OTHERS),
         )
 
@@ -66,28 +78,52 @@ class Input:
         """Name of the topic, resolved and remapped."""
         return self._subscription.topic_name
 
-    @property
-    def stamp_ns(self):
-        """Stamp of the latest message [ns]."""
-        if self._latest_ns is None:
-            return stamp_ns_of(self._latest) if self._latest else 0
-        return self._latest_ns
+    def publishers(self):
+        """Return the full names of the nodes that publish the topic, in order."""
+        found = self._node.get_publishers_info_by_topic(self.topic)
+        nodes = {f'{each.node_namespace.rstrip("/")}/{each.node_name}' for each in found}
+        return tuple(sorted(nodes))
 
-    def _receive(self, message):
+    def has_parts(self, number):
+        """Tell whether so many publishers may send joints of their own each."""
+        return len(self._parts) >= number and sum(map(len, self._parts)) == len(self.names)
+
+    def _receive(self, message, about):
         self.received += 1
-        self._latest = message
-        if not self._has_stamp:
-            self._latest_ns = self._node.get_clock().now().nanoseconds
+        self._note_number(about['publication_sequence_number'])
+        arrived_ns = None if self._has_stamp else self._node.get_clock().now().nanoseconds
+        self._note_stamp(stamp_ns_of(message) if self._has_stamp else arrived_ns)
         if self._names_field:
             self._note_names(getattr(message, self._names_field))
         for source in self.sources:
-            self._hand_on(source.name, source.decode(message, self._latest_ns))
+            self._hand_on(source.name, source.decode(message, arrived_ns))
+
+    def _note_number(self, number):
+        """Count what was lost before a message, by its publisher's sequence number."""
+        if self._is_alone and self._number and number > self._number + 1:
+            self.lost += number - self._number - 1
+        self._number = number
+
+    def _note_stamp(self, stamp_ns):
+        """Notice a stamp that does not follow the one before in real time or faster."""
+        if not stamp_ns:
+            return
+        now, before_ns = time.monotonic(), self.stamp_ns
+        jump = (stamp_ns - before_ns) / _NANO
+        if before_ns and (jump < -_JUMP or jump - (now - self._came) > _JUMP):
+            self.jumps, self.jump = self.jumps + 1, jump
+        self.stamp_ns, self._came = stamp_ns, now
 
     def _note_names(self, names):
-        # A publisher repeats its names.
-        if names != self._latest_names:
+        # A publisher repeats its names; one that never does must not fill the memory.
+        if names != self._latest_names and len(self.names) < _MOST_NAMES:
             self._latest_names = names
             self.names.update(names)
+            self._parts.add(frozenset(names))
+
+    def _match(self, event):
+        # Another publisher counts from elsewhere.
+        self._is_alone, self._number = event.current_count == 1, 0
 
     def _mismatch(self, event):
         self.mismatches = event.total_count

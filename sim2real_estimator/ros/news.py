@@ -1,7 +1,14 @@
 """What has happened, to the log and to `~/events`, each event once."""
 
-from .publishers import Chronicle, events_message, input_back, input_lost
-from .watch import SILENT, Watch
+from .publishers import (
+    Chronicle,
+    clock_jumped,
+    events_message,
+    input_back,
+    input_lost,
+    worker_replaced,
+)
+from .watch import JUMP, SILENT, Watch
 
 
 class News:
@@ -32,6 +39,12 @@ class News:
                 self._logger.info(text)
         self._publish(events, report.estimate.stamp_ns)
 
+    def tell_death(self, cause, lost, clock_ns):
+        """Tell that another worker has begun; lost: messages; clock_ns: the node's time."""
+        event = worker_replaced(cause, lost)
+        self._logger.error(event.text)
+        self._publish_now(event, clock_ns)
+
     def look(self, now, clock_ns, is_listening):
         """
         Tell what has begun to be wrong with what comes in, and what no longer is.
@@ -54,9 +67,14 @@ class News:
             self._logger.warning(f"'{topic}': {trouble.text}")
         if trouble.kind == SILENT:
             event = input_back(topic) if trouble.has_ended else input_lost(topic, trouble.seconds)
-            # Nothing is newer than the newest that has come in on any topic, if anything has.
-            newest_ns = max(each.stamp_ns for each in self._inputs)
-            self._publish((event,), newest_ns or clock_ns)
+            self._publish_now(event, clock_ns)
+        elif trouble.kind == JUMP and not trouble.has_ended:
+            self._publish_now(clock_jumped(topic, trouble.seconds), clock_ns)
+
+    def _publish_now(self, event, clock_ns):
+        # Nothing is newer than the newest that has come in on any topic, if anything has.
+        newest_ns = max(each.stamp_ns for each in self._inputs)
+        self._publish((event,), newest_ns or clock_ns)
 
     def _publish(self, events, stamp_ns):
         if events:

@@ -144,7 +144,7 @@ class EstimatorNode(LifecycleNode):
 
     async def _reset(self, _, response):
         """Answer ~/reset: forget what was estimated."""
-        return await self._answer(response, lambda s, then: s.worker.ask('reset', then=then))
+        return await self._answer(response, lambda session, then: session.reset(then))
 
     async def _draw(self, _, response):
         """Answer ~/draw_samples: publish new draws."""

@@ -8,6 +8,7 @@ first wakes the others.
 """
 
 from contextlib import closing, suppress
+from dataclasses import replace
 import multiprocessing
 from multiprocessing import connection as pipes
 import os
@@ -153,6 +154,8 @@ class _Server:
             self._step()
         try:
             text, content = REQUESTS[request.what](self._pipeline, *request.arguments)
+            if begins_anew:
+                self._note_beginning()
         except EstimatorError as error:
             return Reply(request.number, False, str(error))
         finally:
@@ -160,6 +163,13 @@ class _Server:
                 self._outputs.forget()
                 self._begin()
         return Reply(request.number, True, text, content)
+
+    def _note_beginning(self):
+        """Let it be told, where anything has been said before."""
+        if self._estimate:
+            prior, stamp_ns = self._pipeline.estimate(), self._estimate.stamp_ns
+            self._estimate = replace(prior, stamp_ns=stamp_ns)
+            self._events.append('reset')
 
     def _step(self):
         """Let complete frames be done, and tell whether some have been."""

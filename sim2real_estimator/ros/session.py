@@ -52,7 +52,8 @@ class Session:
         self.news = News(self.inputs, self._logger, self._outputs)
         now = time.monotonic()
         self._saved, self._published, self._snapped, self._looked = now, now, now, now
-        self._snapshot, self._snapshot_sent, self._updates = None, 0, 0
+        self._snapshot, self._snapshot_sent, self._updates, self._resets = None, 0, 0, 0
+        self._known_to_file = self._known
         self._logger.info(
             f'listening to {", ".join(each.topic for each in self.inputs)}; '
             f'the worker has process id {self.worker.pid}'
@@ -79,6 +80,8 @@ class Session:
         for report in self.worker.poll():
             self.tally.add(report)
             self.news.take(report)
+            if 'reset' in report.events:
+                self._updates = None
         for publication in self.worker.publications():
             self._outputs.publish(publication.topic, publication.data)
         report = self.worker.report
@@ -102,7 +105,7 @@ class Session:
             self.worker.ask('snapshot', then=lambda reply: self._keep_snapshot(reply, sent))
         if self.config.saving.folder and now - self._saved > self.config.saving.period:
             self._saved = now
-            self._save_now_and_then()
+            self._save_what_is_new(lambda _: None)
 
     def draw_samples(self, then):
         """
@@ -115,24 +118,46 @@ class Session:
         self._tell_wishes()
         self.worker.ask('draw_samples', then=then)
 
+    def reset(self, then):
+        """Let the worker forget what was estimated; then: is called with the `Reply`."""
+        self._resets += 1
+        self.worker.ask('reset', then=then)
+
     def save(self, then):
-        """
-        Ask the worker to write a posterior file; then: is called with the `Reply`.
+        """Ask the worker to write a posterior file; then: is called with the `Reply`."""
 
-        A DataError where there is no place for it.
-        """
-        self.worker.ask('save', self.saving.next_path(), then=then)
+        def hear(reply):
+            self._tell_saved(reply)
+            then(reply)
 
-    def _save_now_and_then(self):
         try:
-            self.save(self._tell_saved)
+            self.worker.ask('save', self.saving.next_path(), then=hear)
         except DataError as error:
-            self._tell_saved(Reply(0, False, str(error)))
+            hear(Reply(0, False, str(error)))
+
+    @property
+    def _known(self):
+        """What differs when there may be more to know than before."""
+        return self.deaths, self._resets, self.worker.report.updates if self.worker.report else 0
+
+    def _save_what_is_new(self, then):
+        """Save where there is news, and keep the latest files; then: as for `save`."""
+        known = self._known
+
+        def hear(reply):
+            if reply.is_good:
+                self._known_to_file = known
+                self.saving.prune()
+            then(reply)
+
+        # A robot that is started often, and does not move, must not wear out what is kept.
+        if known != self._known_to_file:
+            self.save(hear)
 
     def close(self):
         """End everything; what is known is written to a file first, if one is wanted."""
         try:
-            if self.config.saving.folder and self.worker.report and not self.worker.death:
+            if self.config.saving.folder and self._known != self._known_to_file:
                 self._save_last()
         finally:
             self.worker.close()
@@ -186,10 +211,9 @@ class Session:
             self._logger.info('the estimator has caught up: frames are as usual again')
 
     def _tell_saved(self, reply):
-        """Keep the latest files; say what went wrong, once."""
+        """Say what went wrong, once."""
         if reply.is_good:
             self.saving.error = ''
-            self.saving.prune()
         elif reply.text != self.saving.error:
             self.saving.error = reply.text
             self._logger.error(f'the posterior is not saved: {reply.text}')
@@ -214,25 +238,17 @@ class Session:
             return
         lost = self.at_risk
         self.lost, self.deaths, self._snapshot_sent = self.lost + lost, self.deaths + 1, 0
-        self._logger.error(
-            f'the worker {dead.death}: another goes on from what was known, without the '
-            f'{lost} messages that came since'
-        )
+        self.news.tell_death(dead.death, lost, self._node.get_clock().now().nanoseconds)
         dead.close()
         self.worker, self._wishes = Worker(self.config, self._snapshot, dead.backlog), None
 
     def _save_last(self):
         """Write a last file, as far as the patience of whoever ends the node reaches."""
         replies, end = [], time.monotonic() + _PATIENCE
-        try:
-            self.save(replies.append)
-        except DataError as error:
-            replies.append(Reply(0, False, str(error)))
+        self._save_what_is_new(replies.append)
         while not replies and time.monotonic() < end:
             self.worker.poll()
             time.sleep(_WAIT)
-        for reply in replies:
-            self._tell_saved(reply)
         if not replies:
             self._logger.error('the posterior is not saved: the worker is too busy')
 

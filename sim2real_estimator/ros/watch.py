@@ -8,7 +8,7 @@ _PATIENCE = 3.0
 # No latency and no drift of a clock is as large [s].
 _HOURS = 3600.0
 
-SILENT, CLOCK, NAMES = 'silent', 'clock', 'names'
+SILENT, CLOCK, NAMES, JUMP, RIVALS = 'silent', 'clock', 'names', 'jump', 'rivals'
 
 
 @dataclass(frozen=True)
@@ -16,13 +16,14 @@ class Trouble:
     """
     Something that is wrong with a topic, or no longer is.
 
-    kind: SILENT, CLOCK or NAMES; text: what it is and what to do about it; has_ended.
+    kind: SILENT, CLOCK, NAMES, JUMP or RIVALS; text: what it is and what to do about it; seconds:
+    how long it has been silent, or by how much the stamps jumped; has_ended.
     """
 
     kind: str
     topic: str
     text: str
-    seconds: float = 0.0
+    seconds: float | None = None
     has_ended: bool = False
 
 
@@ -37,6 +38,7 @@ class Watch:
     def begin(self, now):
         """Begin with no troubles; now: by a steady clock [s], None: it does not matter yet."""
         self._received, self._heard, self._first = self._input.received, now, None
+        self._jumps, self._jumped = self._input.jumps, None
         self.troubles = {}
 
     def look(self, now, clock_ns):
@@ -51,12 +53,12 @@ class Watch:
         if has_news:
             self._received, self._heard = self._input.received, now
             self._first = now if self._first is None else self._first
-        found = {SILENT: self._silence(now)}
+        found = {SILENT: self._silence(now), JUMP: self._jump(now), RIVALS: self._rivals()}
         if has_news:
             found[CLOCK] = self._clock(clock_ns)
             found[NAMES] = self._names(now)
-        seconds = now - self._heard
-        changes = [self._change(kind, text, seconds) for kind, text in found.items()]
+        seconds = {SILENT: now - self._heard, JUMP: self._input.jump}
+        changes = [self._change(kind, text, seconds.get(kind)) for kind, text in found.items()]
         return [change for change in changes if change]
 
     def _change(self, kind, text, seconds):
@@ -86,6 +88,26 @@ class Watch:
             f"stamps are {hours:.1f} hours {side} the node's clock; set use_sim_time where time "
             'is simulated or replayed, else synchronise the clocks'
         )
+
+    def _jump(self, now):
+        """Return by how much stamps jumped of late."""
+        if self._input.jumps > self._jumps:
+            self._jumps, self._jumped = self._input.jumps, now
+        if self._jumped is None or now - self._jumped > _PATIENCE:
+            return ''
+        jump = self._input.jump
+        return (
+            f'stamps jumped {"back" if jump < 0 else "ahead"} by {abs(jump):.1f} s; what is known '
+            'stays, what waited is left out; unless a bag is played again, see that one node '
+            'publishes it and that its clock is not set'
+        )
+
+    def _rivals(self):
+        """Return who publishes the same."""
+        nodes = self._input.publishers()
+        if len(nodes) < 2 or self._input.has_parts(len(nodes)):
+            return ''
+        return f'the nodes {", ".join(nodes)} publish the same; stop all but one, or remap'
 
     def _names(self, now):
         """Return which joints never come; several publishers may send a part of them each."""

@@ -59,12 +59,12 @@ def discovery():
 class Client:
     """Publishes and listens."""
 
-    def __init__(self):
-        """Join the domain of the test."""
+    def __init__(self, name='client'):
+        """Join the domain of the test; name: of the node."""
         self.estimates, self._statuses = [], {}
         self._context = Context()
         self._context.init(domain_id=DOMAIN)
-        self.node = Node('client', context=self._context)
+        self.node = Node(name, context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self.node.create_subscription(

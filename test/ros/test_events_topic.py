@@ -148,6 +148,21 @@ def test_a_change_is_no_lost_mode():
     assert [event.name for event in chronicle.take(('changed',), estimate())] == ['changed']
 
 
+def test_a_reset_is_told_and_is_no_lost_mode():
+    chronicle = Chronicle()
+    chronicle.take(('handed over',), estimate(), modes=2)
+    (event,) = chronicle.take(('reset',), estimate())
+    assert (event.name, event.is_warning) == ('reset', False)
+    assert chronicle.take((), estimate()) == ()
+
+
+def test_after_a_reset_nothing_is_new_compared_with_what_was_before():
+    chronicle = Chronicle()
+    chronicle.take(('handed over', 'changed'), estimate())
+    chronicle.take(('reset',), estimate())
+    assert [e.name for e in chronicle.take(('handed over',), estimate((2, 3)))] == ['converged']
+
+
 def test_a_prediction_is_of_the_joints_by_name(double_pendulum_urdf):
     model = load_urdf(double_pendulum_urdf)
     # Two numbers more, as where efforts of unknown origin are reckoned with.

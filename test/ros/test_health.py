@@ -81,6 +81,14 @@ def test_a_backlog_is_told_in_samples_and_in_seconds_of_data():
     assert (values['samples waiting'], values['data waiting [s]']) == ('12', '0.480')
 
 
+def test_another_worker_counts_from_zero():
+    health = Health('arm')
+    assert health._since('updates', 40) == 40
+    assert health._since('updates', 45) == 5
+    assert health._since('updates', 3) == 3
+    assert health._since('updates', 3) == 0
+
+
 def test_longer_frames_are_told():
     # Also those that were long for less than the time between two diagnostics.
     for is_relieved in (True, False):

@@ -118,6 +118,9 @@ KINDS = {
             (joints((0.1,)), 'missing joint'),
             (joints((0.1, 0.2, 0.3), names=[*JOINTS, 'finger']), 'unknown joint'),
             (joints((), (), names=['finger']), 'unknown joint'),
+            (joints(names=[]), 'malformed'),
+            (joints(names=['shoulder', 'shoulder']), 'malformed'),
+            (joints((0.1, 0.2, 0.3)), 'malformed'),
         ],
     ),
     'measured_efforts': (

@@ -1,6 +1,5 @@
 """The node through its life cycle, and what it does on request, over real DDS."""
 
-import os
 from pathlib import Path
 import signal
 
@@ -16,12 +15,10 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from listening import Listener
 from live import node_process
-from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
-from rcl_interfaces.srv import SetParameters
 from recordings import joint_state, send, stamp_ns
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
-from waiting import is_running, PATIENCE, until
+from waiting import is_running, PATIENCE
 
 
 def change(client, transition):
@@ -115,59 +112,6 @@ def test_it_saves_forgets_pauses_and_goes_on(client, tmp_path):
         client.forget()
         client.wait(lambda: client.status('worker'), 'the worker')
         client.wait(lambda: client.status('worker')[1] == 'running', name)
-        assert stop(process, signal.SIGINT) == 0
-
-
-def test_parameters_are_set_while_it_runs_or_refused_with_the_reason(client, tmp_path):
-    with node_process(CONFIG, tmp_path / 'output') as process:
-
-        def set_to(name, value):
-            kind = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
-            wish = Parameter(name=name, value=kind)
-            return client.call(SetParameters, 'set_parameters', parameters=[wish]).results[0]
-
-        client.wait(lambda: client.status('worker'), 'a configured node')
-        assert set_to('node.rate', 5.0).successful
-        refused = set_to('node.rate', -5.0)
-        assert not refused.successful
-        assert refused.reason == 'node.rate: is -5.0; give a value above 0'
-        refused = set_to('frames.max_rate', 5.0)
-        assert not refused.successful
-        assert 'clean up, set it, and configure again' in refused.reason
-        assert stop(process, signal.SIGINT) == 0
-
-
-def test_a_worker_that_dies_is_replaced_from_what_was_known(client, tmp_path):
-    recording = record(2.5)
-    rows = [*zip(recording.stamps, recording.angles, recording.torques)]
-    with node_process(CONFIG, tmp_path / 'output', '-p', 'node.rate:=500.0') as process:
-        publisher = client.publisher(JointState, 'joint_states')
-        client.estimates.clear()
-        for row in rows[:220]:
-            publisher.publish(joint_state(*row))
-        # The last ones wait for others that may come late.
-        client.wait(
-            lambda: client.estimates and stamp_ns(client.estimates[-1]) > rows[200][0],
-            'an estimate before',
-        )
-        before = client.estimates[-1]
-        # A snapshot is taken every other second.
-        client.forget()
-        client.wait(
-            lambda: client.health.get('worker', {}).get('messages at risk') == '0', 'a copy'
-        )
-        worker = int(client.health['worker']['pid'])
-        os.kill(worker, signal.SIGKILL)
-        client.wait(lambda: client.health['worker']['deaths'] == '1', 'the death')
-        assert client.health['worker']['messages lost by deaths'] == '0'
-        until(lambda: not is_running(worker), 'its end')
-        for row in rows[220:]:
-            publisher.publish(joint_state(*row))
-        client.wait(
-            lambda: stamp_ns(client.estimates[-1]) > rows[-10][0], 'one by the next worker'
-        )
-        after = client.estimates[-1]
-        assert np.array(after.velocity).sum() < np.array(before.velocity).sum()
         assert stop(process, signal.SIGINT) == 0
 
 

@@ -32,10 +32,14 @@ class Topic:
     """An `Input` on which nothing comes any more, if it ever did."""
 
     received, joints, names = 0, (), frozenset()
+    jumps, jump = 0, 0.0
 
     def __init__(self, topic, stamp_ns):
         """Take the stamp of what came last."""
         self.topic, self.stamp_ns = topic, stamp_ns
+
+    def publishers(self):
+        return ()
 
 
 def test_good_and_bad_news_follow_one_another():

@@ -26,10 +26,23 @@ class Line:
     def __init__(self, names=('a', 'b')):
         """Begin at zero."""
         self._input = SimpleNamespace(
-            topic='/joint_states', received=0, stamp_ns=0, joints=('a', 'b'), names=set()
+            topic='/joint_states',
+            received=0,
+            stamp_ns=0,
+            joints=('a', 'b'),
+            names=set(),
+            jumps=0,
+            jump=0.0,
+            publishers=lambda: self.nodes,
+            has_parts=lambda number: self.are_parts,
         )
+        self.nodes, self.are_parts = ('/arm',), False
         self._names, self._time = names, 0.0
         self.watch = Watch(self._input)
+
+    def jump(self, seconds):
+        """Let stamps jump by so much."""
+        self._input.jumps, self._input.jump = self._input.jumps + 1, seconds
 
     def wait(self, seconds, is_sending, late_ns=0, clock_ns=NOW_NS):
         """Return [(kind, text, has ended)] of what is told meanwhile."""
@@ -96,6 +109,35 @@ def test_joints_may_come_from_several_publishers():
     line.wait(2, is_sending=True)
     line._names = ('b',)
     assert line.wait(9, is_sending=True) == []
+
+
+@pytest.mark.parametrize(('seconds', 'side'), [(-12.5, 'back'), (3600.0, 'ahead')])
+def test_a_clock_that_jumps_is_told_once_and_for_a_while(seconds, side):
+    line = Line()
+    line.wait(1, is_sending=True)
+    line.jump(seconds)
+    ((kind, text, has_ended),) = line.wait(1, is_sending=True)
+    assert (kind, has_ended) == ('jump', False)
+    assert f'{side} by {abs(seconds):.1f} s; what is known stays' in text
+    line.jump(seconds)
+    assert line.wait(3, is_sending=True) == []
+    assert line.wait(2, is_sending=True) == [('jump', text, True)]
+
+
+def test_nodes_that_publish_the_same_are_named():
+    line = Line()
+    line.nodes = ('/arm', '/left/arm')
+    ((kind, text, has_ended),) = line.wait(1, is_sending=True)
+    assert (kind, has_ended) == ('rivals', False)
+    assert '/arm, /left/arm publish the same' in text
+    line.nodes = ('/arm',)
+    assert line.wait(1, is_sending=True) == [('rivals', text, True)]
+
+
+def test_nodes_may_publish_a_part_of_the_joints_each():
+    line = Line()
+    line.nodes, line.are_parts = ('/arm', '/gripper'), True
+    assert line.wait(1, is_sending=True) == []
 
 
 def test_what_does_not_matter_is_forgotten():

@@ -8,7 +8,16 @@ Neither needs a node. docs/messages.md lists the layouts.
 from ...problem.fibre import draw_samples
 from .coordinates import CoordinateMap, coordinates_message, map_of, read_coordinates
 from .estimate import estimate_message, EstimateReading, read_estimate
-from .events import Chronicle, Event, events_message, input_back, input_lost, read_events
+from .events import (
+    Chronicle,
+    clock_jumped,
+    Event,
+    events_message,
+    input_back,
+    input_lost,
+    read_events,
+    worker_replaced,
+)
 from .parameters import parameters_message, ParametersReading, read_parameters
 from .posterior import posterior_message, PosteriorReading, read_posterior
 from .prediction import predicted_message
@@ -21,6 +30,7 @@ __all__ = [
     'Event',
     'ParametersReading',
     'PosteriorReading',
+    'clock_jumped',
     'coordinates_message',
     'draw_samples',
     'estimate_message',
@@ -38,4 +48,5 @@ __all__ = [
     'read_posterior',
     'read_samples',
     'samples_message',
+    'worker_replaced',
 ]

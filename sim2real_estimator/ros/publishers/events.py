@@ -26,6 +26,7 @@ _OF_REPORTS = {
     'handed over': Event('converged', 'the posterior is narrow; from here on it is filtered'),
     'changed': Event('changed', 'the robot is not what it was; it is estimated anew', True),
     'resumed': Event('resumed', 'after a gap the parameters known before are used again'),
+    'reset': Event('reset', 'forgotten on request; it begins again from what was known at first'),
 }
 # What it may report again and again: told when it begins.
 _LASTING = {
@@ -36,7 +37,9 @@ _LASTING = {
     'update refused': Event('update refused', 'updates give no numbers and are left out', True),
 }
 # It is looked at from time to time whether a robot rests; these say that it has moved.
-_PROGRESS = frozenset(('fitted', 'handed over', 'resumed', 'changed'))
+_PROGRESS = frozenset(('fitted', 'handed over', 'resumed', 'changed', 'reset'))
+# After these there are fewer modes since it is begun anew, not since one was ruled out.
+_BEGINNINGS = frozenset(('changed', 'reset'))
 _NEW_VALUES = 'new values'
 _MODE_LOST = 'mode lost'
 
@@ -72,6 +75,28 @@ def input_back(topic):
     return Event('input back', f'messages come on {topic} again', values={'topic': topic})
 
 
+def clock_jumped(topic, seconds):
+    """Return the event of a topic whose stamps went back, or ran ahead, by some seconds."""
+    side = 'back' if seconds < 0 else 'ahead'
+    return Event(
+        'clock jumped',
+        f'stamps on {topic} jumped {side} by {abs(seconds):.1f} s; what is known stays',
+        True,
+        {'topic': topic, 'by [s]': seconds},
+    )
+
+
+def worker_replaced(cause, lost):
+    """Return the event of a worker that died; lost: messages that no other will see."""
+    return Event(
+        'worker replaced',
+        f'the worker {cause}; another goes on from what was known, without the {lost} messages '
+        'that came since',
+        True,
+        {'messages lost': lost},
+    )
+
+
 class Chronicle:
     """Turns what the estimator reports into events, with the values before and after a change."""
 
@@ -91,7 +116,7 @@ class Chronicle:
         for word in words:
             if word in _OF_REPORTS:
                 events += self._told(word, estimate)
-        if modes < self._modes and 'changed' not in words:
+        if modes < self._modes and not _BEGINNINGS.intersection(words):
             text = f'of {self._modes} modes {modes} are left'
             events.append(Event(_MODE_LOST, text, values={'modes': modes}))
         self._latest, self._modes = estimate, modes
@@ -114,6 +139,8 @@ class Chronicle:
         if word == 'changed':
             self._before = self._before or self._latest
             values = _named('before', self._before)
+        if word == 'reset':
+            self._before = None
         events = [replace(event, values=values)]
         if word == 'handed over' and self._before is not None:
             events.append(_new_values(self._before, estimate))
