@@ -4,15 +4,11 @@ import numpy as np
 
 from ..inference.tangents import Tangents
 from ..inference.verdicts import modes_of
+from .nearest import nearest
 
-_ROUNDS = 12
-_LONGEST_STEP = 0.5
-_SETTLED = 1e-6
-# Steps shorter than this, in standard deviations of the prior, lead nowhere new.
-_SHORTEST_STEP, _SHORTEST_ABOUT_A_PLACE = 1e-9, 1e-4
 _RANK_TOLERANCE = 1e-5
-# Slopes of so many draws times parameters are held in memory at once.
-_AT_ONCE = 2000
+# So many draws are held in memory with all that leads to them.
+_AT_ONCE = 1000
 # Tangents serve within this many standard deviations of the prior.
 _NEAR = 0.01
 # Draws that do not settle are drawn anew, so often.
@@ -42,13 +38,13 @@ def physical_draws(chart, coordinates, generator, pause=None):
     current = _on_a_straight_line(chart, coordinates, offsets)
     if chart.responses is None:
         return current
-    size = chart.responses.size
+    size, settled = chart.responses.size, []
     known, prior = chart.embed(coordinates), chart.inner.prior.mean[:, None] + offsets
-    step, settled = max(1, _AT_ONCE // size), []
-    for first in range(0, current.shape[1], step):
-        part = slice(first, first + step)
+    equations = _equations(chart, current.shape[1])
+    for first in range(0, current.shape[1], _AT_ONCE):
+        part = slice(first, first + _AT_ONCE)
         current[:size, part], is_settled = _nearest(
-            chart, known[:size, part], prior[:size, part], current[:size, part], pause=pause
+            equations, known[:size, part], prior[:size, part], current[:size, part], pause
         )
         settled.append(is_settled)
     return current[:, np.concatenate(settled)]
@@ -103,18 +99,19 @@ def tangents_of(chart, mixture, before=None):
     if before is not None and before.reach(answers, _NEAR):
         return before
     size, known = chart.responses.size, chart.embed(answers)
-    points = known.copy()
-    centre = np.repeat(chart.inner.prior.mean[:size, None], points.shape[1], 1)
+    centre = np.repeat(chart.inner.prior.mean[:size, None], known.shape[1], 1)
     is_like_before = before is not None and before.at.shape == answers.shape
-    start = (before.follow(answers) if is_like_before else known)[:size].copy()
-    found, is_settled = _nearest(chart, known[:size], centre, start, _SHORTEST_ABOUT_A_PLACE)
+    start = (before.follow(answers) if is_like_before else known)[:size]
+    equations = _equations(chart, known.shape[1])
+    found, is_settled = _nearest(equations, known[:size], centre, start)
+    points = known.copy()
     points[:size] = np.where(is_settled, found, known[:size])
     slopes = np.repeat(chart.basis[None], points.shape[1], 0)
-    told = chart.responses.slopes(np.concatenate([points, known], 1)[:size])[1]
     root = chart.inner.prior.root
-    for k, (here, on_slice) in enumerate(zip(*np.split(told, 2))):
-        changes = on_slice @ chart.basis[:size]
-        least = np.linalg.lstsq(here @ root[:size, :size], changes, rcond=_RANK_TOLERANCE)[0]
+    basis = np.linalg.solve(root[:size, :size], chart.basis[:size])
+    here, on_slice = (equations.sides(equations.point(x[:size]))[1] for x in (points, known))
+    for k, changes in enumerate(on_slice @ basis):
+        least = np.linalg.lstsq(here[k], changes, rcond=_RANK_TOLERANCE)[0]
         slopes[k, :size] = root[:size, :size] @ least
     seen = np.linalg.qr(np.linalg.solve(root, slopes))[0]
     unseen = root @ (np.eye(len(root)) - seen @ np.swapaxes(seen, 1, 2))
@@ -139,37 +136,19 @@ def _on_a_straight_line(chart, coordinates, offsets):
     return chart.embed(coordinates) + offsets - chart.basis @ (chart.combinations @ offsets)
 
 
-def _nearest(chart, known, prior, current, shortest=_SHORTEST_STEP, pause=None):
+def _equations(chart, points):
+    """Return the `FibreEquations` of a chart, to be asked for so many points at once."""
+    size = chart.responses.size
+    return chart.responses.equations(len(chart.labels) - len(chart.names) + size, points)
+
+
+def _nearest(equations, known, wanted, start, pause=None):
     """
-    Return (points [p, B], is settled [B]): nearest to the prior draws, responding as the known.
+    Return (coordinates [p, B], is settled [B]): nearest to the wanted, responding as the known.
 
-    current: where the search begins, which is overwritten; shortest: step to go on for. All are
-    coordinates of the physical parameters in the inner chart.
+    start: where the search begins. All are coordinates of the physical parameters in the inner
+    chart.
     """
-    responses, size = chart.responses, len(known)
-    root = chart.inner.prior.root[:size, :size]
-    target = responses.values(known)
-    moving = np.arange(current.shape[1])
-    for _ in range(_ROUNDS):
-        if pause:
-            pause()
-        at = current[:, moving]
-        values, slopes = responses.slopes(at)
-        offset = np.linalg.solve(root, at - prior[:, moving])
-        step = _step(slopes @ root, (target[:, moving] - values).T, offset)
-        length = np.abs(step).max(0)
-        step = step * np.minimum(1.0, _LONGEST_STEP / np.maximum(length, 1e-300))
-        current[:, moving] = at + root @ step
-        moving = moving[length > shortest]
-        if not moving.size:
-            break
-    return current, np.abs(target - responses.values(current)).max(0) < _SETTLED
-
-
-def _step(slopes, missing, offset):
-    """Return the step [p, B] to the point nearest to the prior draw of all that lack nothing."""
-    left, sizes, right = np.linalg.svd(slopes, full_matrices=False)
-    inverse = np.where(sizes > _RANK_TOLERANCE * sizes[:, :1], 1 / np.maximum(sizes, 1e-300), 0.0)
-    wanted = missing + (slopes @ offset.T[..., None])[..., 0]
-    along = inverse * (np.swapaxes(left, 1, 2) @ wanted[..., None])[..., 0]
-    return (np.swapaxes(right, 1, 2) @ along[..., None])[..., 0].T - offset
+    points = (equations.point(each) for each in (known, wanted, start))
+    found, is_settled = nearest(equations, *points, pause)
+    return equations.coordinates(found), is_settled

@@ -86,10 +86,13 @@ class DirectChart:
         values[log] = self._sign * np.exp(np.clip(values[log], -500, 500))
         return values
 
+    def rates(self, coordinates):
+        """Return the derivative [p, B] of every value by its own coordinate."""
+        return np.where(self._is_log[:, None], self.to_named(coordinates), 1.0)
+
     def slope(self, coordinates):
         """Return the derivative of the values by the coordinates, [B, P, p]."""
-        values = self.to_named(coordinates)
-        scale = np.where(self._is_log[:, None], values, 1.0).T
+        scale = self.rates(coordinates).T
         result = np.zeros((scale.shape[0], scale.shape[1], scale.shape[1]))
         result[:, range(scale.shape[1]), range(scale.shape[1])] = scale
         return result

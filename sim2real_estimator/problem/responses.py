@@ -1,6 +1,7 @@
 """What unknown parameters change at all: accelerations and outputs in random situations."""
 
 from dataclasses import dataclass
+import threading
 
 import numpy as np
 import torch
@@ -8,6 +9,7 @@ from torch.autograd import forward_ad
 
 from ..backend.dual_numbers import dual_level
 from ..dynamics.system import System
+from .fibre_equations import FibreEquations, is_worth_a_program
 
 _SITUATIONS = 40
 _POSITION_SPREAD, _VELOCITY_SPREAD = 1.0, 2.0
@@ -15,12 +17,17 @@ _LEAST_SHARE = 0.01
 
 
 @dataclass(frozen=True)
-class _Situations:
+class Situations:
     """Random states and commands: q [nq, N], v [nv, N], u [nu, N]."""
 
     positions: np.ndarray
     velocities: np.ndarray
     commands: np.ndarray
+
+    @property
+    def count(self):
+        """How many there are."""
+        return self.positions.shape[1]
 
 
 class Responses:
@@ -29,6 +36,9 @@ class Responses:
 
     Accelerations and sensor outputs in a fixed set of random situations: parameters that give
     the same responses cannot be told apart by any motion.
+
+    chart: a `DirectChart`; system: a `System`; observing: sensors that have outputs; situations:
+    `Situations`; scale [M, 1]: usual size of each response.
     """
 
     def __init__(self, parameters, sensors, chart, state_chart, driven):
@@ -38,9 +48,9 @@ class Responses:
         chart: a `DirectChart`; driven: for every command whether it acts and is known.
         """
         model = parameters.model
-        self._chart = chart
-        self._observing = [s for s in sensors if s.output_size]
-        self._system = System(parameters, chart.names)
+        self.chart = chart
+        self.observing = tuple(s for s in sensors if s.output_size)
+        self.system = System(parameters, chart.names)
         self._values = _fixed_values(parameters, chart)
         generator = np.random.default_rng(7)
         neutral = np.array([*model.neutral_positions(), *[0.0] * model.velocity_size])
@@ -48,16 +58,31 @@ class Responses:
         nq, nv = model.position_size, model.velocity_size
         turns[:nv] = _POSITION_SPREAD * generator.standard_normal((nv, _SITUATIONS))
         points = state_chart.retract(np.repeat(neutral[:, None], _SITUATIONS, 1), turns)
-        commands = generator.standard_normal((self._system.control_size, _SITUATIONS))
+        commands = generator.standard_normal((self.system.control_size, _SITUATIONS))
         commands = commands * np.asarray(driven, dtype=float).reshape(-1, 1)
         velocities = _VELOCITY_SPREAD * generator.standard_normal((nv, _SITUATIONS))
-        self._situations = _Situations(points[:nq], velocities, commands)
-        self._scale = None
+        self.situations = Situations(points[:nq], velocities, commands)
+        self._equations, self._building = {}, threading.Lock()
+        self.scale = 1.0
+        raw = self.values(chart.prior.mean[:, None]).reshape(-1, _SITUATIONS)
+        self.scale = np.repeat(_usual_sizes(raw, nv), _SITUATIONS, 1).reshape(-1, 1)
 
     @property
     def size(self):
         """Number of coordinates."""
-        return len(self._chart.names)
+        return len(self.chart.names)
+
+    def equations(self, rank, points):
+        """
+        Return the `FibreEquations` to be asked for so many points at once.
+
+        rank: how many combinations of the parameters data can tell.
+        """
+        is_compiled = is_worth_a_program(self.size, points)
+        with self._building:
+            if is_compiled not in self._equations:
+                self._equations[is_compiled] = FibreEquations(self, rank, is_compiled)
+        return self._equations[is_compiled]
 
     def values(self, coordinates):
         """Return the responses [M, B] of coordinates [p, B], each in units of its usual size."""
@@ -75,18 +100,12 @@ class Responses:
 
     def _evaluate(self, coordinates, tangent):
         """Return the scaled responses [M, B] and their derivative along tangents [p, B]."""
-        if self._scale is None:
-            self._scale = 1.0
-            mean = self._chart.prior.mean[:, None]
-            raw = self._evaluate(mean, None)[0].reshape(-1, _SITUATIONS)
-            size = _usual_sizes(raw, len(self._situations.velocities))
-            self._scale = np.repeat(size, _SITUATIONS, 1).reshape(-1, 1)
         batch = coordinates.shape[1]
-        values = np.repeat(self._chart.to_named(coordinates), _SITUATIONS, 1)
+        values = np.repeat(self.chart.to_named(coordinates), _SITUATIONS, 1)
         named = torch.from_numpy(np.ascontiguousarray(values))
         with dual_level():
             if tangent is not None:
-                moved = np.einsum('bij,jb->ib', self._chart.slope(coordinates), tangent)
+                moved = np.einsum('bij,jb->ib', self.chart.slope(coordinates), tangent)
                 moved = np.ascontiguousarray(np.repeat(moved, _SITUATIONS, 1))
                 named = forward_ad.make_dual(named, torch.from_numpy(moved))
             rows = self._respond(named, batch)
@@ -105,21 +124,21 @@ class Responses:
             None
             if a is None
             else a.reshape(-1, batch, _SITUATIONS).transpose(0, 2, 1).reshape(-1, batch)
-            / self._scale
+            / self.scale
             for a in (primal, slope)
         ]
         return arranged[0], arranged[1]
 
     def _respond(self, named, batch):
         """Return the accelerations and outputs, a list of tensors [B * situations]."""
-        s = self._situations
+        s = self.situations
         q, v, u = (
             list(torch.from_numpy(np.tile(a, batch)))
             for a in (s.positions, s.velocities, s.commands)
         )
-        robot = self._system.robot({**self._values, **dict(zip(self._system.estimated, named))})
-        rows = list(self._system.acceleration(robot, q, v, u)[0])
-        for sensor in self._observing:
+        robot = self.system.robot({**self._values, **dict(zip(self.system.estimated, named))})
+        rows = list(self.system.acceleration(robot, q, v, u)[0])
+        for sensor in self.observing:
             rows += sensor.observe(robot, q, v)
         lanes = batch * _SITUATIONS
         return [torch.as_tensor(row, dtype=torch.float64).expand(lanes) for row in rows]

@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
-from robots import pendulum, PENDULUM_PRIORS, priors
+from robots import ball_arm, pendulum, PENDULUM_PRIORS, priors, seen
 
 from sim2real_estimator.inference.mixture import Mixture
 from sim2real_estimator.problem.chart_choice import choose_chart
+from sim2real_estimator.problem.compiled_responses import CompiledResponses
 from sim2real_estimator.problem.fibre import physical_draws, tangents_of
+from sim2real_estimator.problem.parameter_chart import DirectChart
+from sim2real_estimator.problem.responses import Responses
+from sim2real_estimator.problem.state_chart import StateChart
 from sim2real_estimator.sensors import JointPositions
 
 
@@ -95,3 +99,65 @@ def test_tangents_stay_until_the_answer_has_moved(setting):
     second = tangents_of(chart, known_exactly(known + 0.1), first)
     again = tangents_of(chart, known_exactly(known + 0.1))
     np.testing.assert_allclose(second.points, again.points, atol=1e-3)
+
+
+def test_draws_are_the_points_of_the_curve_that_are_nearest_to_those_of_the_prior():
+    parameters = pendulum()
+    sensors = (JointPositions('encoder', parameters.model, ['shoulder', 'elbow'], 1e-3),)
+    names = ('lower.mass', 'lower.com.z', 'lower.inertia.yy', 'upper.com.z', 'upper.inertia.yy')
+    sd = np.array([0.2, 0.3, 0.4, 0.3, 0.4])
+    chart = choose_chart(parameters, sensors, priors(parameters, dict(zip(names, sd))))
+    assert len(chart.labels) == 4
+    draws = physical_draws(chart, np.zeros((4, 300)), np.random.default_rng(6))
+    assert draws.shape[1] == 300
+    # Torques tell m c, I + m c c, and of the upper link what the lower one's mass adds to.
+    mass = np.linspace(0.61, 1.06, 100_001)
+    centre = 0.8 * 0.2 / mass
+    upper_centre = 0.25 + 0.5 * (0.8 - mass)
+    curve = np.log(
+        [
+            mass / 0.8,
+            centre / 0.2,
+            (0.011 + 0.8 * 0.2**2 - mass * centre**2) / 0.011,
+            upper_centre / 0.25,
+            (0.02 + 0.25**2 + 0.5**2 * (0.8 - mass) - upper_centre**2) / 0.02,
+        ]
+    )
+    found = draws - chart.inner.prior.mean[:, None]
+    order = [chart.names.index(name) for name in names]
+    wanted = (chart.inner.prior.root @ np.random.default_rng(6).standard_normal((5, 300)))[order]
+    nearest = [
+        ((curve - each[:, None]) ** 2 / sd[:, None] ** 2).sum(0).argmin() for each in wanted.T
+    ]
+    far = np.abs(found[order] - curve[:, nearest]).max(0)
+    assert (far < 1e-3).mean() > 0.98
+
+
+def test_a_program_gives_the_same_responses(setting):
+    for parameters, sensors, wide in (
+        (pendulum(), (), PENDULUM_PRIORS),
+        (*seen(ball_arm()), {'hand.mass': 0.3, 'wrist.origin.z': 0.2, 'rod.mass': 0.3}),
+    ):
+        chart = DirectChart(priors(parameters, wide))
+        driven = [True] * len(parameters.model.commands)
+        eager = Responses(parameters, sensors, chart, StateChart(parameters.model), driven)
+        compiled = CompiledResponses(eager, is_observed=True)
+        points = chart.prior.mean[:, None] + 0.1 * np.random.default_rng(1).standard_normal(
+            (len(wide), 3)
+        )
+        values, slopes = eager.slopes(points)
+        np.testing.assert_allclose(compiled.values(points), values, atol=1e-9)
+        for count in (5, 40):
+            few, their_slopes = compiled.slopes(points, count)
+            first = (np.arange(len(values)) % 40) < count
+            np.testing.assert_allclose(few, values[first], atol=1e-9)
+            np.testing.assert_allclose(their_slopes, slopes[:, first], atol=1e-7)
+
+
+def test_masses_and_moments_of_draws_are_those_of_bodies(setting):
+    chart, _ = setting
+    known = 0.5 * np.random.default_rng(8).standard_normal((len(chart.labels), 1))
+    draws = physical_draws(chart, np.repeat(known, 100, 1), np.random.default_rng(9))
+    values = dict(zip(chart.names, chart.inner.to_named(draws)))
+    for name in ('upper.mass', 'lower.mass', 'upper.inertia.yy', 'lower.inertia.yy'):
+        assert (values[name] > 0).all()
