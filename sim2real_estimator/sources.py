@@ -24,6 +24,11 @@ def topics(config):
 def build_model(config):
     """Return the `Model`; joints whose effort is 'none' are passive."""
     wishes, urdf = config.model, config.model.urdf
+    if not urdf:
+        raise ConfigError(
+            'model.urdf: is missing; give the URDF file of the robot, or let a running node take '
+            'it from its topic by node.robot_description'
+        )
     if not urdf.lstrip().startswith('<'):
         urdf = Path(config.source).parent / urdf
     model = load_urdf(

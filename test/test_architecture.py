@@ -43,7 +43,8 @@ ROOMS = {
     'reproduce': {*_CORE, 'problem'},
     'synthetic': (_CORE | {'priors', 'problem', 'sources'}) - {'inference'},
     'monitor': set(),
-    'ros': _FLOW | {'background', 'messages', 'monitor', 'sources', 'synthetic'},
+    'ros': _FLOW
+    | {'background', 'identity', 'messages', 'monitor', 'posterior_file', 'sources', 'synthetic'},
     'demo': {'errors', 'inference', 'monitor', 'ros', 'synthetic'},
     'identification': {'posterior_file', 'problem', 'records'},
     'posterior_report': {'posterior_file'},

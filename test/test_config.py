@@ -137,7 +137,6 @@ def test_a_wrong_value_at_a_path_is_an_error(path, value, message):
         ('estimator: {name: 3}', 'estimator.name: is 3; give text'),
         ('simulation: {max_step: 0}', 'simulation.max_step: is 0.0; give a value above 0'),
         ('model: {urdf: a, base: flying}', "model.base: is 'flying'; choose one of fixed, float"),
-        ('model: {base: fixed}', 'model.urdf: is missing; give it: URDF file'),
         ('sensors: {}', 'sensors: is missing; give it: name -> sensor'),
         ('sensors: {a: {topic: b}}', 'sensors.a.kind: is missing'),
         ('sensors: {a: {kind: b, topic: c, joints: d}}', "sensors.a.joints: is 'd'; give a list"),
@@ -249,3 +248,8 @@ def test_joints_without_effort_take_no_command():
     config = with_values(shipped(), {'joints.elbow.effort': 'none'})
     problem, _, stream, sources, _ = build_parts(config)
     assert problem.model.commands == ('shoulder',)
+
+
+def test_a_robot_that_no_node_waits_for_has_to_be_there():
+    with pytest.raises(ConfigError, match='model.urdf: is missing; .*node.robot_description'):
+        build_parts(with_values(shipped(), {'model.urdf': ''}))

@@ -32,7 +32,9 @@ class ModelConfig:
     """The robot description, and what is read from it in another way than it says."""
 
     urdf: str = setting(
-        '', 'URDF file, relative to the folder of this file; or its text', required=True
+        '',
+        'URDF file, relative to the folder of this file; or its text; may be empty with '
+        'node.robot_description',
     )
     base: str = setting(
         'fixed',

@@ -20,14 +20,17 @@ class Health:
         """Take the node's name, which begins the name of every status."""
         self._node_name, self._before = node_name, {}
 
-    def message(self, now, elapsed, state, session):
+    def message(self, now, elapsed, state, session, description=None):
         """
         Return the DiagnosticArray.
 
         now: rclpy's time, of the robot; elapsed: real seconds since the message before; state:
-        of the life cycle, in a word; session: the `Session`, None where nothing is configured.
+        of the life cycle, in a word; session: the `Session`, None where nothing is configured;
+        description: the `Description`, None where the robot does not come by a topic.
         """
         statuses = [self._node(state, session)]
+        if description:
+            statuses.append(self._robot(description))
         if session:
             statuses += [
                 self._input(each, elapsed, session.news.troubles(each)) for each in session.inputs
@@ -52,6 +55,18 @@ class Health:
             if not session.is_enabled:
                 text = f'{state}, but not enabled: what comes in is ignored'
         return self._status('node', DiagnosticStatus.OK, text, values)
+
+    def _robot(self, description):
+        """Return whether the robot is known, and still the same."""
+        level = DiagnosticStatus.WARN if description.trouble else DiagnosticStatus.OK
+        if description.is_refused:
+            level = DiagnosticStatus.ERROR
+        values = {
+            'topic': description.topic,
+            'malformed': description.malformed,
+            'incompatible QoS': description.mismatches,
+        }
+        return self._status('robot', level, description.trouble or 'in use', values)
 
     def _saving(self, session):
         """Return whether the posterior gets to its files."""

@@ -6,6 +6,7 @@ from .publishers import (
     events_message,
     input_back,
     input_lost,
+    stopped,
     worker_replaced,
 )
 from .watch import JUMP, SILENT, Watch
@@ -44,6 +45,10 @@ class News:
         event = worker_replaced(cause, lost)
         self._logger.error(event.text)
         self._publish_now(event, clock_ns)
+
+    def tell_stop(self, reason, clock_ns):
+        """Tell that what comes is not used any more; clock_ns: the node's time."""
+        self._publish_now(stopped(reason), clock_ns)
 
     def look(self, now, clock_ns, is_listening):
         """

@@ -12,7 +12,9 @@ from rclpy.qos import QoSProfile
 from rclpy.task import Future
 from std_srvs.srv import SetBool, Trigger
 
+from ..config import with_values
 from ..errors import DataError, EstimatorError
+from .description import Description
 from .health import Health, Tally
 from .parameters import NodeParameters
 from .process import REFUSALS, run, sentence
@@ -22,6 +24,10 @@ NAME = 'sim2real_estimator'
 _DIAGNOSTICS = QoSProfile(depth=10)
 _POLL_PERIOD, _HEALTH_PERIOD = 0.02, 1.0
 _NOT_CONFIGURED = 'nothing is configured; configure and activate the node first'
+_ANOTHER_ROBOT = (
+    'the robot description has become another: the filter has stopped, and what is known of the '
+    'robot before is kept; clean up, configure and activate to estimate the new one'
+)
 
 
 class EstimatorNode(LifecycleNode):
@@ -32,6 +38,7 @@ class EstimatorNode(LifecycleNode):
         super().__init__(NAME, automatically_declare_parameters_from_overrides=True)
         self._settings = NodeParameters(self, self._apply)
         self._session, self._state = None, 'unconfigured'
+        self._description, self._robot = None, ''
         self._refusal, self._is_starting = None, False
         self._diagnostics = self.create_publisher(
             DiagnosticArray, '/diagnostics', **overridable(_DIAGNOSTICS)
@@ -70,10 +77,10 @@ class EstimatorNode(LifecycleNode):
         self._refusal = None
         try:
             config = self._settings.configure()
-            # Imports the robot and its sensors: not before signals are heeded.
-            from .session import Session
-
-            self._session = Session(self, config)
+            if config.node.robot_description:
+                self._description = Description(self, self._take_robot)
+            else:
+                self._begin(config)
         except (EstimatorError, *REFUSALS) as error:
             self._refusal = error
             # At start it ends the node, which then says so.
@@ -86,12 +93,16 @@ class EstimatorNode(LifecycleNode):
 
     def on_activate(self, state):
         """Begin to use what comes in."""
-        self._session.is_active, self._state = True, 'active'
+        self._state = 'active'
+        if self._session:
+            self._session.is_active = True
         return super().on_activate(state)
 
     def on_deactivate(self, state):
         """Ignore what comes in; what is known stays."""
-        self._session.is_active, self._state = False, 'inactive'
+        self._state = 'inactive'
+        if self._session:
+            self._session.is_active = False
         return super().on_deactivate(state)
 
     def on_cleanup(self, state):
@@ -106,14 +117,51 @@ class EstimatorNode(LifecycleNode):
         self._state = 'finalized'
         return super().on_shutdown(state)
 
+    def _begin(self, config):
+        """Begin to listen and to work; an EstimatorError says what cannot be used."""
+        # Imports the robot and its sensors: not before signals are heeded.
+        from .session import Session
+
+        self._session = Session(self, config)
+        if self._state == 'active':
+            self._session.activate_late()
+
+    def _take_robot(self, text):
+        """Begin with a robot that was waited for; stop where it has become another."""
+        if self._session:
+            self._session.stop(_ANOTHER_ROBOT)
+            self._description.hold(_ANOTHER_ROBOT)
+            return
+        self._robot = text
+        try:
+            self._begin(self._with_robot(self._settings.config))
+        except (EstimatorError, *REFUSALS) as error:
+            self._description.refuse(sentence(error))
+        else:
+            self._description.accept()
+
+    def _with_robot(self, config):
+        """Return a config with the robot that was received, if one was asked for."""
+        return with_values(config, {'model.urdf': self._robot}) if self._robot else config
+
     def _end_session(self):
         session, self._session = self._session, None
+        description, self._description = self._description, None
+        self._robot = ''
+        if description:
+            description.close()
         if session:
             session.close()
         self._settings.lock(False)
 
     def _apply(self, config):
-        self._session.apply(config)
+        if self._session:
+            self._session.apply(self._with_robot(config))
+
+    @property
+    def _obstacle(self):
+        """Why there is no session."""
+        return self._description.trouble if self._description else _NOT_CONFIGURED
 
     def _poll(self):
         """Serve the worker; give up where it cannot use the settings."""
@@ -134,7 +182,9 @@ class EstimatorNode(LifecycleNode):
         elapsed = time.monotonic() - self._reported
         self._reported += elapsed
         now = self.get_clock().now()
-        self._diagnostics.publish(self._health.message(now, elapsed, self._state, self._session))
+        self._diagnostics.publish(
+            self._health.message(now, elapsed, self._state, self._session, self._description)
+        )
         if self._session:
             self._session.tally = Tally()
 
@@ -155,7 +205,7 @@ class EstimatorNode(LifecycleNode):
         future = Future(executor=self.executor)
         try:
             if not self._session:
-                raise DataError(_NOT_CONFIGURED)
+                raise DataError(self._obstacle)
             ask(self._session, future.set_result)
         except EstimatorError as error:
             response.success, response.message = False, str(error)
@@ -167,7 +217,7 @@ class EstimatorNode(LifecycleNode):
     def _set_enabled(self, request, response):
         """Answer ~/set_enabled: use what comes in, or ignore it."""
         if not self._session:
-            response.message = _NOT_CONFIGURED
+            response.message = self._obstacle
             return response
         self._session.is_enabled = request.data
         response.success = True

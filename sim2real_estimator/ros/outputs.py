@@ -36,6 +36,11 @@ class Outputs:
             for name, (kind, qos) in _TOPICS.items()
         }
 
+    def activate(self):
+        """Publish from now on: the node was active before the publishers were there."""
+        for publisher in self._publishers.values():
+            publisher.on_activate(None)
+
     def wanted(self):
         """Return the names of the topics that somebody listens to, or may later."""
         return frozenset(

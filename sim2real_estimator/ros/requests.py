@@ -5,7 +5,9 @@ from pathlib import Path
 import pickle
 
 from ..errors import DataError
-from .saving import newest
+from ..identity import describe
+from ..posterior_file import load
+from .saving import written
 
 _logger = logging.getLogger(__name__)
 
@@ -16,16 +18,21 @@ def begin(pipeline, config, snapshot):
 
     snapshot: of `take_snapshot`, None: there was none before. A posterior file of the same
     settings is gone on with, modes and all; of another file of the robot the parameters are
-    the prior. Of a folder it is the newest file, if there is one yet.
+    the prior. Of a folder it is the newest file of this robot, if there is one yet.
     """
     if snapshot is not None:
         pipeline.resume(pickle.loads(snapshot))
         return
     if not config.node.initial_posterior:
         return
-    path = Path(config.source).parent / config.node.initial_posterior
-    if path.is_dir():
-        path = newest(path)
+    here = Path(config.source).parent
+    path = here / config.node.initial_posterior
+    # Where this node saves there may be no folder yet.
+    if path.is_dir() or path == here / config.saving.folder:
+        robot = describe(pipeline.problem, pipeline.estimator)['model_hash']
+        # Those of another robot description were not made for nothing.
+        fitting = (each for each in written(path) if load(each).identity['model_hash'] == robot)
+        path = next(fitting, None)
         if path is None:
             return
     try:

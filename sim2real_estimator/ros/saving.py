@@ -8,9 +8,9 @@ from ..errors import DataError
 _PATTERN = 'posterior_*.npz'
 
 
-def newest(folder):
-    """Return the path of the newest file that a node has written into a folder, or None."""
-    return max(Path(folder).glob(_PATTERN), default=None)
+def written(folder):
+    """Return the paths of the files that nodes have written into a folder, the newest first."""
+    return sorted(Path(folder).glob(_PATTERN), reverse=True)
 
 
 class Saving:

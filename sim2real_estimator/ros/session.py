@@ -35,7 +35,7 @@ class Session:
         self._node, self._logger, self.config = node, node.get_logger(), config
         model = build_model(config)
         sources = (*build_sensors(config, model), *build_efforts(config, model))
-        self.is_active, self.is_enabled = False, True
+        self.is_active, self.is_enabled, self._is_stopped = False, True, False
         self.ignored, self.lost, self.deaths = Counter(), 0, 0
         self._deaths_in_a_row, self.has_given_up = 0, False
         self.tally, self._reliefs, self._is_relieved = Tally(), 0, False
@@ -63,6 +63,20 @@ class Session:
     def at_risk(self):
         """How many messages would be lost if the worker died now."""
         return self.worker.sent - self._snapshot_sent
+
+    def activate_late(self):
+        """Begin to use what comes in, in a node that is active already."""
+        self.is_active = True
+        self._outputs.activate()
+
+    def stop(self, reason):
+        """Ignore what comes from now on; what is known is saved if that is wanted."""
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        self.news.tell_stop(reason, self._node.get_clock().now().nanoseconds)
+        if self.config.saving.folder:
+            self._save_what_is_new(lambda _: None)
 
     def apply(self, config):
         """Take over what may change while the node runs."""
@@ -173,7 +187,7 @@ class Session:
 
     @property
     def _is_listening(self):
-        return self.is_active and self.is_enabled
+        return self.is_active and self.is_enabled and not self._is_stopped
 
     def _tell_wishes(self):
         """Let the worker know what to make, where that is not what it makes already."""

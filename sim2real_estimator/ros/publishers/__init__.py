@@ -16,6 +16,7 @@ from .events import (
     input_back,
     input_lost,
     read_events,
+    stopped,
     worker_replaced,
 )
 from .parameters import parameters_message, ParametersReading, read_parameters
@@ -48,5 +49,6 @@ __all__ = [
     'read_posterior',
     'read_samples',
     'samples_message',
+    'stopped',
     'worker_replaced',
 ]

@@ -97,6 +97,11 @@ def worker_replaced(cause, lost):
     )
 
 
+def stopped(reason):
+    """Return the event of a filter that uses nothing that comes any more."""
+    return Event('stopped', reason, True)
+
+
 class Chronicle:
     """Turns what the estimator reports into events, with the values before and after a change."""
 
