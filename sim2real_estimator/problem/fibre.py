@@ -13,6 +13,8 @@ _AT_ONCE = 1000
 _NEAR = 0.01
 # Draws that do not settle are drawn anew, so often.
 _ATTEMPTS = 5
+# Steps by which what settled comes to respond alike to the last digits.
+_POLISHINGS = 2
 
 
 def straight_draws(chart, coordinates, generator):
@@ -78,10 +80,13 @@ def likeliest(chart, coordinates):
     if chart.responses is None:
         return points, np.ones(points.shape[1], dtype=bool)
     size = chart.responses.size
-    centre = np.repeat(chart.inner.prior.mean[:size, None], points.shape[1], 1)
-    found, is_settled = _nearest(chart, points[:size], centre, points[:size].copy())
-    points[:size] = found
-    return points, is_settled
+    equations = _equations(chart, points.shape[1])
+    wanted, found = np.repeat(chart.inner.prior.mean[:size, None], points.shape[1], 1), points
+    for _ in range(1 + _POLISHINGS):
+        found, is_settled = _nearest(equations, points[:size], wanted, found[:size])
+        # From now on only what is wanting to respond exactly alike is made up for.
+        wanted = found
+    return np.concatenate([found, points[size:]]), is_settled
 
 
 def tangents_of(chart, mixture, before=None):
