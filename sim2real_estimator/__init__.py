@@ -15,6 +15,7 @@ _PUBLIC = {
     'Pipeline': 'pipeline',
     'Sample': 'records',
     'Simulator': 'backend.simulator',
+    'identify': 'identification.run',
     'load_config': 'config',
     'load_urdf': 'model.urdf',
 }

@@ -9,6 +9,7 @@ import time
 
 from .errors import ConfigError, EstimatorError
 from .export_command import add_export, require_free
+from .identification.command import add_identify
 
 # So long a monitor listens before it draws again [s].
 _LISTEN = 0.1
@@ -29,6 +30,7 @@ def main(arguments=None):
     )
     init.add_argument('--force', action='store_true', help='overwrite the file')
     init.set_defaults(run=_init)
+    add_identify(commands)
     _add_posteriors(commands)
     _add_live(commands)
     chosen = parser.parse_args(arguments)

@@ -11,6 +11,7 @@ import struct
 
 import numpy as np
 from rosbags.interfaces import Nodetype
+from rosbags.serde import SerdeError
 from rosbags.typesys import get_typestore, Stores
 
 from .errors import DataError
@@ -96,7 +97,7 @@ def deserialized(content, name, store=None):
     read = kind.deserialize_cdr_le if content[1] else kind.deserialize_cdr_be
     try:
         message, end = read(content[_HEAD:], 0, kind.cls, store)
-    except (struct.error, IndexError, ValueError) as error:
+    except (SerdeError, struct.error, IndexError, ValueError) as error:
         raise DataError(f"bytes of a '{name}' are cut off or of another type ({error})") from error
     # rclpy keeps more room than it uses, so `Typestore.deserialize_cdr` refuses what it sends.
     if len(content) - _HEAD - end > _LARGEST_REST:

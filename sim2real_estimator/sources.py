@@ -21,6 +21,12 @@ def topics(config):
     return found
 
 
+def settings_of(config):
+    """Return source name -> path of the setting that names its topic."""
+    found = {name: f'sensors.{name}.topic' for name in config.sensors}
+    return {**found, **{name: f'efforts.{kind}' for name, kind, _ in _effort_topics(config)}}
+
+
 def build_model(config):
     """Return the `Model`; joints whose effort is 'none' are passive."""
     wishes, urdf = config.model, config.model.urdf

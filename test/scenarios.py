@@ -31,7 +31,7 @@ frames: {{max_rate: {p3.RATE}}}
 
 
 # The filter takes over early, so that short runs have all that a run can have.
-_EARLY = {
+EARLY = {
     'estimator.settings.starts': 4,
     'estimator.settings.horizons': [12, 25, 40],
     'estimator.settings.handover': 0.2,
@@ -46,14 +46,14 @@ def remounted():
 
 def changed():
     """Return the same in a short run."""
-    return pipeline_of(_EARLY), samples_of(0.9, 0.55)
+    return pipeline_of(EARLY), samples_of(0.9, 0.55)
 
 
 def paused():
     """Return a run in which nothing comes for some time: a gap."""
     samples = samples_of(1.4, 9.0)
     begin = samples[0].stamp_ns
-    return pipeline_of(_EARLY), [s for s in samples if not 0.5 < 1e-9 * (s.stamp_ns - begin) < 1.1]
+    return pipeline_of(EARLY), [s for s in samples if not 0.5 < 1e-9 * (s.stamp_ns - begin) < 1.1]
 
 
 def late():
@@ -62,7 +62,7 @@ def late():
         Sample(s.sensor, s.stamp_ns - 3_000_000, s.values) if 'efforts' in s.sensor else s
         for s in samples_of(0.6)
     ]
-    return pipeline_of({**_EARLY, 'estimate.commands.delay.sd': 0.004}), samples
+    return pipeline_of({**EARLY, 'estimate.commands.delay.sd': 0.004}), samples
 
 
 def disturbed():
@@ -73,7 +73,7 @@ def disturbed():
             error = 0.95 * error + 0.002 * generator.standard_normal(2)
             sample = Sample(sample.sensor, sample.stamp_ns, sample.values + error)
         samples.append(sample)
-    return pipeline_of(_EARLY), samples
+    return pipeline_of(EARLY), samples
 
 
 def with_outliers():
@@ -84,7 +84,7 @@ def with_outliers():
             off = generator.uniform(-0.5, 0.5, 2)
             sample = Sample(sample.sensor, sample.stamp_ns, sample.values + off)
         samples.append(sample)
-    return pipeline_of({**_EARLY, 'estimator.settings.noise': 'student'}), samples
+    return pipeline_of({**EARLY, 'estimator.settings.noise': 'student'}), samples
 
 
 def ambiguous():

@@ -43,10 +43,15 @@ ROOMS = {
     'reproduce': {*_CORE, 'problem'},
     'synthetic': (_CORE | {'priors', 'problem', 'sources'}) - {'inference'},
     'monitor': set(),
+    'bags': {'errors', 'messages', 'synthetic'},
     'ros': _FLOW
     | {'background', 'identity', 'messages', 'monitor', 'posterior_file', 'sources', 'synthetic'},
     'demo': {'errors', 'inference', 'monitor', 'ros', 'synthetic'},
-    'identification': {'posterior_file', 'problem', 'records'},
+    'identification': {
+        *_FLOW,
+        *('bags', 'build', 'delays', 'findings', 'identity', 'messages', 'posterior_file'),
+        *('posterior_report', 'ros', 'sources'),
+    },
     'posterior_report': {'posterior_file'},
     'export': {
         *_PHYSICS,
@@ -56,11 +61,20 @@ ROOMS = {
     'export_command': {'errors', 'export'},
     'cli': {
         *_FLOW,
-        *('demo', 'export_command', 'monitor', 'posterior_file', 'posterior_report'),
+        *(
+            'demo',
+            'export_command',
+            'identification',
+            'monitor',
+            'posterior_file',
+            'posterior_report',
+        ),
         *('reproduce', 'ros', 'starter'),
     },
     # The public names, imported when first used.
-    '__init__': {'errors', 'records', 'config', 'model', 'backend', 'pipeline'},
+    '__init__': {
+        *('errors', 'records', 'config', 'model', 'backend', 'pipeline', 'identification'),
+    },
 }
 
 # Which packages of others a room may import; a longer path is asked before a shorter one.
@@ -99,8 +113,9 @@ THIRD_PARTY = {
     'reproduce': {'matplotlib', 'numpy', 'rich', 'torch'},
     'synthetic': {'numpy', 'torch', 'transforms3d'},
     'monitor': {'rich'},
+    'bags': {'backports', 'rosbags'},
     'demo': {'matplotlib', 'numpy', 'rich'},
-    'identification': {'numpy'},
+    'identification': {'numpy', 'rich', 'torch'},
     'cli': {'matplotlib', 'numpy', 'rich', 'torch'},
     '__init__': set(),
 }

@@ -17,6 +17,7 @@ REQUIREMENT_FILES = sorted(path.name for path in ROOT.glob('requirements*.txt'))
 
 # Distributions and rosdep keys that are imported by another name than their own.
 IMPORTED_AS = {
+    'backports.zstd': 'backports',
     'cmeel-eigen': None,
     'example-robot-data': None,
     'pin': 'pinocchio',

@@ -241,6 +241,12 @@ class RobotProblem:
             rows += [place] * sensor.row_size
         return np.array(rows, dtype=int)
 
+    def in_rows(self, frame):
+        """Return (index of the sensor, sample) of a frame in the order of their residual rows."""
+        left = [iter([x for x in frame.samples if x.sensor == s.name]) for s in self.sensors]
+        order = self._walk.order(self._timelines.line((frame,)))
+        return [(index, next(left[index])) for index in order]
+
     def linearize(self, points, parameters, frames):
         """Return the `Linearization` of one frame for every column, or of one for all."""
         return self._walk.through(points, parameters, self._timelines.line(frames), True)

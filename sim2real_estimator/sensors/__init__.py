@@ -5,6 +5,7 @@ Sensors: one file each, and this table. A new sensor is a new file and a new lin
 """
 
 from .base import AbstractSensor
+from .decoding import stamp_ns
 from .joint_efforts import JointEfforts
 from .joint_poses import JointPoses
 from .joint_positions import JointPositions
@@ -18,4 +19,4 @@ SENSORS = {
     'marker': Marker,
 }
 
-__all__ = ['SENSORS', 'AbstractSensor', 'JointEfforts']
+__all__ = ['SENSORS', 'AbstractSensor', 'JointEfforts', 'stamp_ns']

@@ -20,6 +20,21 @@ class Rows:
     by_outputs: np.ndarray | None = None
 
 
+@dataclass(frozen=True)
+class Signal:
+    """
+    What one residual row is about.
+
+    label: such as 'elbow position'; unit; sd: of its noise; place: of what is measured among the
+    values, None where the row is a deviation that is no difference of numbers.
+    """
+
+    label: str
+    unit: str
+    sd: float
+    place: int | None
+
+
 class AbstractSensor(ABC):
     """
     A kind of measurement.
@@ -46,6 +61,11 @@ class AbstractSensor(ABC):
     @abstractmethod
     def scale(self):
         """Standard deviations of the values [value_size]."""
+
+    @property
+    @abstractmethod
+    def signals(self):
+        """A `Signal` for every residual row, in their order."""
 
     @abstractmethod
     def decode(self, message, arrived_ns=None):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..records import Sample, Status
-from .base import AbstractSensor, Rows
+from .base import AbstractSensor, Rows, Signal
 from .decoding import checked_type, Decoded, name_remarks, read_pose, stamp_ns
 from .turns import inverse_right_jacobians, quaternion_turns, turns_of_quaternions
 
@@ -53,6 +53,18 @@ class Part:
     def scale(self):
         """Standard deviation of each of its numbers; half of an angle's for a quaternion's."""
         return self.sd / 2 if self.is_quaternion else self.sd
+
+    def signals(self, start):
+        """Return a `Signal` for each of its rows; start: place of its first number."""
+        about = self.quantity
+        unit = ('rad' if about.is_rotation else 'm') + ('/s' if about.is_velocity else '')
+        word = about.setting.removesuffix('_sd').replace('_', ' ')
+        if self.is_quaternion:
+            return [Signal(f'{self.joint} turn about {x}', unit, self.sd, None) for x in 'xyz']
+        return [
+            Signal(f'{self.joint} {word} {axis}', unit, self.sd, start + k)
+            for k, axis in enumerate('xyz')
+        ]
 
     def rows(self, states, values, state_size):
         """Return errors [B, 3] and their slopes [B, 3, state_size] by the state's own numbers."""
@@ -117,6 +129,13 @@ class JointPoses(AbstractSensor):
     def scale(self):
         """Standard deviations of the values."""
         return np.concatenate([[part.scale] * part.size for part in self.parts])
+
+    @property
+    def signals(self):
+        """Of one part after the other."""
+        starts = np.cumsum([0, *(part.size for part in self.parts)]).tolist()
+        pairs = zip(self.parts, starts)
+        return tuple(signal for part, start in pairs for signal in part.signals(start))
 
     def decode(self, message, arrived_ns=None):
         """Return the `Decoded` of a message; one about other joints only has no sample."""

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..records import Sample, Status
-from .base import AbstractSensor, Rows
+from .base import AbstractSensor, Rows, Signal
 from .decoding import (
     checked_type,
     Decoded,
@@ -47,6 +47,9 @@ class JointPositions(AbstractSensor):
             deviations += [velocity_sd] * len(self.joints)
         self.places, self.sd = np.array(places), np.array(deviations, dtype=float)
         self.value_size = self.row_size = len(places)
+        self._units = [
+            'rad' if moving[j].joint.kind.groups[0].is_rotation else 'm' for j in joints
+        ]
         self.slope = np.zeros((self.row_size, model.state_size))
         self.slope[range(self.row_size), self.places] = 1 / self.sd
 
@@ -54,6 +57,17 @@ class JointPositions(AbstractSensor):
     def scale(self):
         """Standard deviations of the values."""
         return self.sd
+
+    @property
+    def signals(self):
+        """Positions, then velocities."""
+        kinds = [('position', '')] + [('velocity', '/s')] * self._has_velocities
+        labels = [
+            (f'{joint} {word}', f'{unit}{per}')
+            for word, per in kinds
+            for joint, unit in zip(self.joints, self._units)
+        ]
+        return tuple(Signal(*each, sd, k) for k, (each, sd) in enumerate(zip(labels, self.sd)))
 
     def decode(self, message, arrived_ns=None):
         """Return the `Decoded` of a JointState; one about other joints only has no sample."""

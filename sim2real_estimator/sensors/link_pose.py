@@ -4,7 +4,7 @@ import numpy as np
 
 from ..dynamics.kinematics import link_poses
 from ..errors import ConfigError
-from .base import AbstractSensor, Rows
+from .base import AbstractSensor, Rows, Signal
 from .decoding import (
     checked_type,
     decode_by_readers,
@@ -59,6 +59,16 @@ class LinkPose(AbstractSensor):
         position = np.inf if self.position_sd is None else self.position_sd
         turn = np.inf if self.orientation_sd is None else self.orientation_sd / 2
         return np.array([position] * 3 + [turn] * 4)
+
+    @property
+    def signals(self):
+        """Coordinates in the world, then angles between predicted and measured axes."""
+        places = [Signal(axis, 'm', self.position_sd, k) for k, axis in enumerate('xyz')]
+        turns = [Signal(f'turn about {axis}', 'rad', self.orientation_sd, None) for axis in 'xyz']
+        return (
+            *(places if self.position_sd is not None else ()),
+            *(turns if self.orientation_sd is not None else ()),
+        )
 
     def decode(self, message, arrived_ns=None):
         """Return the `Decoded` of a pose; without a proper quaternion it is occluded."""

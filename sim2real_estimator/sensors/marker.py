@@ -4,7 +4,7 @@ import numpy as np
 
 from ..dynamics.kinematics import link_poses
 from ..spatial.vector import Vec3
-from .base import AbstractSensor, Rows
+from .base import AbstractSensor, Rows, Signal
 from .decoding import checked_type, decode_by_readers, joints_to, read_point_stamped
 from .mounting import CAPTURE, capture_parameters, placement, placement_parameters
 
@@ -41,6 +41,11 @@ class Marker(AbstractSensor):
     def scale(self):
         """Standard deviations of the values."""
         return np.full(3, self.sd)
+
+    @property
+    def signals(self):
+        """Coordinates in the world."""
+        return tuple(Signal(axis, 'm', self.sd, k) for k, axis in enumerate('xyz'))
 
     def decode(self, message, arrived_ns=None):
         """Return the `Decoded` of a point."""

@@ -127,6 +127,14 @@ class Chronicle:
         self._latest, self._modes = estimate, modes
         return tuple(events)
 
+    def snapshot(self):
+        """Return what it takes to go on, plain values and records."""
+        return self._latest, self._before, self._modes, self._lasting
+
+    def restore(self, saved):
+        """Go on from a snapshot."""
+        self._latest, self._before, self._modes, self._lasting = saved
+
     def _begun(self, words, estimate):
         """Return the events of what lasts, where it has begun."""
         now = frozenset(words) & frozenset(_LASTING)

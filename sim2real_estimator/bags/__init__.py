@@ -1,0 +1,1 @@
+"""rosbag2 recordings, read and written without ROS."""

@@ -1,0 +1,133 @@
+"""The files of a rosbag2 recording: found, decompressed, opened; its list rebuilt if need be."""
+
+from contextlib import contextmanager, ExitStack
+import logging
+from pathlib import Path
+import re
+import shutil
+from tempfile import TemporaryDirectory
+
+from backports import zstd
+from rosbags.rosbag2 import Reader
+
+from ..errors import DataError, EstimatorError
+
+METADATA = 'metadata.yaml'
+_KINDS = ('.mcap', '.db3')
+_PACKED = ('.zstd', '.zst')
+# How a message that was compressed by itself begins; one that was not begins with zero.
+_MAGIC = b'\x28\xb5\x2f\xfd'
+_logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def told(path):
+    """
+    Turn whatever the library meets in a damaged file into a DataError about a path.
+
+    It checks much, but what is left are errors of any kind from deep inside.
+    """
+    try:
+        yield
+    except (EstimatorError, OSError):
+        raise
+    except Exception as error:
+        raise DataError(
+            f'{path}: is cut off or damaged ({error}); copy it again, or let its tool repair it: '
+            '`mcap recover` for .mcap, `sqlite3 FILE .recover` for .db3'
+        ) from error
+
+
+def storage_files(path):
+    """Return the files of a recording that hold messages, in order of their numbers."""
+    path = Path(path)
+    if not path.exists():
+        raise DataError(f'{path}: does not exist; give the folder or the file of a recording')
+    if path.is_file():
+        if not _kind(path):
+            raise DataError(f'{path}: is no .mcap and no .db3; give a rosbag2 recording')
+        return [path]
+    found = sorted((each for each in path.iterdir() if _kind(each)), key=_natural)
+    if not found:
+        raise DataError(
+            f'{path}: holds no .mcap and no .db3; give the folder of a rosbag2 recording'
+        )
+    return found
+
+
+class Storage:
+    """
+    The opened files of a recording.
+
+    readers: of `rosbags`, one after the other in time; warnings: sentences about what is odd.
+    """
+
+    def __init__(self, path):
+        """Open a folder or a single file; a DataError says what is wrong with it."""
+        self.path, self.warnings, self._stack = Path(path), [], ExitStack()
+        files = storage_files(path)
+        try:
+            self.readers = self._listed() if self.path.is_dir() else []
+            if not self.readers:
+                readers = [self._opened(file) for file in files]
+                self.readers = sorted(readers, key=lambda reader: reader.start_time)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self):
+        """Close all files."""
+        self._stack.close()
+
+    def messages(self, is_wanted, start_ns=None, stop_ns=None):
+        """
+        Yield (connection, time in the bag [ns], bytes), in order of the times.
+
+        is_wanted: function of a connection; start_ns, stop_ns: the first time, and the first one
+        no longer wanted.
+        """
+        for reader in self.readers:
+            wanted = [each for each in reader.connections if is_wanted(each)]
+            if not wanted:
+                continue
+            with told(reader.path):
+                for connection, time_ns, content in reader.messages(wanted, start_ns, stop_ns):
+                    if content[:4] == _MAGIC:
+                        content = zstd.decompress(content)
+                    yield connection, time_ns, content
+
+    def _listed(self):
+        """Return the one reader of all that metadata.yaml lists, or none where it is no help."""
+        try:
+            with told(self.path / METADATA):
+                return [self._stack.enter_context(Reader(self.path))]
+        except (DataError, OSError) as error:
+            reason = str(error) if (self.path / METADATA).exists() else f'no {METADATA}'
+            self._warn(f'{self.path}: rebuilt from its files, since there is {reason}')
+            return []
+
+    def _opened(self, file):
+        """Return the reader of a single file, of an unpacked copy where it is packed."""
+        with told(file):
+            if file.suffix in _PACKED:
+                folder = self._stack.enter_context(TemporaryDirectory())
+                copy = Path(folder) / file.stem
+                with zstd.open(file, 'rb') as packed, copy.open('wb') as unpacked:
+                    shutil.copyfileobj(packed, unpacked)
+                file = copy
+            return self._stack.enter_context(Reader(file))
+
+    def _warn(self, text):
+        self.warnings.append(text)
+        _logger.warning('%s', text)
+
+
+def _kind(path):
+    """Return '.mcap' or '.db3', or None for a file of another kind."""
+    suffix = Path(path.stem).suffix if path.suffix in _PACKED else path.suffix
+    return suffix if suffix in _KINDS else None
+
+
+def _natural(path):
+    """Return a key that puts part 10 after part 9."""
+    return [int(part) if part.isdigit() else part for part in re.split(r'(\d+)', path.name)]

@@ -1,0 +1,87 @@
+"""How far an identification is, in a terminal or in lines, and how well the result predicts."""
+
+import time
+
+from rich import live
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+# Between two lines where there is no terminal [s].
+_PERIOD = 10.0
+
+
+class Live:
+    """A table that is drawn anew in its place."""
+
+    def __init__(self, console):
+        """Take the console, which is a terminal."""
+        self._live = live.Live(console=console, refresh_per_second=5, transient=True)
+
+    def __enter__(self):
+        self._live.start()
+        return self
+
+    def __exit__(self, *_):
+        self._live.stop()
+
+    def show(self, step):
+        """Show a `Step`."""
+        remarks = [Text(remark) for remark in step.remarks]
+        self._live.update(Group(*remarks, Text(in_words(step)), table(step.findings)))
+
+
+class Lines:
+    """A line now and then, for logs."""
+
+    def __init__(self, console):
+        """Take the console."""
+        self._console, self._shown, self._remarked = console, None, set()
+
+    def show(self, step):
+        """Print a `Step` if the last line is old enough; remarks once."""
+        for remark in step.remarks:
+            if remark not in self._remarked:
+                self._remarked.add(remark)
+                self._console.print(remark, soft_wrap=True, markup=False)
+        now = time.monotonic()
+        if self._shown is None or now - self._shown > _PERIOD:
+            self._shown = now
+            self._console.print(in_words(step), soft_wrap=True, markup=False)
+
+
+def in_words(step):
+    """Return a `Step` as a line."""
+    which = f' ({step.bag + 1} of {step.bags})' if step.bags > 1 else ''
+    told = step.findings.told
+    return (
+        f'{step.name}{which}: {step.seconds:.1f} of {step.length:.1f} s, {step.speed:.1f} times '
+        f'real time, {told} of {told + step.findings.untold} dimensions known from data'
+    )
+
+
+def table(findings):
+    """Return what is known at present as a table."""
+    result = Table()
+    for title in ('parameter', 'mean', 'sd', 'verdict'):
+        result.add_column(title, justify='left' if title in ('parameter', 'verdict') else 'right')
+    for found in findings.parameters:
+        result.add_row(found.name, f'{found.mean:.5g}', f'{found.sd:.2g}', found.verdict)
+    return result
+
+
+def scores(held_out):
+    """Return how well a `HeldOut` was predicted, as a table, or why it was not."""
+    if held_out.reason:
+        return Text(f'not predicted: {held_out.reason}')
+    result = Table(
+        title=f'held out: {len(held_out.starts_ns)} predictions of {held_out.horizon:g} s, '
+        'rms error'
+    )
+    for title in ('signal', 'unit', 'nominal', 'posterior mean', 'draws', 'within their 90 %'):
+        result.add_column(title, justify='left' if title in ('signal', 'unit') else 'right')
+    for trace in held_out.traces:
+        errors = [f'{trace.rms(name):.3g}' for name in held_out.predictors]
+        name = f'{trace.sensor}: {trace.label}'
+        result.add_row(name, trace.unit, *errors, f'{100 * trace.coverage():.0f} %')
+    return result

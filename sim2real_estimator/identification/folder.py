@@ -1,0 +1,138 @@
+"""The folder of a result: written beside its place, then put there: it is whole or absent."""
+
+import csv
+from dataclasses import asdict
+import json
+import math
+from pathlib import Path
+import shutil
+
+import numpy as np
+
+from ..errors import ConfigError
+from ..posterior_file import save
+from .journal import write_bag
+from .open_loop import DRAWS
+
+_RESULT = 'result'
+
+
+def write_posterior(found, path):
+    """Write the posterior file."""
+    save(path, found.posterior)
+
+
+def write_estimates(found, path):
+    """Write the estimates over time: a row for each instant, mean and sd of each parameter."""
+    course = found.course
+    titles = [f'{name} [{unit}]' for name, unit in zip(course.names, course.units)]
+    head = ['stamp_ns', 'bag', 'stage', 'nis', 'degrees']
+    head += [word for title in titles for word in (title, f'sd of {title}')]
+    with path.open('w', newline='') as file:
+        rows = csv.writer(file, lineterminator='\n')
+        rows.writerow(head)
+        for k, stamp_ns in enumerate(course.stamps_ns):
+            pairs = np.stack([course.mean[k], course.sd[k]], 1).ravel().tolist()
+            known = [course.bags[k], course.stages[k], float(course.nis[k]), course.degrees[k]]
+            rows.writerow([stamp_ns, *known, *map(repr, pairs)])
+
+
+def write_held_out(found, path):
+    """Write what was held out beside what was predicted; of draws the 5, 50 and 95 % quantiles."""
+    quantiles = ('draws 5 %', 'draws 50 %', 'draws 95 %')
+    singles = [name for name in found.held_out.predictors if name != DRAWS]
+    with path.open('w', newline='') as file:
+        rows = csv.writer(file, lineterminator='\n')
+        head = ['sensor', 'signal', 'unit', 'window', 'stamp_ns', 'elapsed [s]', 'measured']
+        rows.writerow([*head, *singles, *quantiles])
+        for trace in found.held_out.traces:
+            bands = np.quantile(trace.predicted[DRAWS], (0.05, 0.5, 0.95), axis=1)
+            numbers = [trace.elapsed, trace.measured]
+            numbers += [trace.predicted[name] for name in singles]
+            for k, row in enumerate(np.stack([*numbers, *bands], 1).tolist()):
+                what = trace.sensor, trace.label, trace.unit
+                rows.writerow([*what, trace.windows[k], trace.stamps_ns[k], *map(repr, row)])
+
+
+def write_summary(found, path):
+    """Write result.json: what was found, how well it predicts, and where it comes from."""
+    content = {
+        'provenance': asdict(found.provenance),
+        'bags': [asdict(bag) for bag in found.bags],
+        'merged': found.is_merged,
+        'findings': asdict(found.findings),
+        'units': found.units,
+        'events': [asdict(event) for event in found.events],
+        'held_out': _scores(found.held_out),
+    }
+    path.write_text(json.dumps(_plain(content), indent=1, ensure_ascii=False) + '\n')
+
+
+# File of the folder -> function (`Identification`, path). They hang on nothing else.
+WRITERS = {
+    'posterior.npz': write_posterior,
+    'estimates.csv': write_estimates,
+    'held_out.csv': write_held_out,
+    'result.json': write_summary,
+}
+# The bag with the node's own topics.
+BAG = 'estimates'
+
+
+def require_free(output, force):
+    """Refuse to overwrite a result unless told to, with a ConfigError."""
+    if Path(output).exists() and not force:
+        raise ConfigError(f'{output}: exists; give another --output, or --force')
+
+
+def write_folder(found, output, checkpoint):
+    """Write the folder of an `Identification`, in place of one that is there."""
+    output, beside = Path(output), checkpoint.folder / _RESULT
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir()
+    for name, write in WRITERS.items():
+        write(found, beside / name)
+    write_bag(checkpoint.journal, beside / BAG)
+    if output.exists():
+        old = checkpoint.folder / 'old'
+        shutil.rmtree(old, ignore_errors=True)
+        output.rename(old)
+    beside.rename(output)
+    shutil.rmtree(checkpoint.folder)
+
+
+def _scores(held_out):
+    """Return how well each predictor has done, signal by signal."""
+    return {
+        'share': held_out.share,
+        'lead [s]': held_out.lead,
+        'horizon [s]': held_out.horizon,
+        'windows': len(held_out.starts_ns),
+        'reason': held_out.reason,
+        'signals': [
+            {
+                'sensor': trace.sensor,
+                'signal': trace.label,
+                'unit': trace.unit,
+                'sd of noise': trace.sd,
+                'rms': {name: trace.rms(name) for name in held_out.predictors},
+                'within 90 % of draws': trace.coverage(),
+            }
+            for trace in held_out.traces
+        ],
+    }
+
+
+def _plain(value):
+    """Return a value as JSON has it: numbers that are none become null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,290 @@
+"""The way through recordings: message by message, so that it can be gone on with anywhere."""
+
+from dataclasses import dataclass, replace
+import time
+
+from ..bags.reader import BagReader
+from ..build import build_stream, reference_of
+from ..delays import Delays
+from ..errors import ConfigError, DataError
+from ..findings import find
+from ..pipeline import Pipeline
+from ..posterior_file import joined
+from ..records import Findings
+from ..sources import build_efforts
+from .feeding import Feed, Timings
+from .history import History
+from .journal import Journal
+from .open_loop import nothing_held_out, predict, windows_of
+from .provenance import provenance_of
+from .result import Identification
+
+_NANO = 1e9
+# Between two calls of whoever shows the progress [s].
+_SHOW_PERIOD = 0.2
+# Messages between two looks at the clock.
+_MESSAGES = 50
+
+
+@dataclass(frozen=True)
+class Step:
+    """
+    How far an identification is.
+
+    bag: index of the recording, of `bags`; name: its name; seconds, length [s]: of its data, done
+    and in all; speed: seconds of data a second since the beginning; findings: at most a second
+    of data old; remarks: sentences about the recording.
+    """
+
+    bag: int
+    bags: int
+    name: str
+    seconds: float
+    length: float
+    speed: float
+    findings: Findings
+    remarks: tuple
+
+
+@dataclass(frozen=True)
+class Options:
+    """
+    How recordings are used.
+
+    is_merged: they are independent ones, joined at the end; held_out: share of each at its end
+    that is predicted instead of used; plan: a `RecordedPlan` to follow, None: the config's.
+    """
+
+    is_merged: bool = False
+    held_out: float = 0.2
+    plan: object = None
+
+    def require_possible(self, count):
+        """Raise a ConfigError where it cannot be done with so many recordings."""
+        if not 0 <= self.held_out < 1:
+            raise ConfigError(
+                f'held_out: is {self.held_out:g}; give a share of each bag, at least 0, below 1'
+            )
+        if not count:
+            raise ConfigError('bags: there is none; give at least one recording')
+        if self.plan is not None and self.is_merged:
+            raise ConfigError(
+                'follow: frames of one run cannot be those of several; leave merge out'
+            )
+
+
+class Work:
+    """Takes recordings in, one after the other, with the one pipeline."""
+
+    def __init__(self, paths, digests, config, options, checkpoint=None, show=None):
+        """
+        Set up the pipeline.
+
+        digests: of the recordings at these paths; checkpoint: a `Checkpoint`, None: nothing is
+        written; show: called with a `Step` now and then.
+        """
+        self._paths, self._digests, self._config = paths, digests, config
+        self._options, self._checkpoint, self._show = options, checkpoint, show or (lambda _: None)
+        self._pipeline = Pipeline.from_config(config, options.plan)
+        self._blank = self._pipeline.run()
+        self._history, self._timings, self._journal = History(), Timings(), None
+        # Of recordings that are done: what their feeds keep, what became of samples, posteriors.
+        self._done, self._before, self._posteriors = [], {}, []
+        self._bags, self._windows, self._data = [], [], 0.0
+        self._began, self._begun_at, self._shown = time.monotonic(), None, 0.0
+
+    def result(self):
+        """Return the `Identification`."""
+        feed_state, end_ns = self._resume(), None
+        for number, path in enumerate(self._paths):
+            with BagReader(path) as bag:
+                feed = self._feed(bag, number, end_ns)
+                end_ns = feed.end_ns
+                if number < len(self._done):
+                    feed.restore(self._done[number][0])
+                else:
+                    if feed_state:
+                        feed.restore(feed_state)
+                    self._take(feed, number)
+                    feed_state = None
+                self._bags.append(feed.described(self._done[number][1]))
+                self._windows += self._held_out(feed, number)
+        if not self._options.is_merged:
+            require_told(self._paths[-1], self._history, self._pipeline)
+        return self._found()
+
+    def _resume(self):
+        """Go on from the checkpoint, if there is one; return what the feed then kept, or None."""
+        if self._checkpoint is None:
+            return None
+        saved = self._checkpoint.read()
+        size = saved[1]['journal'][0] if saved else 0
+        parts = self._pipeline.problem, self._config, size
+        self._journal = Journal(self._checkpoint.journal, *parts)
+        if saved is None:
+            return None
+        run, known = saved
+        self._pipeline.resume(run)
+        self._journal.restore(known['journal'])
+        self._history.restore(known['history'])
+        self._done, self._before = list(known['done']), known['before']
+        self._posteriors = self._checkpoint.posteriors(len(self._done))
+        return known['feed']
+
+    def _feed(self, bag, number, end_ns):
+        """Return the `Feed` of a recording; end_ns: of the one before, None without."""
+        share = self._options.held_out
+        feed = Feed(bag, self._digests[number], self._config, self._pipeline, share)
+        if end_ns is not None and not self._options.is_merged and bag.begin_ns <= end_ns:
+            raise DataError(
+                f'{bag.path}: begins before the recording given before it ends; give them in '
+                'order of time, or --merge where they are independent'
+            )
+        return feed
+
+    def _take(self, feed, number):
+        """Take the rest of a recording in."""
+        is_last = self._options.is_merged or number == len(self._paths) - 1
+        if feed.passed == 0 and self._options.is_merged:
+            self._pipeline.resume(self._blank)
+            self._history.begin()
+        for time_ns, decoded in feed.messages(self._timings):
+            began = time.perf_counter()
+            for name, each in decoded:
+                self._pipeline.take(name, each)
+            self._advance(number, time_ns)
+            self._timings.estimating += time.perf_counter() - began
+            if feed.passed % _MESSAGES == 0:
+                self._look_up(feed, number, time_ns)
+        if is_last and self._options.plan is None:
+            self._advance(number, feed.split_ns, is_end=True)
+        self._data += (feed.split_ns - feed.bag.begin_ns) / _NANO
+        health = _difference(self._pipeline.counts.table(), self._before)
+        self._before = {} if self._options.is_merged else self._pipeline.counts.table()
+        self._done.append((feed.snapshot(), health))
+        if self._options.is_merged:
+            require_told(feed.bag.path, self._history, self._pipeline)
+            self._posteriors.append(self._pipeline.posterior())
+            if self._checkpoint:
+                self._checkpoint.keep(self._posteriors)
+        self._keep(None)
+
+    def _advance(self, number, time_ns, is_end=False):
+        """Take in all frames that are complete."""
+        pipeline = self._pipeline
+        while frame := pipeline.next_frame(is_end):
+            pipeline.accept(pipeline.after(pipeline.progress, frame))
+            events, is_judged = self._history.note(pipeline.progress, number)
+            if self._journal:
+                self._journal.note(pipeline.progress, events, is_judged, time_ns)
+
+    def _look_up(self, feed, number, time_ns):
+        """Show how far it is, and keep what is known, where it is time to."""
+        now = time.monotonic()
+        if now - self._shown > _SHOW_PERIOD:
+            self._shown = now
+            seconds = (time_ns - feed.bag.begin_ns) / _NANO
+            if self._begun_at is None:
+                self._began, self._begun_at = now, self._data + seconds
+            speed = (self._data + seconds - self._begun_at) / max(now - self._began, 1 / _NANO)
+            length = (feed.split_ns - feed.bag.begin_ns) / _NANO
+            where = number, len(self._paths), feed.bag.name, seconds, length, speed
+            found = self._pipeline.latest_findings()
+            self._show(Step(*where, found, (*feed.bag.warnings, *feed.names_of_guesses())))
+        if self._checkpoint and self._checkpoint.is_due:
+            self._keep(feed)
+
+    def _keep(self, feed):
+        """Write a checkpoint; feed: that of the recording under way, None between two."""
+        if self._checkpoint is None:
+            return
+        known = {
+            'journal': self._journal.snapshot(),
+            'history': self._history.snapshot(),
+            'done': tuple(self._done),
+            'before': self._before,
+            'feed': feed.snapshot() if feed else None,
+        }
+        self._checkpoint.write(self._pipeline, known)
+
+    def _held_out(self, feed, number):
+        """Return the `Window`s of what is held out of a recording."""
+        if not self._options.held_out:
+            return []
+        config, problem = self._config, self._pipeline.problem
+        efforts = build_efforts(config, problem.model)
+        delays = Delays(problem.chart, reference_of(config), config.sensors)
+
+        def make_stream():
+            return build_stream(config, problem, efforts, delays)
+
+        return windows_of(feed, number, make_stream, problem.knows_inputs)
+
+    def _found(self):
+        """Return the `Identification` of all that was taken in."""
+        pipeline, problem, share = self._pipeline, self._pipeline.problem, self._options.held_out
+        posterior = self._posterior()
+        held_out = nothing_held_out(share)
+        if share:
+            seed = self._config.samples.seed
+            held_out = predict(problem, posterior.mixture, self._windows, share, seed)
+        if self._journal:
+            self._journal.draw(
+                posterior.mixture, pipeline.estimate().stamp_ns, self._bags[-1].split_ns
+            )
+            self._journal.flush()
+        seconds = {**vars(self._timings), 'data': self._data}
+        return Identification(
+            problem,
+            posterior,
+            posterior.findings,
+            self._history.course(problem),
+            self._history.happenings(),
+            held_out,
+            tuple(self._bags),
+            provenance_of(pipeline, self._config),
+            self._options.is_merged,
+            seconds,
+        )
+
+    def _posterior(self):
+        """Return the `Posterior` of all recordings, with exact findings."""
+        pipeline = self._pipeline
+        if not self._options.is_merged:
+            return replace(pipeline.posterior(), findings=pipeline.findings())
+        posterior = joined(self._posteriors)
+        end_ns = max(recording.end_ns for recording in posterior.recordings)
+        return replace(posterior, findings=find(pipeline.problem, posterior.mixture, end_ns))
+
+
+def require_told(path, history, pipeline):
+    """Refuse, with a DataError, a recording that has told nothing at all, and say why."""
+    if history.has_fitted:
+        return
+    obstacle = pipeline.latest_findings().obstacle
+    if history.words['at rest']:
+        reason = 'the robot does not move, so nothing can be learnt; record it in motion'
+    elif history.words['efforts unknown']:
+        reason = obstacle or 'efforts are unknown that the first fits need; see docs/samples.md'
+    else:
+        counts = '; '.join(
+            f'{source}: {", ".join(f"{n} {word}" for word, n in words.items())}'
+            for source, words in pipeline.counts.table().items()
+        )
+        reason = (
+            f'{history.frames} frames are too few for a first fit; samples by what became of '
+            f'them: {counts or "none"}; docs/samples.md says what these words mean'
+        )
+    raise DataError(f'{path}: {reason}')
+
+
+def _difference(after, before):
+    """Return how much counts have grown: source -> {status in words: number}."""
+    return {
+        source: {
+            word: number - before.get(source, {}).get(word, 0)
+            for word, number in words.items()
+            if number > before.get(source, {}).get(word, 0)
+        }
+        for source, words in after.items()
+    }
