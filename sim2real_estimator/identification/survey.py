@@ -137,8 +137,8 @@ def _require_radians(where, turning, pieces):
             speed > fastest and math.radians(speed) <= fastest
         ):
             raise DataError(
-                f"{where}: joint '{joint.name}' reaches {farthest:.0f} rad at up to {speed:.0f} rad/s, "
-                f'which its description does not allow ({_allowed(joint.limits)}); these are '
+                f"{where}: joint '{joint.name}' reaches {farthest:.0f} rad at up to "
+                f'{speed:.0f} rad/s, which its description does not allow ({_allowed(joint.limits)}); these are '
                 'probably degrees: publish radians, or correct the limits where it really '
                 'moves so'
             )
