@@ -5,9 +5,10 @@ import difflib
 import inspect
 from pathlib import Path
 
+from .config.tree import PlacementConfig
 from .errors import ConfigError
 from .model.urdf import load_urdf
-from .sensors import JointEfforts, SENSORS
+from .sensors import JointEfforts, Placement, SENSORS
 
 MEASURED_EFFORTS, COMMANDED_EFFORTS = 'measured_efforts', 'commanded_efforts'
 
@@ -52,7 +53,8 @@ def build_model(config):
 
 def build_sensors(config, model):
     """Return the sensors, in the order of the config."""
-    return tuple(_sensor(name, wish, model) for name, wish in config.sensors.items())
+    capture = _placed('mocap', config.mocap)
+    return tuple(_sensor(name, wish, model, capture) for name, wish in config.sensors.items())
 
 
 def build_efforts(config, model):
@@ -82,19 +84,34 @@ def _actuators(config):
     return actuators
 
 
-def _sensor(name, wish, model):
-    """Return one sensor, made with those settings that its kind takes."""
+def _placed(where, wish):
+    """Return the `Placement` that a `PlacementConfig` describes."""
+    try:
+        return Placement.of(**vars(wish))
+    except ConfigError as error:
+        raise ConfigError(f'{where}.{error}') from error
+
+
+def _sensor(name, wish, model, capture):
+    """
+    Return one sensor, made with those settings that its kind takes.
+
+    capture: `Placement` of the robot's world in that of motion capture.
+    """
     where = f'sensors.{name}'
     if wish.kind not in SENSORS:
         raise ConfigError(f"{where}.kind: is '{wish.kind}'; {nearest(wish.kind, SENSORS)}")
-    kind, values = SENSORS[wish.kind], {}
+    kind, values, default = SENSORS[wish.kind], {}, type(wish)()
     takes = inspect.signature(kind).parameters
+    if 'capture' in takes:
+        values['capture'] = capture
     for setting in fields(wish):
         value = getattr(wish, setting.name)
-        is_given = value != setting.default
+        is_given = value != getattr(default, setting.name)
         if setting.name in takes:
             if is_given:
-                values[setting.name] = value
+                is_placement = isinstance(value, PlacementConfig)
+                values[setting.name] = _placed(f'{where}.mount', value) if is_placement else value
             elif takes[setting.name].default is inspect.Parameter.empty:
                 raise ConfigError(f'{where}.{setting.name}: a {wish.kind} needs it; give it')
         elif is_given and setting.name not in ('kind', 'topic', 'max_rate'):

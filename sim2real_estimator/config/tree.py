@@ -94,6 +94,18 @@ class EffortsConfig:
 
 
 @dataclass(frozen=True)
+class PlacementConfig:
+    """A pose: a position, and angles or a quaternion; what is not given is zero."""
+
+    position: tuple[float, ...] = setting((), 'x, y, z', unit='m')
+    rpy: tuple[float, ...] = setting(
+        (), 'roll, pitch, yaw: turns about the fixed axes x, y, z, as in URDF', unit='rad'
+    )
+    rpy_degrees: tuple[float, ...] = setting((), 'the same in degrees, in its place', unit='deg')
+    quaternion: tuple[float, ...] = setting((), 'x, y, z, w as in messages, in place of angles')
+
+
+@dataclass(frozen=True)
 class SensorConfig:
     """One sensor; which of the settings it takes depends on its kind."""
 
@@ -104,6 +116,11 @@ class SensorConfig:
     link: str = setting('', 'link it is fixed to (link_pose, marker)')
     point: tuple[float, ...] = setting(
         (), 'where on the link, x, y, z in its frame (marker)', unit='m'
+    )
+    mount: PlacementConfig = setting(
+        PlacementConfig,
+        'where the body of motion capture sits on the link: position, and rpy, rpy_degrees or '
+        'quaternion (link_pose)',
     )
     sd: float | None = setting(
         None,
@@ -330,6 +347,9 @@ class Config:
     )
     efforts: EffortsConfig = setting(EffortsConfig, 'where efforts come from')
     sensors: dict[str, SensorConfig] = setting(dict, 'name -> sensor', required=True)
+    mocap: PlacementConfig = setting(
+        PlacementConfig, "where the robot's world lies in that of motion capture"
+    )
     estimate: dict[str, PriorConfig] = setting(
         dict,
         "what to estimate: parameter or pattern such as '*.damping' -> prior, {} for the usual "

@@ -11,6 +11,7 @@ from .joint_poses import JointPoses
 from .joint_positions import JointPositions
 from .link_pose import LinkPose
 from .marker import Marker
+from .mounting import Placement
 
 SENSORS = {
     'joint_positions': JointPositions,
@@ -19,4 +20,4 @@ SENSORS = {
     'marker': Marker,
 }
 
-__all__ = ['SENSORS', 'AbstractSensor', 'JointEfforts', 'stamp_ns']
+__all__ = ['SENSORS', 'AbstractSensor', 'JointEfforts', 'Placement', 'stamp_ns']

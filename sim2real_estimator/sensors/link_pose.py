@@ -12,7 +12,7 @@ from .decoding import (
     read_pose_stamped,
     read_transform_stamped,
 )
-from .mounting import CAPTURE, capture_parameters, placement, placement_parameters
+from .mounting import CAPTURE, capture_parameters, IN_PLACE, placement, placement_parameters
 from .turns import inverse_right_jacobians, quaternion_matrices, rotation_vectors
 
 
@@ -35,15 +35,28 @@ class LinkPose(AbstractSensor):
     message_types = tuple(readers)
 
     def __init__(
-        self, name, model, link, position_sd=None, orientation_sd=None, message_type=None
+        self,
+        name,
+        model,
+        link,
+        position_sd=None,
+        orientation_sd=None,
+        mount=IN_PLACE,
+        capture=IN_PLACE,
+        message_type=None,
     ):
-        """Take the link's name and standard deviations [m], [rad]; None: not measured."""
+        """
+        Take the link's name and standard deviations [m], [rad]; None: not measured.
+
+        mount: the body's `Placement` on its link; capture: that of the robot's world in that of
+        motion capture.
+        """
         model.link(link)
         self.name, self.link, self.joints = name, link, joints_to(model, link)
         self.mount = f'{name}.mount'
         self.parameters = (
-            *placement_parameters(self.mount, 'the body on its link'),
-            *capture_parameters(),
+            *placement_parameters(self.mount, 'the body on its link', mount),
+            *capture_parameters(capture),
         )
         self.message_type = checked_type(self, message_type)
         self.position_sd, self.orientation_sd = position_sd, orientation_sd

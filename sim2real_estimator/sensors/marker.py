@@ -6,7 +6,7 @@ from ..dynamics.kinematics import link_poses
 from ..spatial.vector import Vec3
 from .base import AbstractSensor, Rows, Signal
 from .decoding import checked_type, decode_by_readers, joints_to, read_point_stamped
-from .mounting import CAPTURE, capture_parameters, placement, placement_parameters
+from .mounting import CAPTURE, capture_parameters, IN_PLACE, placement, placement_parameters
 
 
 class Marker(AbstractSensor):
@@ -23,8 +23,12 @@ class Marker(AbstractSensor):
     readers = {'geometry_msgs/msg/PointStamped': read_point_stamped}
     message_types = tuple(readers)
 
-    def __init__(self, name, model, link, point, sd, message_type=None):
-        """Take the link's name, the point (x, y, z) [m] in its frame, and the sd [m]."""
+    def __init__(self, name, model, link, point, sd, capture=IN_PLACE, message_type=None):
+        """
+        Take the link's name, the point (x, y, z) [m] in its frame, and the sd [m].
+
+        capture: `Placement` of the robot's world in that of motion capture.
+        """
         model.link(link)
         self.name, self.link, self.sd = name, link, sd
         self.joints = joints_to(model, link)
@@ -34,7 +38,7 @@ class Marker(AbstractSensor):
         # A point has no orientation of its own.
         self.parameters = (
             *placement_parameters(self.mount, 'the marker besides its point')[:3],
-            *capture_parameters(),
+            *capture_parameters(capture),
         )
 
     @property

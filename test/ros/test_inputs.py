@@ -178,7 +178,9 @@ def node(client, tmp_path_factory):
         settings |= {f'sensors.{name}.{key}': value for key, value in sensor.items()}
     file, output = folder / 'config.yaml', folder / 'output'
     file.write_text(to_yaml(replace(with_values(config(), settings), source='')))
-    with node_process(file, output) as process:
+    # As somebody would who has just turned the body on its link.
+    mount = ('-p', 'sensors.upper.mount.rpy_degrees:=[0.0, 0.0, 90.0]')
+    with node_process(file, output, *mount) as process:
         client.forget()
         client.wait(
             lambda: client.status('worker') and client.status('worker')[1] == 'running',

@@ -42,4 +42,4 @@ def test_it_reads_the_first_of_its_message_types_unless_told(sensor):
 def test_whatever_it_takes_can_be_set(kind):
     takes = list(inspect.signature(SENSORS[kind]).parameters)
     assert takes[:2] == ['name', 'model']
-    assert set(takes[2:]) <= set(vars(SensorConfig()))
+    assert set(takes[2:]) <= {*vars(SensorConfig()), 'capture'}
