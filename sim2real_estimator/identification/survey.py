@@ -48,10 +48,14 @@ def survey(bag, matches):
                 f"{bag.path}: stamps of '{topic}' are zero, and only stamps say when something "
                 'was measured; let the driver set header.stamp and record again'
             )
-    late, early = (
-        max(found, key=lambda t: found[t].first_ns),
-        min(found, key=lambda t: found[t].last_ns),
-    )
+        if seen.last_ns < seen.first_ns:
+            raise DataError(
+                f"{bag.path}: stamps of '{topic}' go back on the way: the last is "
+                f'{(seen.first_ns - seen.last_ns) / _NANO:.1f} s before the first; cut the '
+                'recording where its clock was set back, and give the parts one by one'
+            )
+    late = max(found, key=lambda topic: found[topic].first_ns)
+    early = min(found, key=lambda topic: found[topic].last_ns)
     if found[late].first_ns >= found[early].last_ns:
         apart = (found[late].first_ns - found[early].last_ns) / _NANO
         raise DataError(
@@ -138,9 +142,9 @@ def _require_radians(where, turning, pieces):
         ):
             raise DataError(
                 f"{where}: joint '{joint.name}' reaches {farthest:.0f} rad at up to "
-                f'{speed:.0f} rad/s, which its description does not allow ({_allowed(joint.limits)}); these are '
-                'probably degrees: publish radians, or correct the limits where it really '
-                'moves so'
+                f'{speed:.0f} rad/s, which its description does not allow '
+                f'({_allowed(joint.limits)}); these are probably degrees: publish radians, or '
+                'correct the limits where it really moves so'
             )
 
 
