@@ -182,13 +182,14 @@ def _pass_on(outlet, outputs):
 
 def _start_deaf(process):
     """
-    Start a process that SIGINT does not reach, not even while it imports.
+    Start a process that SIGINT and SIGTERM do not reach, not even while it imports.
 
-    Ctrl-C is sent to the whole group, but it is the node that ends the worker.
+    Terminals and systemd send them to the whole group, but it is the node that ends the worker,
+    when it knows enough.
     """
-    # Started here since on its own start it would unblock the signal.
+    # Started here since on its own start it would unblock the signals.
     resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         process.start()
     finally:

@@ -19,16 +19,17 @@ from waiting import PATIENCE
 ROOT = Path(__file__).resolve().parents[2]
 # Domains above 101 use ports that Linux gives to others.
 DOMAIN = 1 + os.getpid() % 100
+OTHER_DOMAIN = 1 + DOMAIN % 100
 
 
 @contextmanager
-def node_process(config_file, output, *arguments, module='node'):
+def node_process(config_file, output, *arguments, module='node', domain=DOMAIN):
     """
     Start the node, its output into a file; end it with all its children, whatever happens.
 
     module: of `sim2real_estimator.ros`, whose node it is.
     """
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT), **discovery()}
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT), **discovery(domain)}
     command = [sys.executable, '-m', f'sim2real_estimator.ros.{module}', '--ros-args']
     if config_file:
         command += ['-p', f'config_file:={config_file}']
@@ -51,24 +52,25 @@ def node_process(config_file, output, *arguments, module='node'):
         process.wait(PATIENCE)
 
 
-def discovery():
+def discovery(domain=DOMAIN):
     """Return the environment in which only this computer is seen, and only this test."""
-    return {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', 'ROS_DOMAIN_ID': str(DOMAIN)}
+    return {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', 'ROS_DOMAIN_ID': str(domain)}
 
 
 class Client:
     """Publishes and listens."""
 
-    def __init__(self, name='client'):
-        """Join the domain of the test; name: of the node."""
+    def __init__(self, name='client', domain=DOMAIN, namespace=''):
+        """Join a domain, as a node of that name; namespace: of the node to talk to."""
+        self._target = f'{namespace}/sim2real_estimator'.lstrip('/')
         self.estimates, self._statuses = [], {}
         self._context = Context()
-        self._context.init(domain_id=DOMAIN)
+        self._context.init(domain_id=domain)
         self.node = Node(name, context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self.node.create_subscription(
-            JointState, '/sim2real_estimator/estimate', self.estimates.append, 1000
+            JointState, f'/{self._target}/estimate', self.estimates.append, 1000
         )
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._hear, 10)
 
@@ -93,7 +95,7 @@ class Client:
 
     def call(self, kind, service, **values):
         """Return the response of a service of the node."""
-        client = self.node.create_client(kind, f'/sim2real_estimator/{service}')
+        client = self.node.create_client(kind, f'/{self._target}/{service}')
         try:
             self.wait(client.service_is_ready, f'the service {service}')
             future = client.call_async(kind.Request(**values))
@@ -122,5 +124,5 @@ class Client:
     def _hear(self, message):
         for status in message.status:
             node, task = status.name.split(': ', 1)
-            if node == 'sim2real_estimator':
+            if node == self._target:
                 self._statuses[task] = status

@@ -208,15 +208,6 @@ def test_poses_incompatible_qos_and_the_death_of_a_worker_are_told(client, tmp_p
     assert 'Traceback' not in output.read_text()
 
 
-def test_a_killed_node_leaves_no_worker_behind(client, tmp_path):
-    with node_process(CONFIG, tmp_path / 'output') as process:
-        worker = running(client)
-        assert is_running(worker)
-        process.kill()
-        process.wait(PATIENCE)
-        until(lambda: not is_running(worker), 'the end of the worker')
-
-
 @pytest.mark.parametrize(
     ('change', 'arguments', 'sentence'),
     [

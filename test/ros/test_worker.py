@@ -67,6 +67,7 @@ def test_it_takes_all_that_is_handed_over_and_ends_when_closed(started):
     assert reports[-1].estimate.stamp_ns in recording.stamps
     assert os.getpriority(os.PRIO_PROCESS, worker.pid) >= NICENESS
     assert is_blocked(worker.pid, signal.SIGINT)
+    assert is_blocked(worker.pid, signal.SIGTERM)
     worker.close()
     assert not is_running(worker.pid)
 
