@@ -123,6 +123,8 @@ class EstimatorNode(LifecycleNode):
         from .session import Session
 
         self._session = Session(self, config)
+        for warning in self._settings.unused_qos():
+            self.get_logger().warning(warning)
         if self._state == 'active':
             self._session.activate_late()
 

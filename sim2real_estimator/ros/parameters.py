@@ -29,7 +29,7 @@ class NodeParameters:
         """Declare what says where the settings are; apply: is called with a changed `Config`."""
         self._node, self._apply = node, apply
         self._facts, self._is_locked, self._is_own = {}, False, False
-        self._chosen = self._overrides()
+        self._chosen, self._qos = self._overrides()
         for name in _START:
             field = StartParameters.__dataclass_fields__[name]
             node.declare_parameter(
@@ -59,21 +59,34 @@ class NodeParameters:
         self.config = config
         return config
 
+    def unused_qos(self):
+        """Return a sentence for each override of a QoS that no topic of the node has."""
+        known = self._node.get_parameters_by_prefix(_QOS.rstrip('.'))
+        topics = sorted({name.rsplit('.', 2)[0] for name in known})
+        return [
+            f'{name}: is given, but the node has no such topic or policy; topics are '
+            f'{", ".join(topics)}, by their full names'
+            for name in self._qos
+            if not self._node.has_parameter(name)
+        ]
+
     def lock(self, is_locked):
         """Refuse changes of what is read when the node is configured, or allow them again."""
         self._is_locked = is_locked
 
     def _overrides(self):
-        """Return what was given at start; nothing of it stays declared."""
+        """Return what was given at start, and which QoS; nothing of it stays declared."""
         given = self._node.get_parameters_by_prefix('')
-        chosen = {}
+        chosen, qos = {}, []
         for name, parameter in given.items():
             if name in _OF_ROS:
                 continue
             self._node.undeclare_parameter(name)
-            if not name.startswith(_QOS):
+            if name.startswith(_QOS):
+                qos.append(name)
+            else:
                 chosen[name] = _plain(parameter.value)
-        return chosen
+        return chosen, qos
 
     def _in_words(self):
         return ', '.join(f'{name}: {value}' for name, value in self._chosen.items()) or 'none'

@@ -1,6 +1,8 @@
 """What every node of ROS lets its users set: QoS of topics, simulated time, priority."""
 
 from dataclasses import replace
+from itertools import count
+import math
 import os
 import signal
 import subprocess
@@ -27,6 +29,7 @@ OVERRIDES = {
     '/sim2real_estimator/estimate.publisher.reliability': 'best_effort',
     '/sim2real_estimator/samples.publisher.durability': 'volatile',
     '/diagnostics.publisher.durability': 'transient_local',
+    '/joint_state.subscription.depth': '9',
 }
 ROBOTS_TIME = 4000 * SECOND
 NOBODY = 65534
@@ -70,6 +73,7 @@ def node(client, tmp_path_factory):
     with node_process(file, folder / 'output', *arguments) as process:
         client.forget()
         client.wait(lambda: client.status('worker'), 'a configured node')
+        process.output = folder / 'output'
         yield process
 
 
@@ -99,6 +103,28 @@ def test_the_qos_of_every_topic_can_be_overridden_and_only_of_that_topic(node, c
     assert qos_of(client, f'{name}/samples', False).durability == gone
     assert qos_of(client, f'{name}/posterior', False).durability == kept
     assert qos_of(client, '/diagnostics', False).durability == kept
+
+
+def test_commanded_efforts_come_by_name_as_well(node, client):
+    publisher = client.publisher(JointState, '/joint_commands')
+
+    stamps = count(1)
+
+    def is_counted():
+        for effort in (1.0, math.nan):
+            message = JointState(name=['elbow', 'finger'], effort=[effort, 0.0])
+            message.header.stamp.sec = next(stamps)
+            publisher.publish(message)
+        counts = client.health.get('samples of commanded_efforts', {})
+        return 'missing effort' in counts and 'unknown joint' in counts
+
+    client.wait(is_counted, 'an effort that is no number')
+    client.node.destroy_publisher(publisher)
+
+
+def test_an_override_of_no_topic_is_told(node, client):
+    (line,) = [x for x in node.output.read_text().splitlines() if 'joint_state.' in x]
+    assert 'WARN' in line and '/joint_states' in line
 
 
 def test_a_best_effort_publisher_is_heard_where_that_was_asked_for(node, client):
