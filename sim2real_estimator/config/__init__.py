@@ -1,13 +1,14 @@
 """
 All settings: one tree of frozen dataclasses, which declares each of them once.
 
-Name, type, default, unit, range and description stand in `tree`; reading, checking, writing with
-comments, dotted paths and the page docs/configuration.md all follow from it.
+Name, type, default, unit, range and description stand in `tree` and `node`; reading, checking,
+writing with comments, dotted paths and the page docs/configuration.md all follow from them.
 """
 
+from .declaring import setting
 from .paths import declarations, flattened, with_values
 from .reading import load_config, read_config
-from .tree import Config, setting
+from .tree import Config
 from .writing import document, facts_in_words, tables, to_yaml
 
 __all__ = [

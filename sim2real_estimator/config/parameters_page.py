@@ -3,8 +3,9 @@
 from dataclasses import is_dataclass
 from typing import get_args, get_origin, get_type_hints
 
+from .node import StartParameters
 from .reading import declared
-from .tree import Config, StartParameters
+from .tree import Config
 from .writing import facts_in_words
 
 _TYPES = {str: 'string', float: 'double', int: 'integer', bool: 'bool', object: 'any'}
@@ -16,7 +17,7 @@ def parameters_page():
         '# Parameters of the node',
         '',
         'Written by `python -m sim2real_estimator.config parameters` from the declarations in',
-        '`sim2real_estimator/config/tree.py`; a test compares. Every setting of the config file',
+        '`sim2real_estimator/config/`; a test compares. Every setting of the config file',
         '([configuration.md](configuration.md)) is a parameter under its dotted path. A parameter',
         'given at start (`-p frames.max_rate:=50.0`, `--params-file`) or set later counts more',
         'than the file. What cannot be used is refused with the reason; a misspelt name is an',

@@ -2,21 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from .declaring import setting
+from .node import MarkersConfig, NodeConfig, SamplesConfig, SavingConfig
+
 EFFORTS = ('none', 'measured', 'commanded', 'unknown')
-
-
-def setting(default, description, **facts):
-    """
-    Declare a setting.
-
-    default: the value, or a class or function that makes one; facts: `unit`; `low` and `high`,
-    both still allowed; `above`, not itself allowed; `choices`; `required` where the default only
-    stands for nothing; `dynamic` where a running node takes a new value over.
-    """
-    metadata = {'description': description, **facts}
-    if callable(default):
-        return field(default_factory=default, metadata=metadata)
-    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -252,88 +241,6 @@ class EstimatorConfig:
     seed: int = setting(0, 'of all random numbers; the same seed gives the same posterior', low=0)
     settings: dict[str, object] = setting(
         dict, 'settings of the estimator, by the names its class documents'
-    )
-
-
-@dataclass(frozen=True)
-class NodeConfig:
-    """What only the ROS node heeds."""
-
-    robot_description: bool = setting(
-        False,
-        'take the robot from the topic robot_description instead of model.urdf; when another '
-        'comes, the filter stops until the node is configured again',
-    )
-    initial_posterior: str = setting(
-        '', 'posterior file to begin with, relative to the folder of this file; empty: the prior'
-    )
-    rate: float = setting(
-        50.0, 'how often estimates are published at most', unit='1/s', above=0, dynamic=True
-    )
-    realtime_priority: int = setting(
-        0,
-        'of the thread that receives, by SCHED_FIFO; a warning where the system refuses it; '
-        '0: none',
-        low=0,
-        high=99,
-    )
-
-
-@dataclass(frozen=True)
-class StartParameters:
-    """Parameters of the ROS node that say where its settings are; no part of the settings."""
-
-    config_file: str = setting(
-        '',
-        'YAML file with the settings; a relative path is from where the node was started',
-        required=True,
-    )
-    autostart: bool = setting(
-        True, 'configure and activate at start; else somebody does by lifecycle services'
-    )
-
-
-@dataclass(frozen=True)
-class SavingConfig:
-    """When a running node writes its posterior to a file."""
-
-    folder: str = setting(
-        '',
-        'folder for posterior files, made where it is missing; relative to the folder of this '
-        'file; empty: only what the service asks for is saved, beside this file',
-    )
-    period: float = setting(
-        60.0, 'time between two files; one more is written at the end', unit='s', above=0
-    )
-    keep: int = setting(5, 'how many of the latest files stay', low=1, dynamic=True)
-
-
-@dataclass(frozen=True)
-class SamplesConfig:
-    """Draws of physical parameters for randomization."""
-
-    count: int = setting(200, 'how many are drawn', low=1, high=100_000, dynamic=True)
-    seed: int = setting(0, 'of the draws', low=0, dynamic=True)
-
-
-@dataclass(frozen=True)
-class MarkersConfig:
-    """What rviz shows."""
-
-    rate: float = setting(
-        5.0, 'how often the view is renewed at most', unit='1/s', above=0, dynamic=True
-    )
-    ghosts: int = setting(
-        6, 'how many draws of the posterior are shown moving on', low=0, high=50, dynamic=True
-    )
-    horizon: float = setting(
-        1.0, 'how far ahead they are simulated', unit='s', above=0, high=10, dynamic=True
-    )
-    kernels: tuple[str, ...] = setting(
-        (),
-        'three coordinates of the posterior whose mixture is drawn in space; empty: the first '
-        'three',
-        dynamic=True,
     )
 
 

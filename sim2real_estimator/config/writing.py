@@ -103,7 +103,7 @@ def document():
         '# Configuration',
         '',
         'Written by `python -m sim2real_estimator.config` from the declarations in',
-        '`sim2real_estimator/config/tree.py`; a test compares. `sim2real-estimator init URDF`',
+        '`sim2real_estimator/config/`; a test compares. `sim2real-estimator init URDF`',
         'writes a file to begin with. An unknown name, a value of the wrong type or out of range',
         'is an error that says so, at start.',
     ]
