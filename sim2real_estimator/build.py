@@ -8,9 +8,8 @@ from .errors import ConfigError
 from .inference.estimators import ESTIMATORS
 from .inference.robust import NOISES
 from .model.parameters import Parameters
-from .priors import choose_priors
+from .priors import choose_with_delays
 from .problem.chart_choice import choose_chart
-from .problem.frame_walk import COMMAND_DELAY
 from .problem.robot_problem import ProblemOptions, RobotProblem
 from .sources import build_efforts, build_model, build_sensors, nearest
 from .stream.channels import Channel, InputChannel
@@ -32,7 +31,7 @@ def build_parts(config, plan=None):
     model = build_model(config)
     sensors, efforts = build_sensors(config, model), build_efforts(config, model)
     problem = build_problem(config, model, sensors, efforts)
-    delays = Delays(problem.chart, reference_of(config), config.sensors)
+    delays = Delays(problem.chart, reference_of(config), config.sensors, model)
     stream = build_stream(config, problem, efforts, delays, plan)
     estimator = build_estimator(config.estimator)
     if problem.noises and not estimator.learns_noise:
@@ -46,10 +45,8 @@ def build_parts(config, plan=None):
 def build_problem(config, model, sensors, efforts):
     """Return the `RobotProblem`."""
     parameters = Parameters(model, [p for sensor in sensors for p in sensor.parameters])
-    delays = [f'{sensor.name}.delay' for sensor in sensors]
     noises = {sensor.name: f'{sensor.name}.noise' for sensor in sensors}
-    extras = [COMMAND_DELAY, *delays, *noises.values()]
-    chosen = choose_priors(parameters, config.estimate, extras)
+    chosen = choose_with_delays(parameters, sensors, config.estimate, noises.values())
     _check_noises(chosen, noises.values())
     unknown = {s: chosen.priors.pop(n) for s, n in noises.items() if n in chosen.priors}
     for name, reason in chosen.left_out.items():
@@ -120,9 +117,10 @@ def build_stream(config, problem, efforts, delays, plan=None):
     channels = {
         s.name: _channel(s, config.sensors[s.name].max_rate, delays) for s in problem.sensors
     }
-    inputs = {
-        s.name: InputChannel(s.places, s.joints, s.limits, delays.commands_ns) for s in efforts
-    }
+    inputs = {}
+    for source in efforts:
+        late_ns = tuple(delays.commands_ns(joint) for joint in source.joints)
+        inputs[source.name] = InputChannel(source.places, source.joints, source.limits, late_ns)
     options = StreamOptions(
         lateness=frames.lateness,
         jump_back=frames.jump_back,

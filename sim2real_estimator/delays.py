@@ -3,7 +3,7 @@
 import math
 
 from .errors import ConfigError
-from .problem.frame_walk import COMMAND_DELAY
+from .problem.timing import COMMAND_DELAY, is_delay, joint_delays
 from .stream.restamping import Restamping
 
 # To either side, in standard deviations: the middle 95 %, and where a delay is no more looked for.
@@ -18,20 +18,18 @@ class Delays:
     How late sensors and commands may be, in what the stream takes.
 
     lead, history [s]: how far efforts after the end, and before the beginning, of a frame matter
-    to it; commands_ns: from the stamp of a command to its effect, where that is known.
+    to it.
     """
 
-    def __init__(self, chart, reference, sensors):
-        """Take the chart of the parameters, and the names of the reference and of all sensors."""
-        self._priors = {n: p for n, p in chart.priors.items() if n.endswith('.delay')}
+    def __init__(self, chart, reference, sensors, model):
+        """Take the chart of the parameters, names of the reference and of sensors, the model."""
+        self._priors = {n: p for n, p in chart.priors.items() if is_delay(n)}
         self._fixed, self._reference, self._sensors = chart.fixed, reference, tuple(sensors)
         self._require_near(f'{reference}.delay')
-        self.commands_ns = round(self._fixed.get(COMMAND_DELAY, 0.0) * 1e9)
-        late = [self._ends(f'{name}.delay') for name in sensors]
-        early_commands, late_commands = self._ends(COMMAND_DELAY)
-        self.lead = _up(max([0.0, *(-low for low, _ in late)]) + max(-early_commands, 0.0))
-        far = [self._ends(f'{name}.delay', _FAR)[1] for name in sensors]
-        self.history = max([0.0, *far]) + max(self._ends(COMMAND_DELAY, _FAR)[1], 0.0)
+        self._own = joint_delays(model)
+        kinds = [f'{name}.delay' for name in sensors], [COMMAND_DELAY, *self._own.values()]
+        self.lead = _up(sum(max([0.0, *(-self._ends(n)[0] for n in names)]) for names in kinds))
+        self.history = sum(max([0.0, *(self._ends(n, _FAR)[1] for n in names)]) for names in kinds)
 
     def _require_near(self, name):
         """Raise a ConfigError where the delay of the reference may be a long one."""
@@ -44,6 +42,12 @@ class Delays:
                 f'frames.reference, or estimate {COMMAND_DELAY} instead: between these two '
                 'clocks only the difference counts'
             )
+
+    def commands_ns(self, joint):
+        """Return how long after their stamp the commands of a joint act, where that is known."""
+        own = self._own[joint]
+        name = own if own in self._priors or own in self._fixed else COMMAND_DELAY
+        return round(1e9 * self._fixed.get(name, 0.0))
 
     def ahead_ns(self, sensor):
         """Return by how much the clock of a sensor may be ahead of that of the reference."""

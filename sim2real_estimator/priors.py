@@ -5,13 +5,14 @@ CAD masses are right to a quarter or so, lengths to a tenth; damping and frictio
 within a factor of two. Each can be overridden, one by one or by pattern.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 import math
 
 from .config.tree import PriorConfig
 from .errors import ConfigError
 from .problem.parameter_chart import Prior
+from .problem.timing import COMMAND_DELAY, is_delay, joint_delays, nominal_delays
 
 # A friction or damping that the URDF leaves at zero: this share of the largest effort, at the
 # largest velocity.
@@ -94,7 +95,8 @@ def choose_priors(parameters, wishes, delays=()):
             if name == pattern:
                 is_named.add(name)
     priors, fixed, left_out = {}, {}, {}
-    for name in (name for name in (*parameters, *delays) if name in merged):
+    physical = (name for name in parameters if not is_delay(name))
+    for name in (name for name in (*physical, *delays) if name in merged):
         wish = merged[name]
         if wish.fixed:
             fixed[name] = default_prior(parameters, name).mean if wish.mean is None else wish.mean
@@ -127,6 +129,43 @@ _MASSLESS = (
     'the robot description gives the link no mass; give its mass a mean as well, or do not '
     'estimate this'
 )
+
+
+def choose_with_delays(parameters, sensors, wishes, others=()):
+    """
+    Return the `Chosen` of a robot and of its delays.
+
+    Those are how late all commands act, those of a joint by themselves, or the clock of a sensor;
+    others: names besides. Fixed are also the delays that actuators are described with.
+    """
+    own = set(joint_delays(parameters.model).values())
+    clocks = [f'{sensor.name}.delay' for sensor in sensors]
+    names = tuple(
+        dict.fromkeys((COMMAND_DELAY, *joint_delays(parameters.model).values(), *clocks))
+    )
+    chosen = choose_priors(parameters, wishes, (*names, *others))
+    known = {n: v for n, v in nominal_delays(parameters).items() if n not in chosen.priors}
+    chosen = replace(chosen, fixed=known | chosen.fixed)
+    found = {*chosen.priors, *chosen.fixed}
+    for name in sorted(found & {COMMAND_DELAY, *own} & set(clocks)):
+        raise ConfigError(
+            f'estimate.{name}: may be how late the clock of that sensor is, or how late '
+            'commands act; give the sensor another name'
+        )
+    if not (COMMAND_DELAY in found and own and own <= found):
+        return chosen
+    if COMMAND_DELAY in wishes:
+        raise ConfigError(f'estimate.{COMMAND_DELAY}: {_UNSHARED}; drop it, or one of theirs')
+    return Chosen(
+        *(
+            {n: v for n, v in part.items() if n != COMMAND_DELAY}
+            for part in (chosen.priors, chosen.fixed)
+        ),
+        chosen.left_out | {COMMAND_DELAY: _UNSHARED},
+    )
+
+
+_UNSHARED = 'every joint has a delay of its own, so none is left to share this one'
 
 
 def default_prior(parameters, name):
@@ -228,10 +267,12 @@ def _merged(before, wish):
 
 def _matching(parameters, delays, pattern):
     """Return the names that a pattern matches; none is a ConfigError that says what is near."""
-    # The delays of single joints are for `Simulator`; estimated is the one of all commands.
-    known = [*(name for name in parameters if not name.endswith('.delay')), *delays]
+    known = [*(name for name in parameters if not is_delay(name)), *delays]
+    if fnmatchcase(COMMAND_DELAY, pattern) or not is_delay(pattern):
+        # What is meant for all commands, or for all of a joint, is no delay of its own.
+        known = [name for name in known if not (is_delay(name) and name in parameters)]
     if not set(pattern) & set('*?['):
-        if pattern.endswith('.delay') and pattern not in delays:
+        if is_delay(pattern) and pattern not in delays:
             raise ConfigError(
                 f"estimate: there is no delay '{pattern}'; choose from {', '.join(delays)}"
             )

@@ -85,3 +85,20 @@ def base_parameters(values):
             b2,
         ]
     )
+
+
+def misses(pipeline, values):
+    """Return by how many sd the identifiable combinations miss the truth, [6]."""
+    mixture, chart = pipeline.mixture, pipeline.problem.chart
+    rows = [chart.names.index(name) for name in NAMES]
+    heaviest = mixture.heaviest()
+    covariance = mixture.parameter_covariances()[heaviest]
+
+    def found(moved):
+        named = chart.to_named(mixture.means[:, [heaviest]] + moved[:, None])
+        return base_parameters(named[rows, 0])
+
+    best = found(np.zeros(len(covariance)))
+    slope = np.stack([found(1e-6 * row) - best for row in np.eye(len(covariance))], 1) / 1e-6
+    sd = np.sqrt(np.einsum('ij,jk,ik->i', slope, covariance, slope))
+    return (best - base_parameters(np.array([values[name] for name in NAMES]))) / sd

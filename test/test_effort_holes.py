@@ -3,7 +3,7 @@
 import numpy as np
 from posteriors import posterior_bytes
 import pytest
-from simulated import base_parameters, config, NAMES, record
+from simulated import config, misses, record
 
 from sim2real_estimator.inference.estimators.gaussian_sum import FilterState
 from sim2real_estimator.pipeline import Pipeline
@@ -36,23 +36,6 @@ def followed(samples, pipeline=None):
     for estimate in pipeline.finish():
         events += estimate.report.events
     return pipeline, events
-
-
-def misses(pipeline, values):
-    """Return by how many sd the identifiable combinations miss the truth, [6]."""
-    mixture, chart = pipeline.mixture, pipeline.problem.chart
-    rows = [chart.names.index(name) for name in NAMES]
-    heaviest = mixture.heaviest()
-    covariance = mixture.parameter_covariances()[heaviest]
-
-    def found(moved):
-        named = chart.to_named(mixture.means[:, [heaviest]] + moved[:, None])
-        return base_parameters(named[rows, 0])
-
-    best = found(np.zeros(len(covariance)))
-    slope = np.stack([found(1e-6 * row) - best for row in np.eye(len(covariance))], 1) / 1e-6
-    sd = np.sqrt(np.einsum('ij,jk,ik->i', slope, covariance, slope))
-    return (best - base_parameters(np.array([values[name] for name in NAMES]))) / sd
 
 
 @pytest.mark.parametrize('seed', [1, 3])

@@ -4,13 +4,14 @@ import numpy as np
 from posteriors import posterior_bytes
 from problems import late_mocap
 import pytest
+from simulated import CONFIG, JOINTS, record
 from simulated import config as shipped_config
-from simulated import record
 
 from sim2real_estimator.config import with_values
 from sim2real_estimator.delays import Delays
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.inference.estimators.gaussian_sum import FilterState
+from sim2real_estimator.model.urdf import load_urdf
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.problem.parameter_chart import DirectChart, Prior
 from sim2real_estimator.records import Sample
@@ -122,7 +123,8 @@ def delays_of(reference='encoders', fixed=None, **priors):
         },
         fixed,
     )
-    return Delays(chart, reference, ('encoders', 'camera'))
+    model = load_urdf(CONFIG.with_suffix('.urdf'))
+    return Delays(chart, reference, ('encoders', 'camera'), model)
 
 
 def test_the_stream_is_told_how_far_delays_may_reach():
@@ -140,7 +142,9 @@ def test_what_is_known_of_a_delay_moves_stamps_from_the_beginning():
     fixed = delays_of(fixed={'camera.delay': 0.15, 'commands.delay': 0.02}, other=(0, 1))
     assert fixed.restamping().moved == {'camera': 150 * MILLI}
     assert fixed.restamping().margins == {'camera': 0}
-    assert fixed.commands_ns == 20 * MILLI
+    assert fixed.commands_ns('elbow') == 20 * MILLI
+    own = delays_of(fixed={'elbow.delay': 0.03, 'commands.delay': 0.02}, shoulder=(0, 0.1))
+    assert [own.commands_ns(joint) for joint in JOINTS] == [0, 30 * MILLI]
 
 
 def test_the_clock_of_the_reference_is_not_far_off():

@@ -261,8 +261,9 @@ class Config:
         dict,
         "what to estimate: parameter or pattern such as '*.damping' -> prior, {} for the usual "
         'one of its kind; where several match, a later one replaces what it gives. Besides the '
-        'parameters of the robot: commands.delay, SENSOR.delay, and SENSOR.noise, '
-        'a factor on the standard deviations of its noise',
+        'parameters of the robot: SENSOR.delay, commands.delay, JOINT.delay for a joint whose '
+        'commands are late by another time, and SENSOR.noise, a factor on the standard '
+        'deviations of its noise',
         required=True,
     )
     frames: FramesConfig = setting(FramesConfig, 'how samples are put together')

@@ -5,6 +5,7 @@ import numpy as np
 from .parameter_chart import DirectChart, SliceChart, TimedChart
 from .responses import Responses
 from .state_chart import StateChart
+from .timing import is_delay
 
 # Singular values below this part of the largest count as zero. Angles of a URDF that are
 # rounded to eleven digits make directions of 5e-6 that no data will ever see.
@@ -21,8 +22,8 @@ def choose_chart(parameters, sensors, priors, fixed=None, driven=None):
     they are estimated as they are, else those combinations of them that it can. Delays stay as
     they are.
     """
-    delays = {name: prior for name, prior in priors.items() if name not in parameters}
-    physical = {name: prior for name, prior in priors.items() if name in parameters}
+    delays = {name: prior for name, prior in priors.items() if is_delay(name)}
+    physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
     chart = _physical_chart(parameters, sensors, DirectChart(physical, fixed), driven)
     return TimedChart(chart, delays) if delays else chart
 

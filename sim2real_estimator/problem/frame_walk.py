@@ -6,13 +6,10 @@ import torch
 from ..backend.base import RolloutInputs
 from ..backend.choice import choose_backend
 from ..dynamics.system import System
-from ..errors import ConfigError
 from ..inference.protocol import Linearization
 from .effort_scales import effort_scales
 from .state_chart import StateChart
-
-# The name of the delay that all commands share.
-COMMAND_DELAY = 'commands.delay'
+from .timing import ClockDelays, CommandDelays, is_delay, require_known
 
 
 class FrameWalk:
@@ -36,7 +33,7 @@ class FrameWalk:
         def observe(robot, q, v):
             return [x for sensor in observing for x in sensor.observe(robot, q, v)]
 
-        physical = tuple(n for n in chart.names if n in parameters)
+        physical = tuple(n for n in chart.names if n in parameters and not is_delay(n))
         self.system = System(
             parameters,
             physical,
@@ -45,10 +42,13 @@ class FrameWalk:
             is_disturbed=options.disturbance_time is not None,
         )
         self.efforts = effort_scales(parameters) if self.system.is_disturbed else np.zeros(0)
-        values = dict(zip(parameters, parameters.nominal())) | chart.fixed
+        values = dict(zip(parameters, parameters.nominal()))
+        values |= {name: value for name, value in chart.fixed.items() if name in parameters}
         self.backend = choose_backend(options.backend)(self.system, values)
         self._physical = len(physical)
-        self._command_row, self._sensor_rows = _delay_rows(sensors, chart.names, physical)
+        require_known(chart.names, parameters.model, sensors, physical)
+        self._clocks = ClockDelays(sensors, chart.names, chart.fixed)
+        self._commands = CommandDelays(parameters.model, chart.names, chart.fixed)
 
     @property
     def known_controls(self):
@@ -58,7 +58,7 @@ class FrameWalk:
     @property
     def moves_by_delay(self):
         """Whether an unknown delay moves the robot itself, not only what is seen of it."""
-        return self._command_row is not None
+        return self._commands.is_estimated
 
     def through(self, points, parameters, line, derivatives):
         """Return the `Linearization` of one frame per column; slopes are left out if not asked."""
@@ -138,24 +138,26 @@ class FrameWalk:
 
     def _by_delay(self, segment):
         """Yield (the late sensor's index or None, samples) for what a segment's end measures."""
-        in_time = [m for m in segment.measured if m[0] not in self._sensor_rows]
+        is_late = [self._clocks.is_late(segment, *sample) for sample in segment.measured]
+        in_time = [sample for sample, late in zip(segment.measured, is_late) if not late]
         if in_time:
             yield None, in_time
-        for sample in segment.measured:
-            if sample[0] in self._sensor_rows:
+        for sample, late in zip(segment.measured, is_late):
+            if late:
                 yield sample[0], [sample]
 
     def _steps(self, values, segment, late):
         """Return (durations, controls, [(row of a delay, slope of the durations)])."""
-        early_row = self._sensor_rows.get(late)
-        if self._command_row is None and early_row is None:
+        commands = self._commands
+        if late is None and not commands.is_estimated:
             return segment.durations, segment.controls, []
-        nothing = np.zeros(values.shape[1])
-        delay = nothing if self._command_row is None else values[self._command_row]
-        # What the stamps have been moved by is left out of the way.
-        early = nothing if early_row is None else values[early_row] - segment.moved[late]
-        found = segment.shifted(delay, early, self.options.max_step)
-        slopes = ((self._command_row, found.by_delay), (early_row, found.by_early))
+        early = np.zeros(values.shape[1])
+        if late is not None:
+            early = self._clocks.left(segment, late, values)
+        delays = commands.values(values)
+        found = segment.shifted(delays, commands.owners, early, self.options.max_step)
+        slopes = [*zip(commands.rows, found.by_delay)]
+        slopes.append((self._clocks.rows.get(late), found.by_early))
         return found.durations, found.controls, [(r, s) for r, s in slopes if r is not None]
 
     def _move(self, points, values, segment, late, derivatives):
@@ -284,23 +286,6 @@ def _chained(moved, by_chart, transition):
     size = transition.shape[1]
     result[..., size:] += by_named @ by_chart
     return result
-
-
-def _delay_rows(sensors, names, physical):
-    """Return the row of the commands' delay, or None, and sensor index -> row of its delay."""
-    known = {f'{sensor.name}.delay': index for index, sensor in enumerate(sensors)}
-    command, late = None, {}
-    for row, name in enumerate(names):
-        if name == COMMAND_DELAY:
-            command = row
-        elif name in known:
-            late[known[name]] = row
-        elif name not in physical:
-            raise ConfigError(
-                f"'{name}' is neither a parameter of the model nor a delay; delays are "
-                f'{", ".join([COMMAND_DELAY, *known])}'
-            )
-    return command, late
 
 
 def _output_slices(sensors):

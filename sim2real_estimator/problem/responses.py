@@ -10,6 +10,7 @@ from torch.autograd import forward_ad
 from ..backend.dual_numbers import dual_level
 from ..dynamics.system import System
 from .fibre_equations import FibreEquations, is_worth_a_program
+from .timing import is_delay
 
 _SITUATIONS = 40
 _POSITION_SPREAD, _VELOCITY_SPREAD = 1.0, 2.0
@@ -147,7 +148,9 @@ class Responses:
 def _fixed_values(parameters, chart):
     """Return the values that differ from the model's nominal ones."""
     return {
-        name: value for name, value in chart.fixed.items() if value != parameters[name].nominal
+        name: value
+        for name, value in chart.fixed.items()
+        if not is_delay(name) and value != parameters[name].nominal
     }
 
 

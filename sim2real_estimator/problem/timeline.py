@@ -18,8 +18,8 @@ class ShiftedSteps:
     """
     Integration steps that depend on delays.
 
-    durations [S, B] [s]; controls [S, nu, B]; by_delay, by_early [S, B]: derivatives of the
-    durations by the delay of the inputs and by how early the end comes.
+    durations [S, B] [s]; controls [S, nu, B]; by_delay [D, S, B], by_early [S, B]: derivatives of
+    the durations by the delays of the inputs and by how early the end comes.
     """
 
     durations: np.ndarray
@@ -48,45 +48,59 @@ class Segment:
     changes: np.ndarray
     held: np.ndarray
 
-    def shifted(self, delay, early, max_step):
+    def shifted(self, delays, owners, early, max_step):
         """
         Return the `ShiftedSteps` with inputs that act late and an end that comes early.
 
-        delay [B] [s]: from the stamp of an input to its effect; early [B] [s], also more than
-        the segment is long: then the steps lead back. They are cut exactly where an input begins
-        to act, so durations are differentiable in both.
+        delays [D, B] [s]: from the stamp of an input to its effect; owners [nu]: the delay of
+        every input; early [B] [s], also more than the segment is long: then the steps lead back.
+        They are cut exactly where an input begins to act, so durations are differentiable in all.
         """
         begin, end = self.bounds[0], self.bounds[1] - early
         is_back = end < begin
         low, high = np.minimum(begin, end), np.maximum(begin, end)
-        acting = self.changes[1:] + delay
+        acting, held, whose = self._in_effect(delays, owners)
         cuts = np.clip(acting, low, high)
-        with_delay = ((acting >= low) & (acting < high)).astype(float)
+        with_delay = whose & (acting >= low) & (acting < high)
         # Cuts beyond the end lie at the end and move with it.
         with_end = np.where(np.where(is_back, acting < low, acting >= high), -1.0, 0.0)
-        held = np.broadcast_to(self.held, (*self.held.shape[:2], cuts.shape[1]))
         if is_back.any():
-            cuts, with_delay, with_end, held = (
-                np.where(is_back, a[::-1], a) for a in (cuts, with_delay, with_end, held)
-            )
-        begin, end = (np.broadcast_to(x, (1, cuts.shape[1])) for x in (begin, end))
-        still = np.zeros((1, cuts.shape[1]))
-        pieces = [
-            np.diff(np.concatenate(edges), axis=0)
-            for edges in (
-                (begin, cuts, end),
-                (still, with_delay, still),
-                (still, with_end, still - 1.0),
-            )
-        ]
-        longest = np.abs(pieces[0]).max(1)
-        parts = np.ceil(longest / max_step * (1 - 1e-9)).astype(int)
+            cuts, with_end, held = (np.where(is_back, a[::-1], a) for a in (cuts, with_end, held))
+            with_delay = np.where(is_back, with_delay[:, ::-1], with_delay)
+        # Where the steps end, and how that moves with the end and with every delay.
+        edges = np.zeros((2 + len(delays), len(cuts) + 2, cuts.shape[1]))
+        edges[0, 0], edges[0, 1:-1], edges[0, -1] = begin, cuts, end
+        edges[1, 1:-1], edges[1, -1] = with_end, -1.0
+        edges[2:, 1:-1] = with_delay
+        pieces = np.diff(edges, axis=1)
+        sizes = np.abs(pieces).max(2)
+        parts = np.ceil(sizes[0] / max_step * (1 - 1e-9)).astype(int)
         # Pieces of no length count where they would get one by another delay.
-        matter = (np.abs(pieces[1]) + np.abs(pieces[2])).max(1) > 0
-        parts = np.maximum(parts, matter)
-        scale = np.maximum(parts, 1)[:, None]
-        durations, by_delay, by_early = (np.repeat(p / scale, parts, 0) for p in pieces)
-        return ShiftedSteps(durations, np.repeat(held, parts, 0), by_delay, by_early)
+        parts = np.maximum(parts, sizes[1:].max(0) > 0)
+        pieces = np.repeat(pieces / np.maximum(parts, 1)[:, None], parts, 1)
+        return ShiftedSteps(pieces[0], np.repeat(held, parts, 0), pieces[2:], pieces[1])
+
+    def _in_effect(self, delays, owners):
+        """
+        Return (acting [C, B], held [C + 1, nu, B], whose [D, C, B]): when which inputs act.
+
+        acting, in the order of time: when an input begins to; held: what acts before the first,
+        and after each; whose: the delay by which each of these instants moves.
+        """
+        acting = self.changes[1:] + delays[:, None]
+        count, given, batch = acting.shape
+        if count == 1:
+            held = np.broadcast_to(self.held, (*self.held.shape[:2], batch))
+            return acting[0], held, np.ones(acting.shape, dtype=bool)
+        acting, columns = acting.reshape(count * given, batch), np.arange(batch)
+        order = np.argsort(acting, axis=0, kind='stable')
+        whose = order // max(given, 1) == np.arange(count)[:, None, None]
+        # After how many of its own changes a delay's inputs are, in every piece.
+        passed = np.zeros((count, count * given + 1, batch), dtype=int)
+        np.cumsum(whose, 1, out=passed[:, 1:])
+        inputs, lanes = np.arange(len(owners))[:, None, None], columns % self.held.shape[2]
+        held = self.held[passed[owners], inputs, lanes].swapaxes(0, 1)
+        return acting[order, columns], held, whose
 
 
 @dataclass(frozen=True)
@@ -129,10 +143,12 @@ class TimelineCache(threading.local):
         """Take the sensors, the number of controls and the longest integration step [s]."""
         self._sensors, self._control_size, self._max_step = sensors, control_size, max_step
         self._index = {sensor.name: i for i, sensor in enumerate(sensors)}
-        self._lines, self._pieces = OrderedDict(), OrderedDict()
+        self._lines, self._pieces, self._singles = OrderedDict(), OrderedDict(), OrderedDict()
 
     def line(self, frames):
         """Return the `Line` of one frame for every column, or of the one frame for all."""
+        if len(frames) == 1:
+            return self._kept_of_one(self._singles, frames[0], self._make_line_of_one)
         return self._kept(('line', *map(id, frames)), frames, self._make_line)
 
     def chain(self, frames):
@@ -157,6 +173,9 @@ class TimelineCache(threading.local):
             bounds.append(len(durations))
         controls = np.array(controls).reshape(len(durations), self._control_size, 1)
         return Chain(np.array(durations).reshape(-1, 1), controls, np.array(bounds))
+
+    def _make_line_of_one(self, frame):
+        return self._make_line((frame,))
 
     def _make_line(self, frames):
         distinct = list({id(frame): frame for frame in frames}.values())
@@ -214,12 +233,16 @@ class TimelineCache(threading.local):
 
     def _cut(self, frame):
         """Return the pieces of one frame; fits of several frames ask for it again and again."""
-        kept = self._pieces.get(id(frame))
+        return self._kept_of_one(self._pieces, frame, self._cut_up)
+
+    def _kept_of_one(self, found, frame, make):
+        """Return what was made of a frame, as long as it is among the latest found."""
+        kept = found.get(id(frame))
         if kept is None:
             # The frame is kept as well, so that no other one gets its id.
-            kept = self._pieces[id(frame)] = frame, self._cut_up(frame)
-            if len(self._pieces) > _CACHED_FRAMES:
-                self._pieces.popitem(last=False)
+            kept = found[id(frame)] = frame, make(frame)
+            if len(found) > _CACHED_FRAMES:
+                found.popitem(last=False)
         return kept[1]
 
     def _cut_up(self, frame):

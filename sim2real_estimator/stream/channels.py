@@ -30,16 +30,26 @@ class InputChannel:
     A source of efforts as the stream sees it.
 
     places: of its values among all commands; joints: of its values; limits: largest effort of
-    each, NaN where it is not known; late_ns: from their stamp to their effect, as far as that is
-    known for certain.
+    each, NaN where it is not known; late_ns: of each, from its stamp to its effect, as far as
+    that is known for certain; empty: none.
     """
 
     places: tuple
     joints: tuple
     limits: tuple
-    late_ns: int = 0
+    late_ns: tuple = ()
 
     @property
     def size(self):
         """Values of a sample."""
         return len(self.places)
+
+    @property
+    def first_ns(self):
+        """How long after its stamp the first of its values acts."""
+        return min(self.late_ns, default=0)
+
+    @property
+    def further_ns(self):
+        """How long after the first each of its values acts."""
+        return tuple(late - self.first_ns for late in self.late_ns) or (0,) * self.size

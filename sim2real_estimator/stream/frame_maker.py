@@ -39,6 +39,10 @@ class FrameMaker:
         self._pending = list(pending)
         self._held.restore(held)
 
+    def end_at(self, stamp_ns):
+        """Say that no sample comes after a stamp; None: more may come."""
+        self._held.data_end_ns = stamp_ns
+
     def make(self, samples):
         """Return the frames that samples complete; those of one stamp have to come together."""
         frames = []

@@ -13,7 +13,9 @@ class HeldInputs:
     What is overdue by the pace of its source, or has not been renewed for the hold time, is
     unknown from then on. Samples come in the order of time. Efforts that act late still act when
     the next frame has begun: as much of the past as `history_ns` stays at hand. Those that act
-    before their stamp are asked for before it: they come stamped earlier by `lead_ns`.
+    before their stamp are asked for before it: they come stamped earlier by `lead_ns`. A sample is
+    stamped by when the first of its efforts acts. data_end_ns: stamp of the newest sample, where
+    no more come.
     """
 
     def __init__(self, channels, size, hold_ns, history_ns, lead_ns, counts, is_steady=True):
@@ -23,9 +25,11 @@ class HeldInputs:
         is_steady: whether sources renew efforts at a steady pace, or only when they change.
         """
         self._places = {name: np.array(c.places, dtype=int) for name, c in channels.items()}
+        self._further = {name: np.array(c.further_ns, dtype=int) for name, c in channels.items()}
         self._size, self._counts = size, counts
         self._hold_ns, self._history_ns, self._lead_ns = hold_ns, history_ns, lead_ns
         self._is_steady = is_steady
+        self.data_end_ns = None
         self.clear()
 
     def clear(self):
@@ -48,7 +52,7 @@ class HeldInputs:
         """Let the efforts of a sample act from its stamp on."""
         stamp_ns = sample.stamp_ns + self._lead_ns
         self._expire(stamp_ns)
-        self._change(stamp_ns, self._places[sample.sensor], sample.values)
+        self._change(sample.sensor, np.full(len(sample.values), stamp_ns), sample.values)
         pace = self._paces.get(sample.sensor)
         if pace is None:
             pace = self._paces[sample.sensor] = Pace(stamp_ns, sample.values)
@@ -64,7 +68,9 @@ class HeldInputs:
         The first entry acts from before the history, or from the start where nothing is known.
         What is older is forgotten.
         """
-        self._expire(end_ns + self._lead_ns)
+        until_ns = end_ns + self._lead_ns
+        # Nothing is overdue that could only come after the end of the data.
+        self._expire(until_ns if self.data_end_ns is None else min(until_ns, self.data_end_ns))
         unknown = (start_ns, np.full(self._size, np.nan))
         found = self._since(start_ns - self._history_ns, before=end_ns + self._lead_ns)
         if not found or found[0][0] > start_ns:
@@ -88,22 +94,24 @@ class HeldInputs:
                 continue
             places = self._places[source]
             is_over = (sure_ns < until_ns) & np.isfinite(self._changes[-1][1][places])
-            for stamp_ns in np.unique(from_ns[is_over]).tolist():
-                self._forget(stamp_ns, places[is_over & (from_ns == stamp_ns)])
+            self._change(source, from_ns, np.full(len(places), np.nan), is_over)
             self._counts.add(source, Status.MISSING_EFFORT, int(is_over.sum()))
 
-    def _forget(self, stamp_ns, places):
-        """Let efforts be unknown from an instant on, after which other sources may have come."""
-        at = sum(change[0] <= stamp_ns for change in self._changes)
-        before = self._changes[max(at - 1, 0)][1]
-        later = [(stamp_ns, before), *self._changes[at:]]
-        self._changes[at:] = [(ns, _replaced(acting, places, np.nan)) for ns, acting in later]
+    def _change(self, source, from_ns, values, which=True):
+        """Let those efforts of a source act, each from its time [n] on, or as much later."""
+        act_ns, places = from_ns + self._further[source], self._places[source]
+        for stamp_ns in np.unique(act_ns[which]).tolist():
+            chosen = which & (act_ns == stamp_ns)
+            self._act(stamp_ns, places[chosen], values[chosen])
 
-    def _change(self, stamp_ns, places, values):
-        acting = self._changes[-1][1] if self._changes else np.full(self._size, np.nan)
-        if self._changes and self._changes[-1][0] == stamp_ns:
-            self._changes.pop()
-        self._changes.append((stamp_ns, _replaced(acting, places, values)))
+    def _act(self, stamp_ns, places, values):
+        """Let efforts act from an instant on; only others may have changed since."""
+        at = sum(change[0] <= stamp_ns for change in self._changes)
+        acting = self._changes[max(at - 1, 0)][1] if self._changes else np.full(self._size, np.nan)
+        later = [(stamp_ns, acting), *self._changes[at:]]
+        if at and self._changes[at - 1][0] == stamp_ns:
+            at -= 1
+        self._changes[at:] = [(ns, _replaced(held, places, values)) for ns, held in later]
 
 
 def _replaced(acting, places, values):

@@ -63,7 +63,7 @@ class Stream:
         self._sizes = {name: c.size for name, c in {**channels, **inputs}.items()}
         lead = _nano(options.lead)
         # Efforts that frames ask for before their stamp come out of the buffer before it.
-        self._leads = {name: lead - c.late_ns for name, c in inputs.items()}
+        self._leads = {name: lead - c.first_ns for name, c in inputs.items()}
         self._buffer = TimeBuffer(
             _nano(options.lateness) + max([0, *self._leads.values()]),
             _nano(options.jump_back),
@@ -162,12 +162,20 @@ class Stream:
         if self._complete:
             complete, self._complete = self._complete, []
             return complete
+        self._frames.end_at(self._newest_ns() if is_end else None)
         if is_end:
             self._buffer.flush()
         while samples := self._buffer.ready():
             if frames := self._frames.make(self._screen.passed(samples)):
                 return frames
         return self._frames.flush() if is_end else []
+
+    def _newest_ns(self):
+        """Return the stamp of the newest sample, as it came; None before any."""
+        stamps = [
+            stamp + self._leads.get(name, 0) for name, stamp in self._buffer.newest().items()
+        ]
+        return max(stamps, default=None)
 
     def frames(self):
         """Return all frames for which no earlier sample can come any more."""

@@ -79,6 +79,10 @@ class TimeBuffer:
             ready.append(sample)
         return ready
 
+    def newest(self):
+        """Return sensor -> stamp of its newest sample."""
+        return dict(self._last)
+
     def ready_stamps(self, sensor):
         """Return the stamps of a sensor's samples that are ready, in order."""
         return sorted(

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from ..errors import ConfigError
 from ..model.parameters import Parameters
-from ..priors import choose_priors
-from ..problem.frame_walk import COMMAND_DELAY
+from ..priors import choose_with_delays
 from ..sources import build_efforts, build_model, build_sensors, topics
 from .commands import LateCommands
 from .feed import Feed
@@ -48,16 +47,16 @@ class SyntheticRobot:
         model = build_model(config)
         sensors, sources = build_sensors(config, model), build_efforts(config, model)
         parameters = Parameters(model, [p for sensor in sensors for p in sensor.parameters])
-        delays = [COMMAND_DELAY, *(f'{sensor.name}.delay' for sensor in sensors)]
-        chosen = choose_priors(parameters, config.estimate, delays)
-        self._truth = Truth(settings, parameters, delays, chosen)
+        chosen = choose_with_delays(parameters, sensors, config.estimate)
+        clocks = [f'{sensor.name}.delay' for sensor in sensors]
+        self._truth = Truth(settings, parameters, clocks, chosen)
         values = self._truth.at(0)
         self._motion = Motion(settings, model)
         self.plant = Plant(
             parameters, sensors, config.simulation, settings.finer, self._truth.varying, values
         )
         self.plant.place(settings, self._motion.starts())
-        self._commands = LateCommands(round(_NANO * values[COMMAND_DELAY]))
+        self._commands = LateCommands(self._truth.command_delays_ns(model.command_joints))
         self.begin(start_ns)
         self._tick, self._waiting, self._instants = 0, [], list(self._truth.instants)
         self.truths = []

@@ -141,8 +141,8 @@ class SyntheticConfig:
     )
     truth: dict[str, float] = setting(
         dict,
-        'parameter -> its true value, instead of one that is drawn; commands.delay and '
-        'SENSOR.delay are parameters too',
+        'parameter -> its true value, instead of one that is drawn; commands.delay, '
+        'JOINT.delay and SENSOR.delay are parameters too',
     )
     start_position_sd: float = setting(
         0.0,

@@ -5,7 +5,7 @@ import math
 from ..errors import ConfigError
 from ..model.inertia_checks import fault_of
 from ..model.tree import Inertial
-from ..problem.frame_walk import COMMAND_DELAY
+from ..problem.timing import COMMAND_DELAY, is_delay, joint_delays, nominal_delays
 from .chance import generator
 from .payloads import carried, check_payload
 from .settings import require_known
@@ -23,15 +23,16 @@ class Truth:
     varying: of those that change; instants: when anything does after the start [ns since it].
     """
 
-    def __init__(self, settings, parameters, delays, chosen):
+    def __init__(self, settings, parameters, clocks, chosen):
         """
         Choose the values.
 
         settings: `SyntheticConfig`; parameters: `Parameters`, those of the sensors included;
-        delays: names of delays; chosen: `priors.Chosen`, what the estimator knows.
+        clocks: names of the delays of sensors; chosen: `priors.Chosen`, what the estimator knows.
         """
         self._parameters = parameters
-        known = (*(name for name in parameters if not name.endswith('.delay')), *delays)
+        delays = (*_of_commands(parameters), *clocks)
+        known = (*(name for name in parameters if not is_delay(name)), *delays)
         for name in settings.truth:
             require_known('truth', name, known)
         for name, payload in settings.payloads.items():
@@ -42,15 +43,17 @@ class Truth:
         self._payloads = tuple(settings.payloads.values())
         self._changes = tuple(sorted(settings.changes.values(), key=lambda change: change.at))
         nominal = dict(zip(parameters, parameters.nominal()))
-        self._base = {**nominal, **dict.fromkeys(delays, 0.0), **chosen.fixed}
+        self._base = {**nominal, **{n: nominal.get(n, 0.0) for n in delays}, **chosen.fixed}
         self._base |= _drawn(settings, parameters, chosen.priors, self._base)
-        if self._base[COMMAND_DELAY] < 0:
-            raise ConfigError(
-                f'truth.{COMMAND_DELAY}: is {self._base[COMMAND_DELAY]:g} s, but nothing acts '
-                'before it is commanded; give at least 0'
-            )
+        for name in _of_commands(parameters):
+            if self._base[name] < 0:
+                raise ConfigError(
+                    f'truth.{name}: is {self._base[name]:g} s, but nothing acts '
+                    'before it is commanded; give at least 0'
+                )
         self.varying = self._names_that_vary()
         told = {*chosen.priors, *chosen.fixed, *settings.truth, *self.varying}
+        self._own_delays = {*told, *nominal_delays(parameters)}
         self.names = tuple(name for name in self._base if name in told)
         self._require_unstretched()
         ends = [p.until for p in self._payloads if p.until is not None]
@@ -69,6 +72,13 @@ class Truth:
                 names = self._parameters.inertial_names(payload.link)
                 values |= carried(values, names, payload)
         return values
+
+    def command_delays_ns(self, joints):
+        """Return how late the commands of joints act: by a delay of their own, or all alike."""
+        own = joint_delays(self._parameters.model)
+        is_own = [own[joint] in self._own_delays for joint in joints]
+        names = [own[j] if is_its else COMMAND_DELAY for j, is_its in zip(joints, is_own)]
+        return [round(_NANO * self._base[name]) for name in names]
 
     def _names_that_vary(self):
         found = {name for change in self._changes for name in change.values}
@@ -113,6 +123,11 @@ def _draw(prior, spread, chance):
 def _is_possible(owner, parameters, values):
     """Tell whether there can be such a body, and such a delay."""
     if f'{owner}.mass' not in parameters:
-        return values[COMMAND_DELAY] >= 0
+        return all(values[name] >= 0 for name in _of_commands(parameters))
     mass, *rest = (values[name] for name in parameters.inertial_names(owner))
     return fault_of(Inertial(mass, tuple(rest[:3]), tuple(rest[3:]))) is None
+
+
+def _of_commands(parameters):
+    """Return the names of the delays by which commands may act late."""
+    return COMMAND_DELAY, *joint_delays(parameters.model).values()

@@ -97,6 +97,12 @@ def test_holes_do_not_depend_on_the_order_of_arrival():
     assert content(run(make_stream(), mixed)) == expected
 
 
+def test_what_could_only_come_after_the_end_of_the_data_is_not_overdue():
+    stamps = range(0, 1000, 10)
+    assert unknown_stretches(stamps, 990, lead=0.05) == []
+    assert unknown_stretches(without(stamps, 900, 960), 990, lead=0.05) == [(910, 960)]
+
+
 def test_an_effort_that_is_no_number_is_not_missing_twice():
     samples = [encoders(10 * k) for k in range(60)]
     for k in (k for k in range(60) if not 40 < k < 50):

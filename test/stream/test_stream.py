@@ -2,10 +2,11 @@ import copy
 
 import numpy as np
 import pytest
-from streams import content, efforts, encoders, hand, make_stream, MS, run
+from streams import content, efforts, encoders, hand, JOINTS, make_stream, MS, run
 
 from sim2real_estimator.errors import ConfigError, DataError
 from sim2real_estimator.records import Sample, Status
+from sim2real_estimator.stream.channels import Channel, InputChannel
 from sim2real_estimator.stream.plans import ReferencePlan
 from sim2real_estimator.stream.stream import Stream
 
@@ -104,6 +105,19 @@ def test_efforts_of_the_past_stay_at_hand_where_they_may_act_late():
     assert [values[0] for _, values in frames[5].inputs] == [7, 8, 9, 10, 11, 12]
     without = run(make_stream(), samples)
     assert [at // MS for at, _ in without[5].inputs] == [40, 44, 48]
+
+
+def test_efforts_of_one_message_may_act_at_different_times():
+    inputs = {'efforts': InputChannel((0, 1), JOINTS, (10.0, np.nan), (3 * MS, 14 * MS))}
+    channels = {'encoders': Channel(2, np.full(2, 1e-3), JOINTS, True)}
+    stream = Stream(channels, inputs, 2, 'encoders', ReferencePlan(100.0, 0.5))
+    samples = [s for k in range(5) for s in (encoders(10 * k), efforts(10 * k, k + 1.0, -k - 1.0))]
+    frames = run(stream, samples)
+    acting = [(at / MS, *v) for at, v in frames[3].inputs]
+    assert acting == [(14.0, 2.0, -1.0), (23.0, 3.0, -1.0), (24.0, 3.0, -2.0)]
+    # The first ones are not there yet.
+    assert [at / MS for at, v in frames[1].inputs if np.isfinite(v[0])] == [3.0]
+    assert np.isnan([v[1] for _, v in frames[1].inputs]).all()
 
 
 def test_a_missing_effort_is_unknown_and_counted():

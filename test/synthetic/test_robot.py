@@ -164,24 +164,31 @@ def test_stamps_have_the_offset_of_the_clock_and_the_delays_of_sensors(make):
 
 
 def test_late_commands_act_when_they_are_due():
-    given, pieces = LateCommands(15_000_000), []
+    given, pieces = LateCommands([15_000_000]), []
     for tick in range(4):
         given.give(tick * 10_000_000, [float(tick)])
         pieces += given.pieces(tick * 10_000_000, (tick + 1) * 10_000_000)
     # The first one acts until the next does.
-    assert [efforts for _, efforts in pieces] == [[0.0], [0.0], [0.0], [0.0], [1.0], [1.0], [2.0]]
+    assert [efforts.tolist() for _, efforts in pieces] == [[k] for k in (0, 0, 0, 0, 1, 1, 2)]
     durations = [duration for duration, _ in pieces]
     np.testing.assert_allclose(durations, [0.01, *[0.005] * 6])
 
 
-@pytest.mark.parametrize('delay', [0.0, 0.013])
-def test_it_moves_as_the_simulator_says(make, delay):
-    text = f'{MOTION}truth: {{commands.delay: {delay}}}\nstreams: {{joint_states: {{noise: 0}}}}\n'
+@pytest.mark.parametrize(
+    ('truth', 'delays'),
+    [
+        ('commands.delay: 0', (0.0, 0.0)),
+        ('commands.delay: 0.013', (0.013, 0.013)),
+        ('elbow.delay: 0.004, commands.delay: 0.013', (0.013, 0.004)),
+    ],
+)
+def test_it_moves_as_the_simulator_says(make, truth, delays):
+    text = f'{MOTION}truth: {{{truth}}}\nstreams: {{joint_states: {{noise: 0}}}}\n'
     robot = make(text)
     state = robot.plant.state.copy()
     joints = [reading.content for reading in robot.run(1.0)]
     values = {n: v for n, v in robot.truth.values.items() if not n.endswith('.delay')}
-    values |= {'shoulder.delay': delay, 'elbow.delay': delay}
+    values |= dict(zip(('shoulder.delay', 'elbow.delay'), delays))
     simulator = Simulator(load_urdf(robot.description), max_step=0.0025, values=values)
     efforts = torch.tensor([content.effort for content in joints], dtype=torch.float64)
     states = simulator.rollout(

@@ -98,7 +98,8 @@ def test_a_change_of_what_is_seen_shows_in_the_first_reading_after_it(make):
     ('text', 'message'),
     [
         ('truth: {upper.mas: 1}', 'truth.upper.mas: is unknown; choose from commands.delay'),
-        ('truth: {elbow.delay: 1}', 'truth.elbow.delay: is unknown'),
+        ('truth: {lower.delay: 1}', 'truth.lower.delay: is unknown'),
+        ('truth: {elbow.delay: -0.01}', 'truth.elbow.delay: is -0.01 s, but nothing acts'),
         ('truth: {commands.delay: -0.01}', 'truth.commands.delay: is -0.01 s, but nothing acts'),
         (
             'changes: {late: {at: 1, values: {encoders.delay: 1}}}',
