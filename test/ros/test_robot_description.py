@@ -121,7 +121,12 @@ def handled(client):
 
 def test_a_node_without_a_robot_waits_and_says_for_what(client, settings, tmp_path):
     output = tmp_path / 'output'
-    with node_process(settings, output) as process:
+    with node_process(settings, output, '-p', 'autostart:=false') as process:
+        # It goes through its states with and without a robot.
+        for transition in ('configure', 'activate', 'deactivate', 'cleanup'):
+            change(client, transition)
+        for transition in ('configure', 'activate'):
+            change(client, transition)
         found = wait_for_robot(client, 'waiting for the robot on /robot_description')
         assert (found['topic'], found['malformed']) == ('/robot_description', '0')
         assert client.call(GetState, 'get_state').current_state.label == 'active'
@@ -162,7 +167,7 @@ def test_a_node_without_a_robot_waits_and_says_for_what(client, settings, tmp_pa
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0
     said = output.read_text()
-    assert said.count('waiting for the robot on /robot_description; see that') == 1
+    assert said.count('waiting for the robot on /robot_description; see that') == 2
     assert said.count('is no XML and is left out') == 1
     assert 'should be reliable and transient local' in said
     assert 'Traceback' not in said
