@@ -172,6 +172,12 @@ class EstimatorNode(LifecycleNode):
         try:
             self._session.poll()
         except EstimatorError as error:
+            if self._description:
+                # The settings may fit the next robot that comes.
+                session, self._session = self._session, None
+                session.close()
+                self._description.refuse(sentence(error))
+                return
             if self._settings.start('autostart'):
                 raise
             self.get_logger().error(sentence(error))

@@ -32,6 +32,7 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # The same robot, and one with a heavier forearm.
 RESPELT = URDF.replace('<robot ', '<!-- printed again -->\n<robot  ').replace('/>', ' />')
 HEAVIER = URDF.replace('<mass value="1.0"/>', '<mass value="1.5"/>')
+WITHOUT_LOWER = URDF.replace('"lower"', '"forearm"')
 WITHOUT_ELBOW = URDF.replace('"elbow"', '"knee"')
 
 
@@ -59,6 +60,7 @@ def settings(tmp_path):
     changes = {
         'model.urdf': '',
         'node.robot_description': True,
+        'estimate.lower.mass.sd': 0.3,
         'node.initial_posterior': 'posteriors',
         'saving.folder': 'posteriors',
     }
@@ -147,6 +149,9 @@ def test_a_node_without_a_robot_waits_and_says_for_what(client, settings, tmp_pa
             )
         robot.be(WITHOUT_ELBOW)
         wait_for_robot(client, 'elbow', DiagnosticStatus.ERROR)
+        # What is to be estimated of it is known in the worker only.
+        robot.be(WITHOUT_LOWER)
+        wait_for_robot(client, 'lower.mass', DiagnosticStatus.ERROR)
 
         robot.be(URDF)
         wait_for_robot(client, 'in use', DiagnosticStatus.OK)
