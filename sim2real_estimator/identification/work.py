@@ -213,7 +213,7 @@ class Work:
             return []
         config, problem = self._config, self._pipeline.problem
         efforts = build_efforts(config, problem.model)
-        delays = Delays(problem.chart, reference_of(config), config.sensors)
+        delays = Delays(problem.chart, reference_of(config), config.sensors, problem.model)
 
         def make_stream():
             return build_stream(config, problem, efforts, delays)

@@ -87,7 +87,8 @@ def test_where_nothing_is_drawn_there_is_no_ball(parameters):
 
 
 def test_what_is_fixed_elsewhere_is_drawn_there(parameters):
-    view = View(parameters, (), fixed={'upper.com.z': -0.1})
+    # A delay that is known is no matter of where things are.
+    view = View(parameters, (), fixed={'upper.com.z': -0.1, 'encoders.delay': 0.01})
     np.testing.assert_allclose(
         place(in_frame(scene(view), 'centres of mass', 'upper')), [0, 0, -0.1]
     )

@@ -41,8 +41,8 @@ class View:
     def values(self):
         """By name what is not as the robot description says; means of what is estimated."""
         means = {found.name: found.mean for found in self.findings}
-        known = {name: value for name, value in means.items() if name in self.parameters}
-        return {**self.fixed, **known}
+        known = {**self.fixed, **means}
+        return {name: value for name, value in known.items() if name in self.parameters}
 
     @cached_property
     def drawn_values(self):
