@@ -112,11 +112,11 @@ class Pipeline:
             self.problem.noise_prior,
         )
 
-    def run(self):
-        """Return what it takes to go on, plain values and records."""
+    def run(self, has_plan=True):
+        """Return what it takes to go on, plain values and records; has_plan: with all frames."""
         return {
             'state': self.state,
-            'stream': self.stream.snapshot(),
+            'stream': self.stream.snapshot(has_plan),
             'waiting': tuple(self.waiting),
             'report': self.estimate().report,
             'stamp_ns': self.estimate().stamp_ns,

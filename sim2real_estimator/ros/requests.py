@@ -16,12 +16,14 @@ def begin(pipeline, config, snapshot):
     """
     Let a pipeline begin where one before it stood, or as the settings say.
 
-    snapshot: of `take_snapshot`, None: there was none before. A posterior file of the same
+    snapshot: of `Snapshot.content`, None: there was none before. A posterior file of the same
     settings is gone on with, modes and all; of another file of the robot the parameters are
     the prior. Of a folder it is the newest file of this robot, if there is one yet.
     """
     if snapshot is not None:
-        pipeline.resume(pickle.loads(snapshot))
+        run, plan = snapshot
+        pipeline.resume(pickle.loads(run))
+        pipeline.stream.record_after(plan)
         return
     if not config.node.initial_posterior:
         return
@@ -54,10 +56,16 @@ def reset(pipeline):
     return 'begun again from what was known at the start', None
 
 
-def take_snapshot(pipeline):
-    """Return all that a worker after this one has to know, as bytes for `begin`."""
+def take_snapshot(pipeline, bounds, openings):
+    """
+    Return all that a worker after this one has to know, for a `Snapshot`.
+
+    bounds, openings: how many of the recorded plan are known there. After a day there are
+    millions, too many to send them all again and again.
+    """
     # Both ends are processes of one node: nothing else gets to write these bytes.
-    return '', pickle.dumps(pipeline.run())
+    run = pickle.dumps(pipeline.run(has_plan=False))
+    return '', (run, *pipeline.stream.recorded_after(bounds, openings))
 
 
 # Functions of the `Pipeline` and the arguments of the request -> (text, content) of the reply.

@@ -14,6 +14,7 @@ from .protocol import Reply, Wishes
 from .publishers import estimate_message
 from .realtime import RealTime
 from .saving import Saving
+from .snapshot import Snapshot
 from .worker import Worker
 
 # How often a worker that lives on says what another would have to know [s].
@@ -52,8 +53,8 @@ class Session:
         self.news = News(self.inputs, self._logger, self._outputs)
         now = time.monotonic()
         self._saved, self._published, self._snapped, self._looked = now, now, now, now
-        self._snapshot, self._snapshot_sent, self._updates, self._resets = None, 0, 0, 0
-        self._known_to_file = self._known
+        self._snapshot, self._snapshot_sent, self._updates, self._resets = Snapshot(), 0, 0, 0
+        self._known_to_file, self._is_asked = self._known, False
         self._logger.info(
             f'listening to {", ".join(each.topic for each in self.inputs)}; '
             f'the worker has process id {self.worker.pid}'
@@ -115,8 +116,7 @@ class Session:
             self._replace_worker()
         elif report and now - self._snapped > _SNAPSHOT_PERIOD:
             self._snapped = now
-            sent = self.worker.sent
-            self.worker.ask('snapshot', then=lambda reply: self._keep_snapshot(reply, sent))
+            self._ask_for_snapshot()
         if self.config.saving.folder and now - self._saved > self.config.saving.period:
             self._saved = now
             self._save_what_is_new(lambda _: None)
@@ -232,10 +232,19 @@ class Session:
             self.saving.error = reply.text
             self._logger.error(f'the posterior is not saved: {reply.text}')
 
-    def _keep_snapshot(self, reply, sent):
-        """Remember what the next worker would have to know; sent: messages it covers."""
-        if reply.is_good:
-            self._snapshot, self._snapshot_sent = reply.content, sent
+    def _ask_for_snapshot(self):
+        """Ask what the next worker would have to know, where that is not on its way."""
+        if self._is_asked:
+            return
+        sent, self._is_asked = self.worker.sent, True
+
+        def keep(reply):
+            self._is_asked = False
+            if reply.is_good:
+                self._snapshot.take(reply.content)
+                self._snapshot_sent = sent
+
+        self.worker.ask('snapshot', *self._snapshot.known, then=keep)
 
     def _replace_worker(self):
         """Start another worker from the last snapshot; what came since is lost, and counted."""
@@ -254,7 +263,8 @@ class Session:
         self.lost, self.deaths, self._snapshot_sent = self.lost + lost, self.deaths + 1, 0
         self.news.tell_death(dead.death, lost, self._node.get_clock().now().nanoseconds)
         dead.close()
-        self.worker, self._wishes = Worker(self.config, self._snapshot, dead.backlog), None
+        self._wishes = None
+        self.worker = Worker(self.config, self._snapshot.content(), dead.backlog)
 
     def _save_last(self):
         """Write a last file, as far as the patience of whoever ends the node reaches."""

@@ -26,10 +26,11 @@ class FrameMaker:
         self._counts, self._has_opened = counts, False
         self._pending, self._bound_ns, self._previous_ns = [], None, None
 
-    def snapshot(self):
+    def snapshot(self, has_plan=True):
         """Return the plan, the frames so far and the one that is open, as plain values."""
+        recorded = self.recorder.plan() if has_plan else PlanRecorder().plan()
         bounds = tuple(self._pending), self._bound_ns, self._previous_ns, self._has_opened
-        return self.plan, self.recorder.plan(), bounds, self._held.snapshot()
+        return self.plan, recorded, bounds, self._held.snapshot()
 
     def restore(self, saved):
         """Go on from a snapshot, with the plan that was followed then."""

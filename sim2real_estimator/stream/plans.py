@@ -80,6 +80,10 @@ class PlanRecorder:
         if frame.start_ns == frame.end_ns:
             self.openings.append(frame.end_ns)
 
+    def after(self, bounds, openings):
+        """Return the bounds and openings after so many of them, as bytes of whole numbers."""
+        return self.bounds[bounds:].tobytes(), self.openings[openings:].tobytes()
+
     def plan(self):
         """Return the `RecordedPlan` so far."""
         return RecordedPlan(frozenset(self.bounds), frozenset(self.openings))

@@ -9,7 +9,7 @@ from ..records import Status
 from .counts import Counts
 from .frame_maker import FrameMaker
 from .held_inputs import HeldInputs
-from .plans import ReferencePlan
+from .plans import PlanRecorder, ReferencePlan
 from .restamping import restamped
 from .screen import Screen
 from .time_buffer import TimeBuffer
@@ -103,15 +103,24 @@ class Stream:
         if self.max_rate is not None:
             self._frames.plan = replace(self._frames.plan, max_rate=max_rate)
 
-    def snapshot(self):
+    def recorded_after(self, bounds, openings):
+        """Return what the recorded plan has after so many bounds and openings, as bytes."""
+        return self._frames.recorder.after(bounds, openings)
+
+    def record_after(self, plan):
+        """Let the recorded plan go on from a `RecordedPlan`."""
+        self._frames.recorder = PlanRecorder(plan)
+
+    def snapshot(self, has_plan=True):
         """
         Return all that is not yet in a frame, and all that decides what becomes of it.
 
         Plain values, arrays and records; a stream with the same settings goes on from them as
-        if nothing had been.
+        if nothing had been. has_plan: with all frames so far, which are more and more.
         """
-        parts = (self._buffer, self._screen, self._frames, self.counts)
-        snapshots = tuple(part.snapshot() for part in parts)
+        parts = (self._buffer, self._screen, self.counts)
+        buffer, screen, counts = (part.snapshot() for part in parts)
+        snapshots = buffer, screen, self._frames.snapshot(has_plan), counts
         return self._sizes, snapshots, tuple(self._complete)
 
     def restore(self, saved):
