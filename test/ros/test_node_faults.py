@@ -119,7 +119,8 @@ def robot(client, tmp_path_factory):
         assert process.wait(PATIENCE) == 0
     said = output.read_text()
     assert 'Traceback' not in said
-    assert len([line for line in said.splitlines() if '[ERROR]' in line]) == 2
+    errors = [line for line in said.splitlines() if '[ERROR]' in line]
+    assert all('was killed by SIGKILL' in e or 'is not saved' in e for e in errors)
 
 
 def test_a_worker_killed_during_an_update_loses_what_came_since_and_no_more(robot):
