@@ -3,7 +3,8 @@ Forward dynamics: Featherstone's articulated-body algorithm.
 
 Three passes over the tree, in axes parallel to the world's about each body's own origin. Joints
 of several degrees of freedom are eliminated one degree at a time, so there is no matrix to
-invert, and a degree along a constant axis leaves structural zeros behind it.
+invert, and a degree along a constant axis leaves structural zeros behind it. A driven joint is not
+eliminated at all: to the rest of the robot it is rigid, and its acceleration is a bias.
 """
 
 from dataclasses import dataclass
@@ -44,7 +45,11 @@ class ArticulatedSystem:
     bodies: tuple
 
     def solve(self, efforts):
-        """Return M^-1 efforts, one scalar per velocity."""
+        """
+        Return M^-1 efforts, one scalar per velocity.
+
+        M is the mass matrix of the joints that are not driven, beside ones for those that are.
+        """
         count = len(self.bodies)
         still = [Motion.zero()] * count
         return _accelerations(self, efforts, [Force.zero()] * count, still, Motion.zero())
@@ -81,7 +86,7 @@ def solved_dynamics(robot, q, v, commands, wrenches=None, disturbances=None):
         forces[index] = forces[index] - wrench
     # Pass 3, outwards: accelerations; gravity enters as an upward acceleration of the base.
     base = Motion(Vec3.zero(), Vec3(0.0, 0.0, robot.gravity))
-    biases = [state.bias for state in states]
+    biases = [_bias(body, state, efforts) for body, state in zip(robot.bodies, states)]
     return _accelerations(system, efforts, forces, biases, base), system
 
 
@@ -92,7 +97,7 @@ def articulate(robot, states, inertias):
     for body, state in reversed(list(zip(robot.bodies, states))):
         index = body.moving.index
         inertia, eliminations = total[index], []
-        for column in reversed(state.columns):
+        for column in () if body.moving.is_driven else reversed(state.columns):
             response = inertia * column
             armature = body.physics['armature']
             inverse = 1.0 / add(column.dot(response), armature)
@@ -105,12 +110,23 @@ def articulate(robot, states, inertias):
     return tuple(result)
 
 
+def _bias(body, state, efforts):
+    """Return the bias acceleration of a body, with all of it where its joint is driven."""
+    bias = state.bias
+    if body.moving.is_driven:
+        own = to_columns(body, state, efforts[body.moving.velocities])
+        for column, value in zip(state.columns, own):
+            bias = bias + column * value
+    return bias
+
+
 def _accelerations(system, efforts, forces, biases, base):
     """
     Return the joint accelerations of an `ArticulatedSystem`.
 
-    efforts: one scalar per velocity; forces: the Force that each body's motion must overcome;
-    biases: each body's bias acceleration; base: acceleration of the world.
+    efforts: one scalar per velocity, the acceleration where it is prescribed; forces: the Force
+    that each body's motion must overcome; biases: each body's bias acceleration; base:
+    acceleration of the world.
     """
     robot, states, articulated = system.robot, system.states, system.bodies
     forces = list(forces)
@@ -139,7 +155,8 @@ def _accelerations(system, efforts, forces, biases, base):
             motion = motion + elimination.column * value
             own.append(value)
         motions.append(motion)
-        result[body.moving.velocities] = from_columns(body, state, own)
+        at = body.moving.velocities
+        result[at] = efforts[at] if body.moving.is_driven else from_columns(body, state, own)
     return result
 
 

@@ -19,6 +19,8 @@ def joint_efforts(body, q, v, command):
     efforts = [0.0] * len(speeds)
     if command is not None:
         efforts = [actuator.effort(c, s, body.actuator) for c, s in zip(command, speeds)]
+    if body.moving.is_driven:
+        return efforts
     resisting = [
         add(mul(physics['damping'], s), f) for s, f in zip(speeds, _friction(body, speeds))
     ]
@@ -63,11 +65,14 @@ def all_efforts(robot, q, v, commands):
     Return the efforts of all independent joints, one scalar per velocity.
 
     commands: one scalar per entry of `Model.commands`. The effort of a joint that follows
-    another acts on the one it follows.
+    another acts on the one it follows. For a driven joint its acceleration stands in place of
+    the effort: nothing inside the joint, or in those that follow it, changes that.
     """
     efforts, at = [0.0] * len(v), 0
     for body in robot.bodies:
         moving, command = body.moving, None
+        if moving.is_driven and not moving.is_independent:
+            continue
         if moving.is_independent and moving.joint.actuator.takes_command:
             command = commands[at : at + body.kind.velocity_size]
             at += body.kind.velocity_size

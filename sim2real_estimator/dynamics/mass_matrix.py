@@ -103,11 +103,20 @@ def dense_dynamics(robot, q, v, efforts, wrenches=None):
     Return the joint accelerations and the `FactoredMatrix` they were solved with.
 
     For robots with joints that follow others: a closed coupling no tree algorithm can take.
-    efforts: one scalar per velocity.
+    efforts: one scalar per velocity, the acceleration where it is prescribed.
     """
-    bias = inverse_dynamics(robot, q, v, [0.0] * len(efforts), wrenches)
-    factored = factor(mass_matrix(robot, q))
-    return factored.solve([sub(e, b) for e, b in zip(efforts, bias)]), factored
+    driven = robot.driven_velocities
+    known = [e if k in driven else 0.0 for k, e in enumerate(efforts)]
+    bias = inverse_dynamics(robot, q, v, known, wrenches)
+    factored = factor(_free_part(mass_matrix(robot, q), driven))
+    right = [e if k in driven else sub(e, b) for k, (e, b) in enumerate(zip(efforts, bias))]
+    return factored.solve(right), factored
+
+
+def _free_part(matrix, driven):
+    """Return a mass matrix with ones in place of the velocities that are prescribed."""
+    size = range(len(matrix))
+    return [[float(i == j) if {i, j} & driven else matrix[i][j] for j in size] for i in size]
 
 
 def velocity_size(robot):

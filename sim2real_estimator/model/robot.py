@@ -60,6 +60,14 @@ class Robot:
     gravity: object
     more: dict
 
+    @property
+    def driven_velocities(self):
+        """Indices of the velocities whose accelerations are prescribed."""
+        driven = (body.moving for body in self.bodies if body.moving.is_driven)
+        return frozenset(
+            k for moving in driven for k in range(moving.velocities.start, moving.velocities.stop)
+        )
+
 
 def realize(parameters: Parameters, values):
     """

@@ -114,7 +114,8 @@ class MovingJoint:
     A non-fixed joint with its place in the state.
 
     index counts moving joints, parents first. positions and velocities are slices of the state
-    of the joint it takes its coordinates from: its own, or its mimic source's.
+    of the joint it takes its coordinates from: its own, or its mimic source's. is_driven: the
+    motion of that joint is prescribed.
     """
 
     index: int
@@ -125,6 +126,7 @@ class MovingJoint:
     multiplier: float
     shift: float
     is_independent: bool
+    is_driven: bool
 
 
 @dataclass(frozen=True)
@@ -208,6 +210,7 @@ class Model:
                     multiplier,
                     shift,
                     joint.mimic is None,
+                    self.joint(source).actuator.prescribes_motion,
                 )
             )
         return tuple(result)

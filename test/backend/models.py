@@ -90,10 +90,20 @@ def pendulum(actuator='effort'):
 
 
 def case_model(kind, integrator):
-    """Return the model for a joint type, or the gripper for 'mimic'; the order differs."""
+    """
+    Return the model for a joint type; the order differs between integrators.
+
+    'mimic': the gripper; 'driven': a ball joint whose motion is prescribed; 'driven mimic': the
+    gripper with prescribed fingers.
+    """
+    is_first = integrator == 'semi_implicit_euler'
     if kind == 'mimic':
         return gripper()
-    return pair(kind, is_first=integrator == 'semi_implicit_euler')
+    if kind == 'driven mimic':
+        return gripper().with_actuators({'slide': 'driven'})
+    if kind == 'driven':
+        return pair('spherical', is_first).with_actuators({'other': 'driven'})
+    return pair(kind, is_first)
 
 
 def see(robot, q, v):

@@ -1,8 +1,8 @@
 """
 Derivatives by everything a rollout takes, against central differences of eager rollouts.
 
-Every kind of named parameter, every joint type and joints that follow, every integrator, both
-backends and both modes. Commands that act late are in test_delayed_commands.py.
+Every kind of named parameter, every joint type, joints that follow or are driven, every
+integrator, both backends and both modes. Commands that act late are in test_delayed_commands.py.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,8 @@ AGAINST_DIFFERENCES = 1e-6
 AGAINST_EAGER = 1e-10
 BATCH = 2
 DELTA = 0.5
-CASES = [(kind, integrator) for kind in (*JOINTS, 'mimic') for integrator in INTEGRATORS]
+KINDS_OF_MODELS = (*JOINTS, 'mimic', 'driven', 'driven mimic')
+CASES = [(kind, integrator) for kind in KINDS_OF_MODELS for integrator in INTEGRATORS]
 MODES = ('reverse', 'forward')
 KINDS = {
     *('mass', 'com', 'inertia', 'inertia off the diagonal', 'length', 'origin', 'damping'),

@@ -2,6 +2,7 @@
 
 from .base import AbstractActuator, ActuatorParameter
 from .dc_motor import DcMotor
+from .driven import Driven
 from .effort_source import EffortSource
 from .passive import Passive
 
@@ -9,6 +10,7 @@ ACTUATORS = {
     'passive': Passive(),
     'effort': EffortSource(),
     'dc_motor': DcMotor(),
+    'driven': Driven(),
 }
 
 __all__ = ['ACTUATORS', 'AbstractActuator', 'ActuatorParameter']

@@ -16,11 +16,16 @@ class ActuatorParameter:
 
 
 class AbstractActuator(ABC):
-    """A law from a command to the effort on one degree of freedom of a joint."""
+    """
+    A law from a command to the effort on one degree of freedom of a joint.
+
+    prescribes_motion: the joint's acceleration is what `effort` returns, whatever it takes.
+    """
 
     type_name = ''
     command_unit = ''
     takes_command = True
+    prescribes_motion = False
     parameters = ()
 
     @abstractmethod
