@@ -12,7 +12,7 @@ from .robust import NormalNoise
 
 # Rounds of reweighting rows whose noise is not normal.
 _REWEIGHTINGS = 3
-_SURPRISE = 4.0
+SURPRISE = 4.0
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,19 @@ class Step:
 
     mixture: after it; misfit: twice the cost of the frame's rows under the heaviest component,
     chi-squared where the noise is normal; surprises: how many rows missed their prediction by
-    more than `_SURPRISE` standard deviations.
+    more than `SURPRISE` standard deviations; lag: what a filter that looks back carries on.
     """
 
     mixture: Mixture
     misfit: float
     rows: int
     surprises: int
+
+    lag = None
+
+    def tidied(self, prune, merge):
+        """Return this without components that do not survive."""
+        return replace(self, mixture=tidied(self.mixture, prune, merge))
 
 
 def take_frame(problem, mixture, frame, noise, drift=0.0):
@@ -38,14 +44,14 @@ def take_frame(problem, mixture, frame, noise, drift=0.0):
     The frame's samples are compared with what each component predicts from the frame's
     beginning; the state then moves on to the frame's end, and the parameters drift: `walk`.
     """
-    mixture = _pushed(problem, mixture, frame)
+    mixture = replace(mixture, roots=pushed(problem, mixture.roots, frame))
     found, noises = problem.linearize(mixture.points, mixture.means, (frame,)), mixture.noises
     log_scale = 0.0
     if noises is not None:
         sensors = problem.row_noises((frame,))
         found, log_scale = whitened(noises, sensors, found)
     with np.errstate(all='ignore'):
-        update, cost = _update(mixture.roots, found, noise)
+        update, cost = take_rows(mixture.roots, found, noise)
         if noises is not None:
             noises = learned(noises, sensors, found, update, noise)
     size = problem.tangent_size
@@ -68,28 +74,28 @@ def take_frame(problem, mixture, frame, noise, drift=0.0):
     heaviest = after.heaviest()
     # Rows that only other components' frames have are zero in all of them.
     has_row = np.abs(found.slope[heaviest]).max(-1, initial=0.0) > 0
-    surprising = np.abs(_standardised(mixture.roots, found)[heaviest]) > _SURPRISE
+    surprising = np.abs(standardised(mixture.roots, found)[heaviest]) > SURPRISE
     return Step(after, float(cost[heaviest]), int(has_row.sum()), int(surprising.sum()))
 
 
-def _pushed(problem, mixture, frame):
+def pushed(problem, roots, frame):
     """
-    Return the mixture at a frame's beginning with what efforts that are unknown may do.
+    Return the roots [K, n, n] at a frame's beginning with what efforts that are unknown may do.
 
     As if they acted at once, so that positions within the frame are as uncertain. The floor adds
     the same at its end: how velocities change is not tied to that.
     """
     push = problem.push(frame)
     if not push.any():
-        return mixture
-    size, roots = problem.tangent_size, mixture.roots
-    still = np.broadcast_to(np.eye(size, roots.shape[-1]), (mixture.size, size, roots.shape[-1]))
-    return replace(mixture, roots=predict(roots, still, push))
+        return roots
+    size = problem.tangent_size
+    still = np.broadcast_to(np.eye(size, roots.shape[-1]), (len(roots), size, roots.shape[-1]))
+    return predict(roots, still, push)
 
 
-def _update(roots, found, noise):
+def take_rows(roots, found, noise):
     """
-    Return the `Update` by one frame and twice its cost [K].
+    Return the `Update` by the rows of one frame and twice its cost [K].
 
     Where the noise is not normal: the step with reweighted rows, the root with the curvature of
     their cost, and Laplace's evidence.
@@ -97,7 +103,7 @@ def _update(roots, found, noise):
     update = measure(roots, found.residual, found.slope)
     if isinstance(noise, NormalNoise):
         return update, update.nis
-    weight = noise.weight(_standardised(roots, found))
+    weight = noise.weight(standardised(roots, found))
     for _ in range(_REWEIGHTINGS):
         used, scale = weight, np.sqrt(weight)
         update = measure(roots, scale * found.residual, scale[..., None] * found.slope)
@@ -113,30 +119,40 @@ def _update(roots, found, noise):
     return Update(update.step, bent.root, 2 * cost, log_evidence), 2 * cost
 
 
-def _standardised(roots, found):
+def standardised(roots, found):
     """Return residuals in standard deviations of what was predicted, noise included."""
     a = found.slope @ roots
     return found.residual / np.sqrt(1.0 + (a**2).sum(-1))
 
 
-def tidied(mixture, prune, merge):
-    """Return the mixture without components of no weight, and of twins one with both weights."""
+def survivors(mixture, prune, merge):
+    """
+    Return (components [n] that stay, log weights [K] of all).
+
+    Those of no weight go, and of twins one stays, with both weights.
+    """
+    log_weights = mixture.log_weights.copy()
     if mixture.size == 1:
-        return mixture
-    order = np.argsort(-mixture.log_weights, kind='stable')
-    order = [k for k in order if mixture.log_weights[k] > np.log(prune)]
+        return np.zeros(1, dtype=int), log_weights
+    order = np.argsort(-log_weights, kind='stable')
+    order = [k for k in order if log_weights[k] > np.log(prune)]
     informations = np.linalg.inv(mixture.parameter_covariances())
     squared = distances(mixture.means, informations)
     kept = distinct(order, squared, merge, mixture.scales)
-    if len(kept) == mixture.size:
-        return mixture
-    log_weights = mixture.log_weights.copy()
     for index in order:
         if index not in kept:
             alike = [k for k in kept if mixture.scales[k] == mixture.scales[index]]
             twin = alike[int(np.argmin(squared[alike, index]))]
             log_weights[twin] = np.logaddexp(log_weights[twin], log_weights[index])
-    return replace(mixture, log_weights=log_weights).pick(np.array(kept))
+    return np.array(kept), log_weights
+
+
+def tidied(mixture, prune, merge):
+    """Return the mixture of the `survivors`."""
+    kept, log_weights = survivors(mixture, prune, merge)
+    if len(kept) == mixture.size:
+        return mixture
+    return replace(mixture, log_weights=log_weights).pick(kept)
 
 
 def _is_finite(mixture):

@@ -49,7 +49,8 @@ class Problem(Protocol):
     parameters would have if each changed, by itself, by about its own size. `noise_prior`: of
     the sensors whose noise is estimated, of one component, or None. `spacing` [p]: how far apart
     the starts of a fit may be along each parameter so that one of them leads to the optimum,
-    infinite where any does.
+    infinite where any does. `is_driven`: whether hidden forces always push the robot, so that its
+    motion does not follow from its first state.
     """
 
     point_size: int
@@ -61,9 +62,13 @@ class Problem(Protocol):
     relative_root: np.ndarray
     noise_prior: NoiseScales | None
     spacing: np.ndarray
+    is_driven: bool
 
     def first_state(self, frames):
         """Return (point [nx], root [t, t]): a state guessed from the first frames, and its sd."""
+
+    def first_course(self, frames):
+        """Return states [H + 1, nx] at the bounds of frames, guessed from their samples."""
 
     def moves(self, point, frames):
         """Tell whether samples of frames differ by more than noise, seen from a point [nx]."""

@@ -1,0 +1,87 @@
+"""A filter that takes frames in for good some time after they came, when more is known of them."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .filtering import standardised, Step, SURPRISE, survivors
+from .mixture import Mixture
+from .smoother import Courses, Smoother
+
+
+@dataclass(frozen=True)
+class Lag:
+    """
+    The frames that a filter may still see otherwise.
+
+    known: the `Mixture` before them; courses: about which they were linearised last.
+    """
+
+    known: Mixture
+    frames: tuple
+    courses: Courses
+
+
+@dataclass(frozen=True)
+class LaggedStep(Step):
+    """What one frame did, and the `Lag` that the next frame follows."""
+
+    lag: Lag
+
+    def tidied(self, prune, merge):
+        """Return this without components that do not survive."""
+        kept, log_weights = survivors(self.mixture, prune, merge)
+        if len(kept) == self.mixture.size:
+            return self
+        mixture, known = self.mixture, self.lag.known
+        # Before the window as well, a twin's weight goes to the one that stays.
+        gains = log_weights - mixture.log_weights
+        lag = Lag(
+            replace(known, log_weights=known.log_weights + gains).pick(kept),
+            self.lag.frames,
+            self.lag.courses.pick(kept),
+        )
+        mixture = replace(mixture, log_weights=log_weights).pick(kept)
+        return replace(self, mixture=mixture, lag=lag)
+
+
+def begun(mixture):
+    """Return the `Lag` of a filter that begins with a mixture."""
+    return Lag(mixture, (), Courses(mixture.points[None], mixture.means))
+
+
+def take_frame_lagging(problem, lag, frame, noise, depth, drift=0.0):
+    """
+    Return the `LaggedStep` of a frame, or None where its numbers are not finite.
+
+    Every frame moves the courses through the last `depth` of them, about which all are linearised
+    again; the oldest of more than that is then part of what is known.
+    """
+    frames, known = (*lag.frames, frame), lag.known
+    smoother = Smoother(problem, frames, noise, known, drift)
+    courses = smoother.moved_once(_with_end(problem, lag.courses, frame))
+    steps = smoother.forward(courses, known.noises, is_final=True)
+    weights = known.log_weights + np.cumsum([step.log_evidence for step in steps], 0)
+    mixture = smoother.mixture(courses, steps, -1, weights[-1])
+    if not all(np.isfinite(x).all() for x in (mixture.points, mixture.means, mixture.roots)):
+        return None
+    heaviest = mixture.heaviest()
+    last, before = steps[-1], steps[-2].root_on if len(steps) > 1 else known.roots
+    misses = standardised(before, last.found)[heaviest]
+    if len(frames) > depth:
+        known = smoother.mixture(courses, steps, 0, weights[0])
+        frames, courses = frames[1:], Courses(courses.points[1:], courses.parameters)
+    return LaggedStep(
+        mixture,
+        float(last.cost[heaviest]),
+        int(last.rows[heaviest]),
+        int((np.abs(misses) > SURPRISE).sum()),
+        Lag(known, frames, courses),
+    )
+
+
+def _with_end(problem, courses, frame):
+    """Return courses on to the end of one more frame."""
+    points, parameters = courses.points, courses.parameters
+    ends = problem.linearize(points[-1], parameters, (frame,)).ends
+    return Courses(np.concatenate([points, ends[None]]), parameters)

@@ -1,0 +1,90 @@
+"""Mixtures from windows in which the robot is pushed by forces that nobody knows."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import chdtri
+
+from .mixture import distances, distinct, Mixture
+from .smoother import Courses, Smoother
+
+# A misfit that noise exceeds so seldom belongs to a model, or a course, that does not fit.
+_IMPROBABLE = 1e-6
+
+
+def fit_smoothly(problem, window, starts, noise, scales, drift=0.0, merge=0.5):
+    """
+    Return (`Mixture` at the window's end or None, its `Courses`, whether they fit the window).
+
+    window: `batch.Window`; starts [p, S]: parameters to begin from; scales: of disturbances, among
+    which evidence chooses; merge: squared distance below which two fits are the same.
+    """
+    count, bank = starts.shape[1], scales if problem.disturbance_size else (0.0,)
+    guess = problem.first_course(window.frames)[..., None]
+    courses = Courses(np.repeat(guess, count, 2), starts)
+    known = _before(problem, window, np.full(count, max(bank)))
+    found = Smoother(problem, window.frames, noise, known, drift).run(courses)
+    kept = _distinct(found, problem.tangent_size, merge)
+    if not kept:
+        return None, None, False
+    if len(bank) > 1:
+        known = _before(problem, window, np.repeat(np.array(bank), len(kept)))
+        smoother = Smoother(problem, window.frames, noise, known, drift)
+        found = smoother.run(found.courses.pick(np.tile(kept, len(bank))))
+        kept = np.flatnonzero(np.isfinite(found.log_evidence))
+    best = kept[int(np.argmax(found.log_evidence[kept]))]
+    limit = chdtri(found.rows[best], _IMPROBABLE)
+    fits = found.is_settled[best] and (noise.expects_outliers or found.misfits[best] < limit)
+    return found.mixture.pick(kept), found.courses.pick(kept), bool(fits)
+
+
+def resume_smoothly(problem, window, before, noise, drift=0.0):
+    """
+    Return (mixture at a window's end, `Courses`) or None where no component follows the motion.
+
+    before: the `Mixture` whose parameters and noises are the prior; of its states nothing is used.
+    """
+    known = _before(problem, window, before.scales, before)
+    guess = np.repeat(problem.first_course(window.frames)[..., None], before.size, 2)
+    found = Smoother(problem, window.frames, noise, known, drift).run(Courses(guess, before.means))
+    sound = np.flatnonzero(np.isfinite(found.log_evidence))
+    return (found.mixture.pick(sound), found.courses.pick(sound)) if len(sound) else None
+
+
+def _before(problem, window, scales, parameters=None):
+    """
+    Return what was known at a window's beginning, one component for every scale.
+
+    parameters: `Mixture` from which parameters and noises are known; None: the problem's prior.
+    """
+    t, n, count = problem.tangent_size, problem.tangent_size + len(problem.labels), len(scales)
+    roots = np.zeros((count, n, n))
+    roots[:, :t, :t] = window.root
+    rows = np.arange(t - problem.disturbance_size, t)
+    roots[:, rows, rows] = scales[:, None]
+    points = np.repeat(window.point[:, None], count, 1)
+    even = Mixture(np.zeros(count), points, np.zeros((n - t, count)), roots, scales)
+    if parameters is None:
+        roots[:, t:, t:] = problem.prior.root
+        noises = problem.noise_prior
+        means = np.repeat(problem.prior.mean[:, None], count, 1)
+        return replace(even, means=means, noises=None if noises is None else noises.tiled(count))
+    roots[:, t:, t:] = np.linalg.cholesky(parameters.parameter_covariances())
+    return replace(
+        even,
+        log_weights=parameters.log_weights,
+        means=parameters.means,
+        noises=parameters.noises,
+    )
+
+
+def _distinct(found, size, merge):
+    """Return the sound fits that are not the same as a better one, best first."""
+    order = np.argsort(-found.log_evidence, kind='stable')
+    order = [k for k in order if np.isfinite(found.log_evidence[k])]
+    if not order:
+        return []
+    roots = found.mixture.roots[order][:, size:]
+    informations = np.linalg.inv(roots @ np.swapaxes(roots, 1, 2))
+    squared = distances(found.mixture.means[:, order], informations)
+    return [order[k] for k in distinct(range(len(order)), squared, merge)]

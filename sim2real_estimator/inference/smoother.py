@@ -1,0 +1,262 @@
+"""
+Filters that look back: for robots pushed by forces that nobody knows.
+
+Such a motion does not follow from its beginning and the parameters, and what the forces were is
+known only some time after. So the state at the end of every frame of a window is an unknown of its
+own: frames are linearised about a course of the motion, a square-root filter runs forward over
+them, a smoother back, and the course moves to what they find, until it stays (Gauss-Newton on all
+states at once). Courses begin where the samples are, not where a simulation leads: there is
+nothing to diverge.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .drift import walk
+from .filtering import pushed, take_rows
+from .gaussian import log_normalized, measure, predict
+from .mixture import Mixture
+from .noise_scales import learned, NoiseScales, whitened
+from .protocol import Linearization
+
+# A course stays where its last move was below this part of the posterior's deviations.
+_SETTLED = 0.03
+# Rounds of fits where the noise of sensors is unknown: each begins with what the last one found.
+_ROUNDS = 2
+# A step longer than this many deviations of what was known before is shortened.
+_LONGEST_STEP = 1.0
+
+
+@dataclass(frozen=True)
+class Courses:
+    """K motions through a window: points [H + 1, nx, K] at frame bounds, parameters [p, K]."""
+
+    points: np.ndarray
+    parameters: np.ndarray
+
+    def pick(self, which):
+        """Return some of them."""
+        return Courses(self.points[..., which], self.parameters[:, which])
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """
+    What smoothers found.
+
+    courses: K `Courses`; mixture: of K components at the window's end, weighted by evidence;
+    log_evidence [K]; misfits, rows [K]: sum of squares of what predictions missed by, in standard
+    deviations, and of how many; is_settled [K]: whether the course stays.
+    """
+
+    courses: Courses
+    mixture: Mixture
+    log_evidence: np.ndarray
+    misfits: np.ndarray
+    rows: np.ndarray
+    is_settled: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Step:
+    """
+    A filter's step over one frame, in deviations z = (state, parameters) from a course.
+
+    found: the frame's `Linearization`, its rows weighed; left [K, m]: what is left of the rows;
+    mean [K, n], root [K, n, n]: after them; mean_on, root_on: at the frame's end; log_evidence,
+    cost [K]: of the rows, the cost twice; noises: `NoiseScales` after them, if any.
+    """
+
+    found: Linearization
+    left: np.ndarray
+    mean: np.ndarray
+    root: np.ndarray
+    mean_on: np.ndarray
+    root_on: np.ndarray
+    log_evidence: np.ndarray
+    cost: np.ndarray
+    noises: NoiseScales | None
+
+    @property
+    def rows(self):
+        """How many rows there are, [K]."""
+        return (np.abs(self.found.slope).max(-1, initial=0.0) > 0).sum(-1)
+
+
+class Smoother:
+    """Gauss-Newton on the states of a window and the parameters, in K columns side by side."""
+
+    def __init__(self, problem, frames, noise, known, drift=0.0):
+        """
+        Take the frames of a window, and the `Mixture` that was known at its beginning.
+
+        drift: as of `drift.walk`.
+        """
+        self.problem, self.frames, self.noise, self.known = problem, frames, noise, known
+        self.size = problem.tangent_size
+        self._deviations = np.linalg.norm(known.parameter_roots(), axis=-1).T
+        self._floors = [problem.floor(frame, known.scales) for frame in frames]
+        self._walks = [walk(problem, drift, f.start_ns, f.end_ns) for f in frames]
+        self._sensors = None if known.noises is None else problem.row_noises(frames)
+
+    def run(self, courses, passes=15):
+        """Return what is `Smoothed` from K courses to begin with."""
+        noises = self.known.noises
+        for _ in range(1 if noises is None else _ROUNDS):
+            courses, is_settled = self._settled(courses, noises, passes)
+            steps = self.forward(courses, noises, is_final=True)
+            if noises is not None:
+                shapes = noises.shapes
+                noises = NoiseScales(shapes, shapes * steps[-1].noises.variances)
+        return self._described(courses, steps, is_settled)
+
+    def _settled(self, courses, noises, passes):
+        """Return courses moved until they stay, and which of them do."""
+        for _ in range(passes):
+            steps = self.forward(courses, noises)
+            moves = self._backward(steps)
+            is_settled = self._lengths(moves, steps) < _SETTLED
+            courses = self._moved(courses, moves)
+            if is_settled.all():
+                break
+        return courses, is_settled
+
+    def moved_once(self, courses):
+        """Return courses moved to what a filter about them and a smoother find."""
+        return self._moved(courses, self._backward(self.forward(courses, self.known.noises)))
+
+    def forward(self, courses, noises, is_final=False):
+        """
+        Return the filter's steps over all frames, linearised about courses.
+
+        is_final: whether they are to say how probable the samples are, not where to go: rows
+        whose noise is not normal are then weighed by what the filter predicts.
+        """
+        mean, root, result = self._beginning(courses), self.known.roots, []
+        for k, found in enumerate(self._linearized(courses)):
+            root = pushed(self.problem, root, self.frames[k])
+            take = self._judge if is_final else self._weigh
+            found, missed, update, cost, noises = take(found, mean, root, noises)
+            left = missed + (found.slope @ update.step[..., None])[..., 0]
+            after = mean + update.step
+            mean = self._on(courses, k, found, after)
+            root = predict(update.root, found.transition, self._floors[k], self._walks[k])
+            rest = update.log_evidence, cost, noises
+            result.append(_Step(found, left, after, update.root, mean, root, *rest))
+        return result
+
+    def _weigh(self, found, mean, root, noises):
+        """Return a frame, what it misses, the `Update` by it, its cost, and the noises."""
+        if noises is not None:
+            found, _ = whitened(noises, self._sensors, found)
+        scale = np.sqrt(self.noise.weight(found.residual))
+        slope = scale[..., None] * found.slope
+        missed = scale * found.residual + (slope @ mean[..., None])[..., 0]
+        update = measure(root, missed, slope)
+        return replace(found, slope=slope), missed, update, update.nis, noises
+
+    def _judge(self, found, mean, root, noises):
+        """Return the same, rows weighed by what the filter predicts, and the noises learned."""
+        log_scale = 0.0
+        if noises is not None:
+            found, log_scale = whitened(noises, self._sensors, found)
+        missed = found.residual + (found.slope @ mean[..., None])[..., 0]
+        found = replace(found, residual=missed)
+        update, cost = take_rows(root, found, self.noise)
+        if noises is not None:
+            noises = learned(noises, self._sensors, found, update, self.noise)
+            update = replace(update, log_evidence=update.log_evidence - log_scale)
+        return found, missed, update, cost, noises
+
+    def _linearized(self, courses):
+        """Return the `Linearization` of every frame from where the courses are at its start."""
+        count = courses.points.shape[-1]
+        lanes = np.moveaxis(courses.points[:-1], 0, 1).reshape(courses.points.shape[1], -1)
+        found = self.problem.linearize(
+            lanes,
+            np.tile(courses.parameters, len(self.frames)),
+            [frame for frame in self.frames for _ in range(count)],
+        )
+        parts = [slice(k * count, (k + 1) * count) for k in range(len(self.frames))]
+        return [
+            Linearization(found.ends[:, s], found.transition[s], found.residual[s], found.slope[s])
+            for s in parts
+        ]
+
+    def _beginning(self, courses):
+        """Return the deviations [K, n] from courses of what was known before the window."""
+        state = self.problem.local(courses.points[0], self.known.points)
+        return np.concatenate([state, self.known.means - courses.parameters]).T
+
+    def _on(self, courses, k, found, mean):
+        """Return deviations at the end of frame k from those at its start."""
+        gap = self.problem.local(courses.points[k + 1], found.ends).T
+        state = (found.transition @ mean[..., None])[..., 0] + gap
+        return np.concatenate([state, mean[:, self.size :]], 1)
+
+    def _backward(self, steps):
+        """
+        Return the most probable deviations [H + 1, K, n], all samples considered.
+
+        The form of Bryson and Frazier: only vectors go back, and no covariance is inverted.
+        """
+        pull, result = np.zeros_like(steps[-1].mean_on), [steps[-1].mean_on]
+        for step in reversed(steps):
+            transition, slope = step.found.transition, step.found.slope
+            by_state = np.swapaxes(transition, 1, 2) @ pull[:, : self.size, None]
+            pull = np.concatenate(
+                [by_state[:, : self.size, 0], by_state[:, self.size :, 0] + pull[:, self.size :]],
+                1,
+            )
+            back = _covariance_times(step.root, pull)
+            result.append(step.mean - back)
+            seen = (slope @ back[..., None])[..., 0]
+            pull = pull + (np.swapaxes(slope, 1, 2) @ (step.left - seen)[..., None])[..., 0]
+        return np.array(result[::-1])
+
+    def _lengths(self, moves, steps):
+        """Return the largest move [K] of a parameter in deviations of the posterior."""
+        deviations = np.linalg.norm(steps[-1].root, axis=-1)[:, self.size :]
+        return (np.abs(moves[-1][:, self.size :]) / deviations).max(-1)
+
+    def _moved(self, courses, moves):
+        """Return courses moved by deviations, no farther than is allowed in one step."""
+        wished = moves[-1][:, self.size :].T / self._deviations
+        part = np.minimum(1.0, _LONGEST_STEP / np.maximum(np.abs(wished).max(0), 1e-300))
+        parameters = courses.parameters + part * moves[-1][:, self.size :].T
+        states = part * np.moveaxis(moves[..., : self.size], 2, 1)
+        points = [self.problem.retract(p, m) for p, m in zip(courses.points, states)]
+        return Courses(np.array(points), parameters)
+
+    def mixture(self, courses, steps, k, log_weights):
+        """Return the `Mixture` after the k-th of the steps."""
+        step, points = steps[k], courses.points[1:][k]
+        return Mixture(
+            log_normalized(log_weights),
+            self.problem.retract(points, step.mean_on[:, : self.size].T),
+            courses.parameters + step.mean_on[:, self.size :].T,
+            step.root_on,
+            self.known.scales,
+            step.noises,
+        )
+
+    def _described(self, courses, steps, is_settled):
+        """Return courses as `Smoothed`, with all that a filter about them says."""
+        log_weights = self.known.log_weights + sum(step.log_evidence for step in steps)
+        log_weights = np.where(np.isfinite(log_weights), log_weights, -np.inf)
+        mixture = self.mixture(courses, steps, -1, log_weights)
+        return Smoothed(
+            courses,
+            # Where noise is not normal, a course that stays is more than one pass of a filter.
+            replace(mixture, points=courses.points[-1], means=courses.parameters),
+            log_weights,
+            sum(step.cost for step in steps),
+            sum(step.rows for step in steps),
+            is_settled,
+        )
+
+
+def _covariance_times(root, vectors):
+    """Return S S' v for roots S [K, n, n] and vectors v [K, n]."""
+    return (root @ (np.swapaxes(root, 1, 2) @ vectors[..., None]))[..., 0]

@@ -1,0 +1,140 @@
+"""Smoothers of windows: the same as a fit where the two mean the same, and more where not."""
+
+from dataclasses import replace
+
+import numpy as np
+from problems import p2
+import pytest
+
+from sim2real_estimator.inference.batch import fit, Objective, Window
+from sim2real_estimator.inference.filtering import take_frame
+from sim2real_estimator.inference.lagging import begun, take_frame_lagging
+from sim2real_estimator.inference.mixture import Mixture
+from sim2real_estimator.inference.robust import NormalNoise, StudentNoise
+from sim2real_estimator.inference.smoothed_fits import fit_smoothly
+from sim2real_estimator.inference.smoother import Courses, Smoother
+from sim2real_estimator.problem.parameter_chart import Prior
+from sim2real_estimator.problem.robot_problem import ProblemOptions
+
+pytestmark = pytest.mark.usefixtures('one_thread')
+
+FRAMES, STARTS = 80, 3
+
+
+@pytest.fixture(scope='module')
+def problem():
+    return p2.make_problem()
+
+
+@pytest.fixture(scope='module')
+def window(problem):
+    frames = p2.draw(5, 1.0)[1][:FRAMES]
+    return Window(frames, *problem.first_state(frames))
+
+
+@pytest.fixture(scope='module')
+def starts(problem):
+    noise = np.random.default_rng(8).standard_normal((len(problem.labels), STARTS))
+    return problem.prior.mean[:, None] + problem.prior.root @ noise
+
+
+def known_before(problem, window, count):
+    """Return what the window's guess and the prior say, as `count` components."""
+    t, n = problem.tangent_size, problem.tangent_size + len(problem.labels)
+    root = np.zeros((count, n, n))
+    root[:, :t, :t], root[:, t:, t:] = window.root, problem.prior.root
+    points = np.repeat(window.point[:, None], count, 1)
+    means = np.repeat(problem.prior.mean[:, None], count, 1)
+    return Mixture(np.zeros(count), points, means, root)
+
+
+def smoothed(problem, window, noise, starts):
+    guess = np.repeat(problem.first_course(window.frames)[..., None], starts.shape[1], 2)
+    known = known_before(problem, window, starts.shape[1])
+    return Smoother(problem, window.frames, noise, known).run(Courses(guess, starts))
+
+
+@pytest.mark.parametrize('noise', [NormalNoise(), StudentNoise(8.0)], ids=['normal', 'student'])
+def test_without_hidden_forces_a_smoother_finds_what_a_fit_finds(problem, window, starts, noise):
+    found = smoothed(problem, window, noise, starts)
+    offsets = np.zeros((problem.tangent_size, STARTS))
+    fits = fit(Objective(problem, window, noise), offsets, starts, tolerance=1e-6)
+    best = int(np.argmin(fits.costs))
+    size = problem.tangent_size
+    deviations = np.sqrt(np.diag(np.linalg.inv(fits.information[best])))[size:]
+    assert found.is_settled.all()
+    away = np.abs(found.mixture.means - fits.parameters[:, [best]]) / deviations[:, None]
+    assert away.max() < 0.05
+    spread = np.linalg.norm(found.mixture.parameter_roots(), axis=-1)
+    # Where noise is not normal, the filter weighs a row by what came before it alone.
+    np.testing.assert_allclose(spread, np.tile(deviations, (STARTS, 1)), rtol=0.05)
+    np.testing.assert_allclose(found.log_evidence, found.log_evidence[0], atol=0.01)
+
+
+def test_evidence_of_two_models_differs_as_that_of_fits(problem, window, starts):
+    other = p2.make_problem(noise=1.3 * p2.NOISE)
+    offsets, noise = np.zeros((problem.tangent_size, STARTS)), NormalNoise()
+    ours, theirs = [], []
+    for each in (problem, other):
+        ours.append(smoothed(each, window, noise, starts).log_evidence[0])
+        theirs.append(fit(Objective(each, window, noise), offsets, starts).log_evidence()[0])
+    assert ours[1] - ours[0] == pytest.approx(theirs[1] - theirs[0], abs=0.02)
+
+
+def test_a_window_of_unknown_noise_tells_how_much_there_is(window):
+    problem = p2.make_problem(noise=0.5 * p2.NOISE, noises={'encoders': Prior(1.0, 0.7, True)})
+    starts = problem.prior.mean[:, None]
+    mixture, _, fits = fit_smoothly(problem, window, starts, NormalNoise(), (0.0,))
+    mean, deviation = (x[0, 0] for x in mixture.noises.logs())
+    assert fits
+    assert abs(mean - np.log(2.0)) < 4 * deviation
+    assert deviation < 0.1
+
+
+def test_disturbances_are_chosen_by_evidence(window, starts):
+    problem = p2.make_problem(ProblemOptions(max_step=0.005, disturbance_time=0.2))
+    pushed = Window(disturbed(window.frames), *problem.first_state(window.frames))
+    chosen = []
+    for each in (replace(pushed, frames=window.frames), pushed):
+        mixture, _, fits = fit_smoothly(problem, each, starts, NormalNoise(), (0.0, 0.03))
+        assert fits
+        chosen.append(mixture.scales[mixture.heaviest()])
+    assert chosen == [0.0, 0.03]
+
+
+def disturbed(frames):
+    """Return frames that leave out a part of what the elbow's motor does."""
+    left_out = [np.array([0.0, 0.08 * np.sin(0.4 * k)]) for k in range(len(frames))]
+    return tuple(
+        replace(frame, inputs=tuple((at, values + more) for at, values in frame.inputs))
+        for frame, more in zip(frames, left_out)
+    )
+
+
+def test_a_filter_that_looks_back_agrees_with_one_that_does_not_need_to(problem, window, starts):
+    known = smoothed(problem, window, NormalNoise(), starts[:, :1]).mixture
+    lag, plain = begun(known), known
+    for frame in p2.draw(5, 1.6)[1][FRAMES:]:
+        lag = take_frame_lagging(problem, lag, frame, NormalNoise(), 8).lag
+        plain = take_frame(problem, plain, frame, NormalNoise()).mixture
+    step = take_frame_lagging(problem, begun(plain), frame, NormalNoise(), 8)
+    assert len(lag.frames) == 8
+    deviations = np.linalg.norm(plain.parameter_roots()[0], axis=-1)
+    late = lag.known.means[:, 0] - plain.means[:, 0]
+    assert (np.abs(late) < 0.5 * deviations).all()
+    assert step.rows == 2
+
+
+def test_of_twins_the_one_that_stays_has_the_weight_of_both_in_all_the_window(problem, window):
+    starts = problem.prior.mean[:, None]
+    one = smoothed(problem, window, NormalNoise(), starts).mixture
+    two = one.pick([0, 0])
+    frames = p2.draw(5, 1.0)[1][FRAMES : FRAMES + 3]
+    twins, single = begun(two), begun(one)
+    for frame in frames:
+        step = take_frame_lagging(problem, twins, frame, NormalNoise(), 8).tidied(1e-6, 0.5)
+        twins = step.lag
+        single = take_frame_lagging(problem, single, frame, NormalNoise(), 8).lag
+    assert twins.known.size == 1
+    assert twins.known.log_weights[0] == pytest.approx(0.0, abs=1e-12)
+    np.testing.assert_allclose(twins.courses.points, single.courses.points, atol=1e-12)
