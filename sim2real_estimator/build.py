@@ -52,10 +52,11 @@ def build_problem(config, model, sensors, efforts):
     for name, reason in chosen.left_out.items():
         _logger.info("'%s' is not estimated: %s", name, reason)
     known = {place for source in efforts for place in source.places}
-    driven = [place in known for place in range(len(model.commands))]
-    chart = choose_chart(parameters, sensors, chosen.priors, chosen.fixed, driven)
+    hidden = _hidden(config, model, known)
+    acting = [place not in hidden['unknown'] for place in range(len(model.commands))]
+    chart = choose_chart(parameters, sensors, chosen.priors, chosen.fixed, acting)
     options = ProblemOptions(**vars(config.simulation))
-    return RobotProblem(parameters, sensors, chart, options, unknown)
+    return RobotProblem(parameters, sensors, chart, options, unknown, hidden)
 
 
 def _check_noises(chosen, noises):
@@ -132,6 +133,20 @@ def build_stream(config, problem, efforts, delays, plan=None):
     )
     plan = plan or ReferencePlan(frames.max_rate, frames.gap)
     return Stream(channels, inputs, len(problem.model.commands), reference, plan, options)
+
+
+def _hidden(config, model, known):
+    """Return the settings of `HiddenForces`; known: places of commands that are published."""
+    driven = {name for name, joint in config.joints.items() if joint.effort == 'driven'}
+    unknown = frozenset(
+        place
+        for place, name in enumerate(model.commands)
+        if place not in known and name not in driven
+    )
+    accelerations = {
+        name: joint.acceleration for name, joint in config.joints.items() if joint.acceleration
+    }
+    return {'unknown': unknown, 'accelerations': accelerations}
 
 
 def _channel(sensor, max_rate, delays):

@@ -17,10 +17,12 @@ from .inference.batch import Fits, Window
 from .inference.changes import ChangeMemory
 from .inference.estimators.gaussian_sum import BatchState, FilterState
 from .inference.estimators.gumbel_mixture import GumbelState
+from .inference.lagging import Lag
 from .inference.mixture import Mixture
 from .inference.moments import Moments
 from .inference.noise_scales import NoiseScales
 from .inference.protocol import Gaussian
+from .inference.smoother import Courses
 from .inference.tangents import Tangents
 from .records import (
     CombinationFinding,
@@ -39,6 +41,7 @@ KINDS = {
     'batch state': BatchState,
     'change memory': ChangeMemory,
     'combination finding': CombinationFinding,
+    'courses': Courses,
     'estimate': Estimate,
     'filter state': FilterState,
     'findings': Findings,
@@ -46,6 +49,7 @@ KINDS = {
     'frame': Frame,
     'gaussian': Gaussian,
     'gumbel state': GumbelState,
+    'lag': Lag,
     'mixture': Mixture,
     'moments': Moments,
     'noise scales': NoiseScales,

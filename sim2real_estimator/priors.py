@@ -105,6 +105,8 @@ def choose_priors(parameters, wishes, delays=()):
         problem = _ZERO if prior.is_log and prior.mean == 0 else ''
         if _is_of_a_massless_link(parameters, name, merged):
             problem = problem or _MASSLESS
+        if _is_inside_a_driven_joint(parameters, name):
+            problem = _DRIVEN
         if problem and name in is_named:
             raise ConfigError(f'estimate.{name}: {problem}')
         if problem:
@@ -166,6 +168,8 @@ def choose_with_delays(parameters, sensors, wishes, others=()):
 
 
 _UNSHARED = 'every joint has a delay of its own, so none is left to share this one'
+_DRIVEN = 'the joint is driven: it moves as measured, whatever resists; do not estimate this'
+_INSIDE = ('damping', 'friction', 'friction_velocity', 'armature', 'stiffness', 'rest')
 
 
 def default_prior(parameters, name):
@@ -200,6 +204,13 @@ def _is_of_a_massless_link(parameters, name, merged):
         return False
     wish = merged.get(mass, PriorConfig())
     return wish.mean is None and wish.min is None
+
+
+def _is_inside_a_driven_joint(parameters, name):
+    """Tell whether a parameter is one of a joint whose motion is given, or of a follower."""
+    owner, _, quantity = name.rpartition('.')
+    driven = {m.joint.name for m in parameters.model.moving_joints if m.is_driven}
+    return owner in driven and quantity in _INSIDE
 
 
 def _typical_loss(parameters, joint, quantity):

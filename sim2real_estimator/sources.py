@@ -5,12 +5,14 @@ import difflib
 import inspect
 from pathlib import Path
 
-from .config.tree import PlacementConfig
+from .config.tree import JointConfig, PlacementConfig
 from .errors import ConfigError
 from .model.urdf import load_urdf
 from .sensors import JointEfforts, Placement, SENSORS
 
 MEASURED_EFFORTS, COMMANDED_EFFORTS = 'measured_efforts', 'commanded_efforts'
+# The actuators of joints whose effort nobody has to tell.
+_ACTUATORS = {'none': 'passive', 'driven': 'driven'}
 
 
 def topics(config):
@@ -29,7 +31,7 @@ def settings_of(config):
 
 
 def build_model(config):
-    """Return the `Model`; joints whose effort is 'none' are passive."""
+    """Return the `Model`; joints whose effort is 'none' are passive, 'driven' ones driven."""
     wishes, urdf = config.model, config.model.urdf
     if not urdf:
         raise ConfigError(
@@ -73,14 +75,21 @@ def _actuators(config):
     """Return joint -> (actuator, its values)."""
     actuators = {name: (a.kind, a.values) for name, a in config.model.actuators.items()}
     for name, joint in config.joints.items():
-        if joint.effort != 'none':
+        kind = _ACTUATORS.get(joint.effort)
+        if kind is None:
             continue
-        if actuators.get(name, ('passive',))[0] != 'passive':
+        if actuators.get(name, (kind,))[0] != kind:
             raise ConfigError(
-                f"joints.{name}.effort: is 'none', but model.actuators.{name} gives it an "
-                'actuator; drop one of the two'
+                f"joints.{name}.effort: is '{joint.effort}', but model.actuators.{name} gives it "
+                'another actuator; drop one of the two'
             )
-        actuators[name] = ('passive', {})
+        actuators[name] = (kind, {})
+    for name, (kind, _) in actuators.items():
+        if kind == 'driven' and config.joints.get(name, JointConfig()).effort != 'driven':
+            raise ConfigError(
+                f"model.actuators.{name}: is 'driven', but nothing says that its motion is "
+                f'measured; write joints.{name}: {{effort: driven}} instead'
+            )
     return actuators
 
 

@@ -204,6 +204,15 @@ def shipped():
             {'joints.elbow.effort': 'none', 'model.actuators.elbow.kind': 'dc_motor'},
             'joints.elbow.effort: .*drop one',
         ),
+        (
+            {'joints.elbow.effort': 'driven', 'model.actuators.elbow.kind': 'dc_motor'},
+            'joints.elbow.effort: .*drop one',
+        ),
+        ({'model.actuators.elbow.kind': 'driven'}, 'joints.elbow: {effort: driven}'),
+        (
+            {'joints.elbow.effort': 'driven', 'estimate.elbow.damping.sd': 0.5},
+            'estimate.elbow.damping: the joint is driven',
+        ),
     ],
 )
 def test_settings_that_do_not_fit_the_robot_are_errors(values, message):
@@ -242,6 +251,16 @@ def test_settings_reach_the_estimator():
     _, estimator, *_ = build_parts(config)
     assert (estimator.seed, estimator.starts) == (7, 3)
     assert estimator.noise.degrees == 4
+
+
+def test_a_driven_joint_has_nothing_inside():
+    config = with_values(shipped(), {'joints.elbow.effort': 'driven'})
+    problem, _, _, sources, _ = build_parts(config)
+    assert problem.model.joint('elbow').actuator.prescribes_motion
+    assert [source.places for source in sources[1:]] == [(0,)]
+    assert 'shoulder.damping' in problem.chart.names
+    assert not any(name.startswith('elbow.') for name in problem.chart.names)
+    assert not any('elbow' in label for label in problem.labels)
 
 
 def test_joints_without_effort_take_no_command():

@@ -30,6 +30,7 @@ STUDIES = (
     'late_mocap',
     'p3',
     'p3_swing',
+    'driven_elbow',
     'free_body',
     'mujoco_data',
 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from .declaring import setting
 from .node import MarkersConfig, NodeConfig, SamplesConfig, SavingConfig
 
-EFFORTS = ('none', 'measured', 'commanded', 'unknown')
+EFFORTS = ('none', 'measured', 'commanded', 'unknown', 'driven')
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,16 @@ class JointConfig:
     effort: str = setting(
         'unknown',
         'torque or force on the joint: none (nothing drives it), measured or commanded (read from '
-        'the topics under efforts), or unknown (something drives it, nobody knows how much)',
+        'the topics under efforts), unknown (something drives it, nobody knows how much), or '
+        'driven (it takes whatever effort its motion takes, and nothing inside it is estimated)',
         choices=EFFORTS,
+    )
+    acceleration: float | None = setting(
+        None,
+        'of a driven joint: how large its accelerations usually are, rather too large; empty: '
+        'what a usual effort does to it',
+        unit='rad/s^2 or m/s^2',
+        above=0,
     )
 
 
@@ -227,6 +235,12 @@ class SimulationConfig:
     )
     velocity_sd: float = setting(
         5.0, 'of the first velocities about their guess', unit='rad/s or m/s', above=0
+    )
+    hidden_time: float = setting(
+        0.1,
+        'how long unknown efforts, and accelerations of driven joints, last',
+        unit='s',
+        above=0,
     )
     disturbance_time: float | None = setting(
         0.2, 'how long efforts of unknown origin last; empty: there are none', unit='s', above=0

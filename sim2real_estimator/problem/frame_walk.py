@@ -7,7 +7,6 @@ from ..backend.base import RolloutInputs
 from ..backend.choice import choose_backend
 from ..dynamics.system import System
 from ..inference.protocol import Linearization
-from .effort_scales import effort_scales
 from .state_chart import StateChart
 from .timing import ClockDelays, CommandDelays, is_delay, require_known
 
@@ -17,15 +16,14 @@ class FrameWalk:
     Simulates frames and compares them with their samples, for many pairs of state and parameters.
 
     A sensor whose clock is late saw an earlier state: the walk to its sample ends earlier, by a
-    time that may be unknown. Commands that act late cut the integration steps elsewhere. Where
-    efforts of unknown origin are reckoned with, they are part of the state: constant during a
-    frame, they fade at its end.
+    time that may be unknown. Commands that act late cut the integration steps elsewhere.
+    `HiddenForces` are part of the state.
     """
 
-    def __init__(self, parameters, sensors, chart, state_chart, options):
+    def __init__(self, parameters, sensors, chart, state_chart, hidden, options):
         """Take the parts of a `RobotProblem`."""
         self.sensors, self.chart, self.state_chart = sensors, chart, state_chart
-        self.options = options
+        self.options, self._hidden = options, hidden
         self._robot_chart = StateChart(parameters.model)
         self.outputs = _output_slices(sensors)
         observing = [s for s in sensors if s.output_size]
@@ -39,9 +37,8 @@ class FrameWalk:
             physical,
             options.integrator,
             observation=observe if observing else None,
-            is_disturbed=options.disturbance_time is not None,
+            is_disturbed=hidden.size > 0,
         )
-        self.efforts = effort_scales(parameters) if self.system.is_disturbed else np.zeros(0)
         values = dict(zip(parameters, parameters.nominal()))
         values |= {name: value for name, value in chart.fixed.items() if name in parameters}
         self.backend = choose_backend(options.backend)(self.system, values)
@@ -52,8 +49,8 @@ class FrameWalk:
 
     @property
     def known_controls(self):
-        """How many controls come from outside: all but the disturbances."""
-        return self.system.control_size - len(self.efforts)
+        """How many controls come from outside: all but the hidden forces."""
+        return self.system.control_size - self._hidden.control_size
 
     @property
     def moves_by_delay(self):
@@ -123,18 +120,24 @@ class FrameWalk:
         controls = [np.broadcast_to(s[1], (*s[1].shape[:2], batch)) for s in shifted]
         return np.concatenate(durations), np.concatenate(controls)
 
-    def inputs(self, points, values, durations, controls, fading=1.0):
+    def inputs(self, points, values, durations, controls, hidden=None):
         """
         Return `RolloutInputs` of NumPy arrays.
 
-        values [P, B] of all named parameters; fading: part of the disturbances of `points` that
-        is left, for all steps or [S, 1, 1] for each.
+        values [P, B] of all named parameters; hidden [S, nv, B]: controls of the hidden forces
+        during steps that are more than a piece of a frame.
         """
         state = points[: self._robot_chart.point_size]
         if self.system.is_disturbed:
-            controls = self._with_disturbances(points, controls, fading)
+            if hidden is None:
+                hidden = self._hidden.controls(self._hidden_part(points), _middles(durations))
+            known = np.broadcast_to(controls, (*controls.shape[:2], points.shape[1]))
+            controls = np.concatenate([known, hidden], 1)
         arrays = (state, values[: self._physical], controls, durations)
         return RolloutInputs(*(torch.from_numpy(np.ascontiguousarray(a)) for a in arrays))
+
+    def _hidden_part(self, points):
+        return points[self._robot_chart.point_size :]
 
     def _by_delay(self, segment):
         """Yield (the late sensor's index or None, samples) for what a segment's end measures."""
@@ -170,7 +173,8 @@ class FrameWalk:
         inputs = self.inputs(points, values, durations, controls)
         with torch.no_grad():
             if not derivatives:
-                return self._joined(self.backend.rollout(inputs)[0][-1].numpy(), points), None
+                ends = self.backend.rollout(inputs)[0][-1].numpy()
+                return self._joined(ends, points, durations), None
             found = self.backend.jacobian(inputs)
         ends, chart = found.state.numpy(), self._robot_chart
         by_named = np.zeros((points.shape[1], self.state_chart.size, len(values)))
@@ -180,14 +184,17 @@ class FrameWalk:
             # A row that comes late and one that acts late may be the same; their effects add up.
             late = np.einsum('bis,sb->bi', found.by_durations.numpy(), slope)
             moved[..., row] += chart.pull_rows(ends, late[..., None])[..., 0]
-        return self._joined(ends, points), (self._by_state(found, ends, points), by_named)
+        by_state = self._by_state(found, ends, points, durations)
+        return self._joined(ends, points, durations), (by_state, by_named)
 
-    def _joined(self, ends, points):
-        """Return robot states with the disturbances of the points they come from."""
-        size = self._robot_chart.point_size
-        return ends if len(points) == size else np.concatenate([ends, points[size:]])
+    def _joined(self, ends, points, durations):
+        """Return robot states with what has become of the hidden forces of the points before."""
+        if not self.system.is_disturbed:
+            return ends
+        lengths = np.broadcast_to(durations.sum(0), (points.shape[1],))
+        return np.concatenate([ends, self._hidden.grown(self._hidden_part(points), lengths)])
 
-    def _by_state(self, found, ends, points):
+    def _by_state(self, found, ends, points, durations):
         """Return the derivative [B, t, t] of a segment's end by its beginning."""
         chart, size = self._robot_chart, self._robot_chart.size
         state = points[: chart.point_size]
@@ -196,31 +203,24 @@ class FrameWalk:
             return robot
         result = np.zeros((len(robot), self.state_chart.size, self.state_chart.size))
         result[:, :size, :size] = robot
-        count = len(self.efforts)
-        pushed = found.by_controls.numpy()[..., -count:].sum(2) * self.efforts
+        durations = np.broadcast_to(durations, (len(durations), len(robot)))
+        pushed = self._hidden.pushed(found.by_controls.numpy(), _middles(durations))
         result[:, :size, size:] = chart.pull_rows(ends, pushed)
-        result[:, range(size, size + count), range(size, size + count)] = 1.0
+        result[:, size:, size:] = self._hidden.growth(durations.sum(0))
         return result
 
-    def _with_disturbances(self, points, controls, fading):
-        """Return controls [S, nu, B] followed by the disturbances of the points as efforts."""
-        efforts = self.efforts[:, None] * points[self._robot_chart.point_size :]
-        steps, batch = len(controls), points.shape[1]
-        known = np.broadcast_to(controls, (*controls.shape[:2], batch))
-        return np.concatenate([known, fading * np.tile(efforts, (steps, 1, 1))], 1)
-
     def fading(self, line):
-        """Return which part of a disturbance is left after a frame, [B or 1]."""
-        return np.exp(-line.lengths / self.options.disturbance_time)
+        """Return which part of every hidden force is left after a frame, [k, B or 1]."""
+        return self._hidden.left(line.lengths)
 
     def _faded(self, points, transition, line):
-        """Return points and transition at a frame's end with the disturbances faded."""
+        """Return points and transition at a frame's end with the hidden forces faded."""
         if not self.system.is_disturbed:
             return points, transition
-        left = np.broadcast_to(self.fading(line), (points.shape[1],))
+        left = np.broadcast_to(self.fading(line), (self._hidden.size, points.shape[1]))
         points, size = points.copy(), self._robot_chart.point_size
         points[size:] *= left
-        transition[:, self._robot_chart.size :] *= left[:, None, None]
+        transition[:, self._robot_chart.size :] *= left.T[:, :, None]
         return points, transition
 
     def _measure(self, points, values, measured, derivatives):
@@ -275,6 +275,11 @@ class FrameWalk:
             ambient = ambient + slopes[..., :size]
             named[..., : self._physical] += slopes[..., size:]
         return ambient, named
+
+
+def _middles(durations):
+    """Return the times [S, B] of the middle of steps, from the begin of the first."""
+    return np.cumsum(durations, 0) - 0.5 * durations
 
 
 def _chained(moved, by_chart, transition):

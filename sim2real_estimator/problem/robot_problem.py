@@ -8,8 +8,9 @@ import torch
 
 from ..inference.noise_scales import NoiseScales
 from .effort_scales import usual_accelerations
-from .first_state import guess_state
+from .first_state import guess_course, guess_state
 from .frame_walk import FrameWalk
+from .hidden_forces import HiddenForces
 from .parameter_chart import mass_matrices
 from .state_chart import StateChart
 from .timeline import TimelineCache
@@ -31,8 +32,9 @@ class ProblemOptions:
 
     max_step [s]: longest integration step; position_floor, velocity_floor: what a frame adds to
     the standard deviations of positions [rad or m] and velocities [per s]; position_sd,
-    velocity_sd: of the first state about the guess; disturbance_time [s]: correlation time of
-    efforts of unknown origin, None for a robot without any.
+    velocity_sd: of the first state about the guess; hidden_time [s]: correlation time of unknown
+    efforts and of what drives driven joints; disturbance_time [s]: of efforts of unknown origin,
+    None for a robot without any.
     """
 
     integrator: str = 'rk4'
@@ -42,6 +44,7 @@ class ProblemOptions:
     velocity_floor: float = 1e-5
     position_sd: float = 0.5
     velocity_sd: float = 5.0
+    hidden_time: float = 0.1
     disturbance_time: float | None = None
 
 
@@ -54,21 +57,24 @@ class RobotProblem:
     delay of its clock.
     """
 
-    def __init__(self, parameters, sensors, chart, options=None, noises=None):
+    def __init__(self, parameters, sensors, chart, options=None, noises=None, hidden=None):
         """
         Set up the problem.
 
         parameters: the model's `Parameters`; sensors: a tuple of AbstractSensor; chart: the
         `ParameterChart` between the estimator's coordinates and named parameters; noises: sensor
-        -> `Prior` of a factor on the standard deviation of its noise, where that is unknown.
+        -> `Prior` of a factor on the standard deviation of its noise, where that is unknown;
+        hidden: settings of `HiddenForces`, by name.
         """
         self.options = options or ProblemOptions()
         self.parameters, self.sensors, self.chart = parameters, tuple(sensors), chart
         self.model = parameters.model
-        nv = self.model.velocity_size
-        extra = nv if self.options.disturbance_time is not None else 0
-        self._state = StateChart(self.model, extra)
-        self._walk = FrameWalk(parameters, self.sensors, chart, self._state, self.options)
+        times = self.options.hidden_time, self.options.disturbance_time
+        self._hidden = HiddenForces(parameters, times, **(hidden or {}))
+        self._state = StateChart(self.model, self._hidden.size)
+        self._walk = FrameWalk(
+            parameters, self.sensors, chart, self._state, self._hidden, self.options
+        )
         self._timelines = TimelineCache(
             self.sensors, self._walk.known_controls, self.options.max_step
         )
@@ -85,7 +91,8 @@ class RobotProblem:
         self.relative_root = chart.relative_root
         self.noises = dict(noises or {})
         self.noise_prior = _noise_prior(self.noises.values())
-        self.disturbance_size = extra
+        self.disturbance_size = self._hidden.disturbance_size
+        self.is_driven = bool(self._hidden.standing)
         delays = {f'{sensor.name}.delay': sensor.name for sensor in self.sensors}
         self.late_sensors = {
             delays[label]: row for row, label in enumerate(self.labels) if label in delays
@@ -101,8 +108,13 @@ class RobotProblem:
         """Return (point [nx], root [t, t]): a state guessed from the first frames, and its sd."""
         nv = self.model.velocity_size
         deviations = [self.options.position_sd] * nv + [self.options.velocity_sd] * nv
-        root = np.diag(deviations + [_NO_DISTURBANCE] * self.disturbance_size)
+        hidden = self._hidden.deviations(np.full(1, _NO_DISTURBANCE))[0]
+        root = np.diag([*deviations, *hidden])
         return guess_state(self, frames), root
+
+    def first_course(self, frames):
+        """Return states [H + 1, nx] at the bounds of frames, guessed from their samples."""
+        return guess_course(self, frames)
 
     def moves(self, point, frames):
         """Tell whether samples of frames differ by more than noise, seen from a point [nx]."""
@@ -120,7 +132,7 @@ class RobotProblem:
     @property
     def neutral(self):
         """The state [nx] with every joint at its neutral position, at rest."""
-        rest = self.model.velocity_size + self.disturbance_size
+        rest = self.model.velocity_size + self._hidden.size
         return np.array([*self.model.neutral_positions(), *[0.0] * rest])
 
     def knows_inputs(self, frame):
@@ -128,10 +140,11 @@ class RobotProblem:
         return not self.unknown_efforts(frame)
 
     def unknown_efforts(self, frame):
-        """Return the names of the commands whose effort is unknown somewhere in a frame."""
+        """Return the names of the commands that are missing somewhere in a frame."""
         if not frame.inputs:
             return ()
         is_unknown = np.isnan([values for _, values in frame.inputs]).any(0)
+        is_unknown[list(self._hidden.places)] = False
         return tuple(np.array(self.model.commands)[is_unknown].tolist())
 
     def floor(self, frame, scales):
@@ -142,11 +155,11 @@ class RobotProblem:
         """
         nv = self.model.velocity_size
         base = [self.options.position_floor] * nv + [self.options.velocity_floor] * nv
-        result = np.tile([*base, *[0.0] * self.disturbance_size], (len(scales), 1))
+        result = np.tile([*base, *[0.0] * self._hidden.size], (len(scales), 1))
         result += self.push(frame)
-        if self.disturbance_size:
-            left = self._walk.fading(self._timelines.line((frame,)))
-            result[:, 2 * nv :] = scales[:, None] * np.sqrt(1.0 - left**2)
+        if self._hidden.size:
+            left = self._walk.fading(self._timelines.line((frame,)))[:, 0]
+            result[:, 2 * nv :] += self._hidden.deviations(scales) * np.sqrt(1.0 - left**2)
         return result
 
     def push(self, frame):
@@ -184,16 +197,19 @@ class RobotProblem:
     def trajectory(self, points, parameters, frames):
         """Return the states [H + 1, nx, K] at the bounds of consecutive frames."""
         durations, controls, bounds = self._course(parameters, frames)
-        left = self._left(frames)
-        fading = np.repeat(left[:-1], np.diff(bounds))[:, None, None]
+        ends = 1e-9 * np.array([0, *(frame.end_ns - frames[0].start_ns for frame in frames)])
+        forces, hidden = points[self.model.state_size :], None
+        if self._hidden.size:
+            elapsed = np.repeat(ends[:-1], np.diff(bounds))
+            hidden = self._hidden.fading_controls(forces, elapsed)
         values = self.chart.to_named(parameters)
-        inputs = self._walk.inputs(points, values, durations, controls, fading)
+        inputs = self._walk.inputs(points, values, durations, controls, hidden)
         with torch.no_grad():
             states = self._walk.backend.rollout(inputs)[0].numpy()[bounds]
-        if not self.disturbance_size:
+        if not self._hidden.size:
             return states
-        fading = left[:, None, None] * points[None, self.model.state_size :]
-        return np.concatenate([states, fading], 1)
+        faded = self._hidden.expected(ends).T[..., None] * forces
+        return np.concatenate([states, faded], 1)
 
     def _course(self, parameters, frames):
         """Return durations, controls and the bounds [H + 1] of the steps of frames on end."""
@@ -206,12 +222,6 @@ class RobotProblem:
             np.concatenate([c for _, c in steps]),
             np.cumsum([0, *(len(d) for d, _ in steps)]),
         )
-
-    def _left(self, frames):
-        """Return the part of a disturbance that is left at the bounds of frames, [H + 1]."""
-        time = self.options.disturbance_time
-        ends = [0, *(frame.end_ns - frames[0].start_ns for frame in frames)]
-        return np.ones(len(ends)) if time is None else np.exp(-1e-9 * np.array(ends) / time)
 
     def residuals(self, states, parameters, frames):
         """Return the whitened residuals [K, M] of consecutive frames on a trajectory."""
@@ -258,7 +268,11 @@ class RobotProblem:
         return frozenset(name for name in self.chart.names if name.endswith(endings))
 
     def spread(self, means, roots):
-        """Return how well the mass matrix is known: a relative sd for every column."""
+        """
+        Return how well the mass matrix is known: a relative sd for every column.
+
+        What hidden forces have to move does not count: they take all the effort that takes.
+        """
         noise = np.random.default_rng(0).standard_normal((_SPREAD_DRAWS, roots.shape[-1]))
         # Of a generator of their own: the same poses whatever else is part of the state.
         positions = self._poses(np.random.default_rng(1))
@@ -270,7 +284,7 @@ class RobotProblem:
                 self._walk.system, values, np.repeat(positions, _SPREAD_DRAWS + 1, 1)
             )
             matrices = matrices.reshape(_SPREAD_POSES, _SPREAD_DRAWS + 1, *matrices.shape[1:])
-            spreads.append(_relative_spread(matrices))
+            spreads.append(_relative_spread(matrices, self._hidden.standing))
         return np.array(spreads)
 
     def _poses(self, generator):
@@ -290,11 +304,17 @@ def _noise_prior(priors):
     return NoiseScales.of_priors(means, deviations)
 
 
-def _relative_spread(matrices):
-    """Return the largest, over poses, of the rms relative change of mass matrices [poses, 1+n]."""
+def _relative_spread(matrices, left_out):
+    """
+    Return the largest, over poses, of the rms relative change of mass matrices [poses, 1+n].
+
+    left_out: velocities whose own block does not count.
+    """
     mean, draws = matrices[:, :1], matrices[:, 1:]
     if not np.isfinite(matrices).all():
         return np.inf
+    block = np.ix_(range(draws.shape[0]), range(draws.shape[1]), left_out, left_out)
+    draws[block] = np.broadcast_to(mean, draws.shape)[block]
     try:
         inverse = np.linalg.inv(np.linalg.cholesky(mean))
     except np.linalg.LinAlgError:

@@ -24,6 +24,7 @@ from sim2real_estimator.inference.batch import (  # noqa: E402
 from sim2real_estimator.inference.estimators import ESTIMATORS  # noqa: E402
 from sim2real_estimator.inference.filtering import tidied  # noqa: E402
 from sim2real_estimator.inference.gaussian import log_normalized  # noqa: E402
+from sim2real_estimator.inference.laplace import mixture_at_end, modes  # noqa: E402
 from sim2real_estimator.inference.mixture import Mixture  # noqa: E402
 from sim2real_estimator.inference.refinement import refine  # noqa: E402
 
@@ -74,8 +75,8 @@ def fitted(problem, seed):
     starts = prior.mean[:, None] + prior.root @ generator.standard_normal((2, 16))
     objective = Objective(problem, window, ESTIMATOR.noise)
     found = fit(objective, np.zeros((2, 16)), starts)
-    modes = ESTIMATOR._modes(found)
-    return truth, frames, objective, window, modes, log_normalized(modes.log_evidence())
+    kept = modes(found, ESTIMATOR.merge, ESTIMATOR.prune)
+    return truth, frames, objective, window, kept, log_normalized(kept.log_evidence())
 
 
 def test_a_bent_posterior_is_followed_by_more_components():
@@ -102,14 +103,14 @@ def test_what_is_gaussian_stays_as_it_is():
 
 
 def test_near_the_fold_it_comes_closer_to_the_exact_posterior(problem):
-    truth, frames, objective, window, modes, log_weights = fitted(problem, NEAR_FOLD)
+    truth, frames, objective, window, kept, log_weights = fitted(problem, NEAR_FOLD)
     grid = exact_posterior(truth, frames, Modes(problem, truth, frames).deviations)
-    found, weights, share = refine(objective, modes, log_weights, np.random.default_rng(1))
-    before = grid.divergence(ESTIMATOR._laplace(problem, window, modes, log_weights))
-    after = grid.divergence(ESTIMATOR._laplace(problem, window, found, weights))
+    found, weights, share = refine(objective, kept, log_weights, np.random.default_rng(1))
+    before = grid.divergence(mixture_at_end(problem, window, kept, log_weights, 0.0))
+    after = grid.divergence(mixture_at_end(problem, window, found, weights, 0.0))
     assert before > 0.1 and after < 0.03
     assert share > 0.9
-    again, same, _ = refine(objective, modes, log_weights, np.random.default_rng(1))
+    again, same, _ = refine(objective, kept, log_weights, np.random.default_rng(1))
     np.testing.assert_array_equal(again.information, found.information)
     np.testing.assert_array_equal(same, weights)
 

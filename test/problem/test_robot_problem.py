@@ -17,6 +17,7 @@ from robots import (
 
 from sim2real_estimator.inference.batch import Objective, Window
 from sim2real_estimator.inference.robust import NormalNoise
+from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.robot import realize
 from sim2real_estimator.problem.chart_choice import choose_chart
 from sim2real_estimator.problem.parameter_chart import DirectChart, Prior, TimedChart
@@ -84,6 +85,41 @@ def disturbed_arm():
         ball_arm_sensors(parameters.model),
         DirectChart({'hand.mass': Prior(0.4, 0.3, True)}),
         ProblemOptions(max_step=0.004, disturbance_time=0.05),
+    )
+
+
+@pytest.fixture(scope='module')
+def driven_arm():
+    """Return the same robot whose wrist is driven."""
+    return make_driven_arm(None)
+
+
+@pytest.fixture(scope='module')
+def disturbed_driven_arm():
+    """Return the same robot with efforts of unknown origin on its other joints."""
+    return make_driven_arm(0.05)
+
+
+def make_driven_arm(disturbance_time):
+    parameters = Parameters(ball_arm().model.with_actuators({'wrist': 'driven'}))
+    names = {'hand.mass': Prior(0.4, 0.3, True), 'rod.com.x': Prior(0.02, 0.01, False)}
+    return RobotProblem(
+        parameters,
+        ball_arm_sensors(parameters.model),
+        DirectChart(names),
+        ProblemOptions(max_step=0.004, disturbance_time=disturbance_time),
+    )
+
+
+@pytest.fixture(scope='module')
+def arm_of_unknown_effort(late_arm):
+    """Return the robot with late clocks of which nobody knows what drives its first command."""
+    return RobotProblem(
+        late_arm.parameters,
+        late_arm.sensors,
+        late_arm.chart,
+        late_arm.options,
+        hidden={'unknown': frozenset({0})},
     )
 
 

@@ -14,15 +14,18 @@ import numpy as np
 from ...records import UpdateReport
 from ..batch import fit, Fits, Objective, Window
 from ..changes import ChangeDetector, ChangeMemory
-from ..disturbances import spread_over_bank, with_scales
-from ..drift import drifted, walk
+from ..disturbances import spread_over_bank
+from ..drift import drifted
 from ..filtering import take_frame, tidied
-from ..gaussian import log_normalized, predict
+from ..gaussian import log_normalized
+from ..lagging import begun, Lag, take_frame_lagging
+from ..laplace import distinct_fits, mixture_at_end, modes
 from ..merging import matched
-from ..mixture import distances, distinct, Mixture
+from ..mixture import Mixture
 from ..refinement import refine
 from ..resuming import refit
 from ..robust import NormalNoise
+from ..smoothed_fits import fit_smoothly, resume_smoothly
 from ..starts import spread_evenly
 from .base import AbstractEstimator
 
@@ -64,6 +67,7 @@ class FilterState:
     memory: ChangeMemory = ChangeMemory()
     share: float = 1.0
     end_ns: int | None = None
+    lag: Lag | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,8 @@ class GaussianSum(AbstractEstimator):
     of changes; disturbances: standard deviations the filter reckons with, in the problem's units;
     drift: relative standard deviation by which parameters wander off in an hour, growing with
     the root of the time: below what that implies no posterior narrows; refinement: iterations of
-    the variational fit where Laplace's mixture falls short of the `share`; seed: of all draws.
+    the variational fit where Laplace's mixture falls short of the `share`; lag: so many frames a
+    filter looks back where hidden forces push the robot; seed: of all draws.
     """
 
     starts: int = 8
@@ -94,6 +99,7 @@ class GaussianSum(AbstractEstimator):
     disturbances: tuple = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
     drift: float = 5e-4
     refinement: int = 0
+    lag: int = 10
     seed: int = 0
 
     name = 'gaussian_sum'
@@ -110,10 +116,12 @@ class GaussianSum(AbstractEstimator):
                 return self._filter(problem, state, frame)
             known = self._drifted_until(problem, state, frame)
             state = BatchState(mixture=known, knowledge=known)
-        if frame.after_gap or not problem.knows_inputs(frame):
+        # What follows a course of its own allows for efforts that are missing now and then.
+        is_lost = not (problem.is_driven or problem.knows_inputs(frame))
+        if frame.after_gap or is_lost:
             # A fit follows the motion without a break, by inputs it knows.
             state = BatchState((), mixture=state.mixture, knowledge=state.knowledge)
-        if not problem.knows_inputs(frame):
+        if is_lost:
             return state, UpdateReport('batch', events=('efforts unknown',))
         state = replace(state, frames=(*state.frames, frame))
         if len(state.frames) < max(state.due, self.horizons[0]):
@@ -151,9 +159,13 @@ class GaussianSum(AbstractEstimator):
             state = BatchState(state.frames, due=due)
             return self._bounded(state), UpdateReport('batch', events=('at rest',))
         generator = np.random.default_rng([self.seed, count])
+        if problem.is_driven:
+            return self._fit_smoothly(problem, replace(state, due=due), window, generator)
         objective = Objective(problem, window, self.noise)
         fits = self._refit(objective, state.fits, state.mixture, generator)
-        mixture, share, is_narrow = self._described(objective, self._modes(fits), generator)
+        mixture, share, is_narrow = self._described(
+            objective, modes(fits, self.merge, self.prune), generator
+        )
         state = replace(state, fits=fits, window=window, due=due, mixture=mixture)
         if not is_narrow:
             return self._bounded(state), UpdateReport('batch', events=('fitted',))
@@ -168,7 +180,38 @@ class GaussianSum(AbstractEstimator):
         state = FilterState(mixture, share=share, end_ns=window.frames[-1].end_ns)
         return state, UpdateReport('batch', events=('handed over',))
 
-    def _described(self, objective, modes, generator):
+    def _fit_smoothly(self, problem, state, window, generator):
+        """Fit frames of a robot that is driven by what nobody knows."""
+        starts = self._starts(problem, state.mixture, generator)
+        if state.mixture is None:
+            starts[:, 0] = problem.prior.mean
+        else:
+            known = state.mixture.means[:, np.argsort(-state.mixture.log_weights, kind='stable')]
+            known = known[:, : self.starts // 2]
+            starts[:, : known.shape[1]] = known
+        mixture, _, fits = fit_smoothly(
+            problem, window, starts, self.noise, self.disturbances, self.drift, self.merge
+        )
+        if mixture is None:
+            return self._bounded(state), UpdateReport('batch', events=('fitted',))
+        mixture = tidied(mixture, self.prune, self.merge)
+        state = replace(state, mixture=mixture)
+        if not (fits and self._is_narrow(problem, mixture)):
+            return self._bounded(state), UpdateReport('batch', events=('fitted',))
+        end_ns = window.frames[-1].end_ns
+        state = FilterState(mixture, end_ns=end_ns, lag=begun(mixture))
+        return state, UpdateReport('batch', events=('handed over',))
+
+    def _starts(self, problem, mixture, generator):
+        """Return draws [p, starts] from the prior that cover it; mixture: as found so far."""
+        prior = problem.prior
+        draws = prior.mean[:, None] + prior.root @ generator.standard_normal(
+            (len(prior.mean), self.starts)
+        )
+        known = None if mixture is None else matched(mixture)
+        return spread_evenly(draws, prior, problem.spacing, generator, known)
+
+    def _described(self, objective, fits, generator):
         """
         Return (mixture, how well it stands for the posterior, whether the filter may take over).
 
@@ -176,20 +219,20 @@ class GaussianSum(AbstractEstimator):
         which is no Gaussian and soon another.
         """
         problem, window = objective.problem, objective.window
-        modes, noises = objective.settled(modes)
-        log_weights = log_normalized(modes.log_evidence())
-        mixture = self._laplace(problem, window, modes, log_weights, noises=noises)
+        fits, noises = objective.settled(fits)
+        log_weights = log_normalized(fits.log_evidence())
+        mixture = mixture_at_end(problem, window, fits, log_weights, self.drift, noises=noises)
         is_narrow = self._is_narrow(problem, mixture)
         is_early = len(window.frames) < self.horizons[-1]
         if not is_narrow and (is_early or not self.refinement):
             return mixture, 0.0, False
         found, log_weights, share = refine(
-            objective, modes, log_weights, generator, self.share, self.refinement
+            objective, fits, log_weights, generator, self.share, self.refinement
         )
-        if found is modes:
+        if found is fits:
             return mixture, share, is_narrow
         _, noises = objective.settled(found)
-        mixture = self._laplace(problem, window, found, log_weights, noises=noises)
+        mixture = mixture_at_end(problem, window, found, log_weights, self.drift, noises=noises)
         return mixture, share, self._is_narrow(problem, mixture)
 
     def _is_narrow(self, problem, mixture):
@@ -206,12 +249,25 @@ class GaussianSum(AbstractEstimator):
     def _resume(self, problem, state):
         """Go on filtering with the parameters known before the motion was lost sight of."""
         window = Window(state.frames, *problem.first_state(state.frames))
+        if problem.is_driven:
+            found = resume_smoothly(problem, window, state.knowledge, self.noise, self.drift)
+            return self._resumed(problem, window, found and found[0])
         fits, log_weights, noises = refit(problem, window, state.knowledge, self.noise)
         if not np.isfinite(log_weights).all():
+            return self._resumed(problem, window, None)
+        scales = state.knowledge.scales
+        mixture = mixture_at_end(problem, window, fits, log_weights, self.drift, scales, noises)
+        return self._resumed(problem, window, mixture)
+
+    def _resumed(self, problem, window, mixture):
+        """Return the filter that goes on with a mixture, or a new begin where there is none."""
+        if mixture is None:
             return self.init(problem), UpdateReport('batch', events=('changed',))
-        mixture = self._laplace(problem, window, fits, log_weights, state.knowledge.scales, noises)
         end_ns = window.frames[-1].end_ns
-        return FilterState(mixture, end_ns=end_ns), UpdateReport('batch', events=('resumed',))
+        lag = begun(mixture) if problem.is_driven else None
+        return FilterState(mixture, end_ns=end_ns, lag=lag), UpdateReport(
+            'batch', events=('resumed',)
+        )
 
     def _refit(self, objective, before, mixture, generator):
         """
@@ -219,14 +275,9 @@ class GaussianSum(AbstractEstimator):
 
         mixture: the posterior of the fits before, None where there are none.
         """
-        prior = objective.problem.prior
-        draws = prior.mean[:, None] + prior.root @ generator.standard_normal(
-            (len(prior.mean), self.starts)
-        )
-        known = None if mixture is None else matched(mixture)
-        draws = spread_evenly(draws, prior, objective.problem.spacing, generator, known)
+        draws = self._starts(objective.problem, mixture, generator)
         if before is None:
-            draws[:, 0] = prior.mean
+            draws[:, 0] = objective.problem.prior.mean
             offsets = np.zeros((objective.size, self.starts))
             return fit(objective, offsets, draws)
         order = np.argsort(before.costs, kind='stable')
@@ -238,19 +289,8 @@ class GaussianSum(AbstractEstimator):
 
     def _kept(self, fits, order):
         """Return how many fits go on: the distinct ones, at least one, at most half."""
-        found = self._distinct(fits, order)
+        found = distinct_fits(fits, order, self.merge)
         return max(1, min(len(found), self.starts // 2))
-
-    def _distinct(self, fits, order):
-        sound = [k for k in order if np.isfinite(fits.costs[k])]
-        size = len(fits.offsets)
-        return distinct(
-            sound,
-            distances(
-                np.concatenate([fits.offsets, fits.parameters])[size:], _marginals(fits, size)
-            ),
-            self.merge,
-        )
 
     def _next_horizon(self, count):
         """Return the frame count of the next fit."""
@@ -269,46 +309,17 @@ class GaussianSum(AbstractEstimator):
         due = self._next_horizon(len(kept))
         return BatchState(kept, due=due, mixture=state.mixture)
 
-    def _modes(self, fits):
-        """Return the distinct fits of notable evidence."""
-        order = np.argsort(-fits.log_evidence(), kind='stable')
-        fits = fits.pick(np.array(self._distinct(fits, order)))
-        return fits.pick(log_normalized(fits.log_evidence()) > np.log(self.prune))
-
-    def _laplace(self, problem, window, fits, log_weights, scales=None, noises=None):
-        """Return the mixture at the window's end from modes at its beginning."""
-        points = problem.retract(
-            np.repeat(window.point[:, None], len(fits.costs), 1), fits.offsets
-        )
-        factor = np.linalg.cholesky(fits.information)
-        eye = np.broadcast_to(np.eye(factor.shape[-1]), factor.shape)
-        roots = np.swapaxes(np.linalg.solve(factor, eye), -1, -2)
-        mixture = Mixture(log_weights, points, fits.parameters, roots, scales, noises)
-        for frame in window.frames:
-            found = problem.linearize(mixture.points, mixture.means, (frame,))
-            roots = predict(
-                mixture.roots,
-                found.transition,
-                problem.floor(frame, mixture.scales),
-                walk(problem, self.drift, frame.start_ns, frame.end_ns),
-            )
-            mixture = replace(mixture, points=found.ends, roots=roots)
-        return mixture if scales is None else with_scales(mixture, problem.disturbance_size)
-
     def _filter(self, problem, state, frame):
         """Take one frame into every component; begin again where the robot has changed."""
-        step = take_frame(problem, state.mixture, frame, self.noise, self.drift)
+        if state.lag is None:
+            step = take_frame(problem, state.mixture, frame, self.noise, self.drift)
+        else:
+            step = take_frame_lagging(problem, state.lag, frame, self.noise, self.lag, self.drift)
         if step is None:
             return state, UpdateReport('filter', events=('update refused',))
         report = UpdateReport('filter', step.misfit, step.rows)
         memory = self.detector.remember(state.memory, step.misfit, step.rows, step.surprises)
         if self.detector.has_changed(memory, self.noise.expects_outliers):
             return self.init(problem), replace(report, events=('changed',))
-        mixture = tidied(step.mixture, self.prune, self.merge)
-        return FilterState(mixture, memory, state.share, frame.end_ns), report
-
-
-def _marginals(fits, size):
-    """Return the informations [K, p, p] of the parameters alone."""
-    covariance = np.linalg.inv(fits.information)
-    return np.linalg.inv(covariance[:, size:, size:])
+        step = step.tidied(self.prune, self.merge)
+        return FilterState(step.mixture, memory, state.share, frame.end_ns, step.lag), report

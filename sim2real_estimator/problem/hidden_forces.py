@@ -1,0 +1,134 @@
+"""What moves a robot besides its inputs."""
+
+import numpy as np
+
+from ..model.robot import realize
+from .effort_scales import effort_scales, usual_accelerations
+
+
+class HiddenForces:
+    """
+    The numbers of a state that follow q and v: each acts on one velocity, and fades.
+
+    First those that are always there: the accelerations of driven joints, and the efforts of
+    joints that something drives, nobody knows how much. They are smooth: each has a rate, by which
+    it changes, and only the rate does as it likes from frame to frame. The rates come second.
+    Then, where they are reckoned with, efforts of unknown origin on all other velocities: the
+    disturbances, constant during a frame, fading at its end. All in units of what is usual.
+
+    size: of them all; standing: velocities of the first part; disturbance_size: of the last;
+    places: the commands that are hidden.
+    """
+
+    def __init__(self, parameters, times, unknown=(), accelerations=None):
+        """
+        Take what is hidden.
+
+        times: correlation times [s] of the two parts, the second None where no disturbances are
+        reckoned with; unknown: commands, as places among the model's, whose effort nobody knows;
+        accelerations: name of a driven joint -> how large its accelerations are [rad/s^2 or
+        m/s^2], where that is known.
+        """
+        self._velocity_size = parameters.model.velocity_size
+        driven = realize(parameters, {}).driven_velocities
+        commands = _commands_by_velocity(parameters.model)
+        standing = sorted(driven | {k for k, place in commands.items() if place in unknown})
+        others = [k for k in range(self._velocity_size) if k not in standing]
+        disturbed = [] if times[1] is None else others
+        self.places = frozenset(commands[k] for k in standing if k in commands)
+        self.standing, self.disturbance_size = tuple(standing), len(disturbed)
+        self.size = 2 * len(standing) + len(disturbed)
+        self._split = len(standing)
+        self._targets = np.array([*standing, *disturbed], dtype=int)
+        self._units = _units(parameters, driven, accelerations or {})[self._targets]
+        self._rates = slice(len(standing), 2 * len(standing))
+        self._time = times[0]
+        entries = [np.inf, times[0], times[1] or np.inf]
+        repeats = [len(standing), len(standing), len(disturbed)]
+        self._times = np.repeat(entries, repeats)[:, None]
+
+    @property
+    def control_size(self):
+        """How many controls of the simulation they become: one for every velocity, or none."""
+        return self._velocity_size if self.size else 0
+
+    def controls(self, values, elapsed):
+        """Return the controls [S, nv, B] of values [k, B], after times [S, B] since they held."""
+        acting = np.repeat(self._acting(values)[None], len(elapsed), 0)
+        acting[:, : self._split] += values[self._rates] * elapsed[:, None]
+        return self._placed(acting)
+
+    def fading_controls(self, values, elapsed):
+        """Return the controls [S, nv, B] that values [k, B] let expect after times [S], on end."""
+        return self._placed(
+            self._acting(values) * self._acting(self.expected(elapsed)).T[..., None]
+        )
+
+    def _acting(self, values):
+        """Return the rows of values [k, B] that act, not those that say how others change."""
+        return np.concatenate([values[: self._split], values[2 * self._split :]])
+
+    def _placed(self, acting):
+        result = np.zeros((len(acting), self._velocity_size, acting.shape[-1]))
+        result[:, self._targets] = self._units[:, None] * acting
+        return result
+
+    def pushed(self, by_controls, elapsed):
+        """
+        Return derivatives [B, n, k] by the values from those by controls [B, n, S, nu].
+
+        elapsed [S, B]: times since the values held.
+        """
+        by_force = by_controls[..., -self._velocity_size :][..., self._targets] * self._units
+        standing = by_force[..., : self._split]
+        by_rate = np.einsum('bnsk,sb->bnk', standing, elapsed)
+        whole = by_force.sum(2)
+        split = self._split
+        return np.concatenate([whole[..., :split], by_rate, whole[..., split:]], -1)
+
+    def grown(self, values, lengths):
+        """Return values [k, B] after times [B] in which the rates have had their effect."""
+        values, split = values.copy(), self._split
+        values[:split] += values[self._rates] * lengths
+        return values
+
+    def growth(self, lengths):
+        """Return the derivative [B, k, k] of the values after times [B] by those before."""
+        result = np.tile(np.eye(self.size), (len(lengths), 1, 1))
+        rows = np.arange(self._split)
+        result[:, rows, self._split + rows] = lengths[:, None]
+        return result
+
+    def left(self, lengths):
+        """Return which part of each is left after times [B] [s], [k, B]."""
+        return np.exp(-lengths / self._times)
+
+    def expected(self, lengths):
+        """Return which part of each is to be expected after long times [B] [s], [k, B]."""
+        return np.exp(-lengths / np.minimum(self._times, self._time))
+
+    def deviations(self, scales):
+        """Return the standard deviations [K, k]; scales [K]: those of disturbances."""
+        result = np.ones((len(scales), self.size))
+        result[:, self._rates] = 1 / self._time
+        result[:, 2 * self._split :] = scales[:, None]
+        return result
+
+
+def _units(parameters, driven, accelerations):
+    """Return for every velocity what is usual: an effort, or an acceleration where driven."""
+    units, usual = effort_scales(parameters), usual_accelerations(parameters)
+    for moving in parameters.model.moving_joints:
+        for k in range(*moving.velocities.indices(len(units))):
+            if k in driven:
+                units[k] = accelerations.get(moving.joint.name, usual[k])
+    return units
+
+
+def _commands_by_velocity(model):
+    """Return velocity -> the command's place, for all velocities on which a command acts."""
+    taking = [
+        m for m in model.moving_joints if m.is_independent and m.joint.actuator.takes_command
+    ]
+    velocities = [k for m in taking for k in range(*m.velocities.indices(model.velocity_size))]
+    return dict(zip(velocities, range(len(velocities))))
