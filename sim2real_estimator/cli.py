@@ -10,6 +10,7 @@ import time
 from .errors import ConfigError, EstimatorError
 from .export_command import add_export, require_free
 from .identification.command import add_identify
+from .report_command import add_report
 
 # So long a monitor listens before it draws again [s].
 _LISTEN = 0.1
@@ -56,6 +57,7 @@ def _add_posteriors(commands):
     merge.add_argument('--force', action='store_true', help='overwrite the file')
     merge.set_defaults(run=_merge)
     add_export(commands)
+    add_report(commands)
 
 
 def _add_live(commands):

@@ -37,6 +37,11 @@ def require_free(path, is_forced):
         raise ConfigError(f'{path}: exists; give another name, or --force')
 
 
+def posterior_in(path):
+    """Return the posterior file of a path, which may be the folder of a result."""
+    return path / _POSTERIOR if path.is_dir() else path
+
+
 def _export(chosen):
     """Write what a posterior knows for other programs."""
     asked = [getattr(chosen, kind) for kind in _KINDS]
@@ -48,7 +53,7 @@ def _export(chosen):
         require_free(path, chosen.force)
     from . import export  # imported here, so that `--help` answers at once
 
-    path = chosen.posterior / _POSTERIOR if chosen.posterior.is_dir() else chosen.posterior
+    path = posterior_in(chosen.posterior)
     robot = export.robot_of_file(path, chosen.config)
     if chosen.urdf:
         export.write_urdf(robot, chosen.urdf)

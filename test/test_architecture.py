@@ -50,7 +50,7 @@ ROOMS = {
     'identification': {
         *_FLOW,
         *('bags', 'build', 'delays', 'findings', 'identity', 'messages', 'posterior_file'),
-        *('posterior_report', 'ros', 'sources'),
+        *('export', 'posterior_report', 'report', 'ros', 'sources'),
     },
     'posterior_report': {'posterior_file'},
     'export': {
@@ -59,6 +59,8 @@ ROOMS = {
         'records',
     },
     'export_command': {'errors', 'export'},
+    'report': {'inference', 'problem'},
+    'report_command': {'export', 'export_command', 'identification', 'report'},
     'cli': {
         *_FLOW,
         *(
@@ -68,6 +70,7 @@ ROOMS = {
             'monitor',
             'posterior_file',
             'posterior_report',
+            'report_command',
         ),
         *('reproduce', 'ros', 'starter'),
     },
@@ -108,6 +111,8 @@ THIRD_PARTY = {
     'export': {'numpy', 'torch', 'transforms3d', 'yaml'},
     'export/mjcf.py': {'mujoco', 'numpy', 'transforms3d'},
     'export_command': set(),
+    'report': {'jinja2', 'matplotlib', 'numpy', 'scipy'},
+    'report_command': set(),
     'pipeline': {'numpy', 'torch'},
     'background': set(),
     'reproduce': {'matplotlib', 'numpy', 'rich', 'torch'},

@@ -70,8 +70,13 @@ class EstimatedRobot:
 
 
 def robot_of_file(path, settings=None):
+    """Return the `EstimatedRobot` of a saved posterior; settings: as for `opened`."""
+    return robot_of(*opened(path, settings))
+
+
+def opened(path, settings=None):
     """
-    Return the `EstimatedRobot` of a saved posterior.
+    Return (`RobotProblem`, `Posterior`) of a saved posterior.
 
     settings: path of the config that was estimated with; by default the text in the posterior,
     and the robot description is looked for in the posterior's folder.
@@ -84,7 +89,7 @@ def robot_of_file(path, settings=None):
             f"{config.source}: the robot description '{urdf}' is not there, seen from its folder; "
             'give the settings that were estimated with: --config FILE'
         )
-    return robot_of(problem_of(posterior, config), posterior)
+    return problem_of(posterior, config), posterior
 
 
 def problem_of(posterior, config):

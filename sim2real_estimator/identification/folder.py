@@ -11,7 +11,9 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..posterior_file import save
+from ..report import write_report
 from .journal import write_bag
+from .models import write_models
 from .open_loop import DRAWS
 
 _RESULT = 'result'
@@ -74,6 +76,7 @@ WRITERS = {
     'estimates.csv': write_estimates,
     'held_out.csv': write_held_out,
     'result.json': write_summary,
+    'report.html': write_report,
 }
 # The bag with the node's own topics.
 BAG = 'estimates'
@@ -92,6 +95,7 @@ def write_folder(found, output, checkpoint):
     beside.mkdir()
     for name, write in WRITERS.items():
         write(found, beside / name)
+    write_models(found, beside)
     write_bag(checkpoint.journal, beside / BAG)
     if output.exists():
         old = checkpoint.folder / 'old'

@@ -1,0 +1,71 @@
+"""Figures as data that an HTML file holds, the same for the same numbers."""
+
+import base64
+from contextlib import contextmanager
+import io
+
+import matplotlib
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from .blocks import Picture
+
+_SETTINGS = {
+    # Whole numbers at the ticks, not what to add to them.
+    'axes.formatter.useoffset': False,
+    'axes.grid': True,
+    'axes.spines.right': False,
+    'axes.spines.top': False,
+    'axes.titlelocation': 'left',
+    'axes.titlesize': 10,
+    'figure.dpi': 100,
+    'font.family': 'DejaVu Sans',
+    'font.size': 9,
+    'grid.alpha': 0.25,
+    'legend.fontsize': 9,
+    'legend.frameon': False,
+    # Text as outlines: it looks alike wherever it is opened. The salt makes names of parts of a
+    # drawing the same each time.
+    'svg.fonttype': 'path',
+    'svg.hashsalt': 'sim2real_estimator',
+}
+
+_TYPES = {'png': 'image/png', 'svg': 'image/svg+xml'}
+# Of images, so that they are sharp on paper [dots per inch].
+_SHARP = 160
+
+
+@contextmanager
+def drawing(width, height, layout='constrained'):
+    """Give a `Figure` of a size [inch] to draw on; layout: None where its places are given."""
+    with matplotlib.rc_context(_SETTINGS):
+        yield Figure(figsize=(width, height), layout=layout)
+
+
+def picture(figure, caption, alt, is_dense=False):
+    """
+    Return the `Picture` of a figure; to be called where it was drawn.
+
+    is_dense: whether it has so many marks that points of an image are fewer.
+    """
+    file = io.BytesIO()
+    # Without the date of today and the version of the library the same drawing is the same file.
+    kind, unsaid = ('png', 'Software') if is_dense else ('svg', 'Date')
+    figure.savefig(file, format=kind, dpi=_SHARP if is_dense else None, metadata={unsaid: None})
+    data = base64.b64encode(file.getvalue()).decode()
+    return Picture(caption, alt, f'data:{_TYPES[kind]};base64,{data}')
+
+
+def plain_numbers(axis):
+    """Write 10 and 100 along a logarithmic `Axis` of a plot, in place of powers."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f'{value:g}'))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def panels(figure, count, columns, **options):
+    """Return `count` axes of a grid, the rest of it empty."""
+    rows = -(-count // columns)
+    grid = figure.subplots(rows, columns, squeeze=False, **options).ravel()
+    for axis in grid[count:]:
+        axis.set_axis_off()
+    return grid[:count]

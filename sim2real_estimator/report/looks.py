@@ -1,0 +1,39 @@
+"""Colours, sizes and words that all figures share."""
+
+# Okabe and Ito: told apart by all eyes, and in grey.
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY = (
+    '#0072B2',
+    '#E69F00',
+    '#009E73',
+    '#D55E00',
+    '#CC79A7',
+    '#56B4E9',
+)
+GREY, LIGHT, BLACK = '#666666', '#D9D9D9', '#222222'
+# What each predictor is called and drawn with: words, colour, line.
+PREDICTORS = {
+    'nominal': ('robot description', ORANGE, '--'),
+    'mean': ('estimate', BLUE, '-'),
+    'draws': ('draws of the posterior', SKY, '-'),
+}
+# Verdict -> (colour, marker, sign in tables): never told by colour alone.
+VERDICTS = {
+    'identified': (GREEN, 'o', '●'),
+    'prior-assisted': (BLUE, 's', '◐'),
+    'prior-only': (GREY, 'o', '○'),
+    'aliased': (PURPLE, 'D', '≈'),
+    'ambiguous': (ORANGE, '^', '?'),
+    'out of prior': (RED, 'X', '!'),
+    'changed': (RED, 'P', 'Δ'),
+}
+MEANINGS = {
+    'identified': 'the data tell it, use it',
+    'prior-assisted': 'the data narrow it, what was believed before still counts',
+    'prior-only': 'the data say next to nothing of it: another motion or sensor is needed',
+    'aliased': 'only a combination with the parameters named is known',
+    'ambiguous': 'several separate answers fit',
+    'out of prior': 'far from what was believed, or at a limit: check belief and description',
+    'changed': 'the robot changed a moment ago, nobody knows yet in what',
+}
+# Width of the page [inch at 100 dpi].
+WIDTH = 10.8
