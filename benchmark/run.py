@@ -21,6 +21,7 @@ SECTIONS = {
     'frame_jacobian': 'frame_jacobian',
     'build_times': 'build_times',
     'estimator_cost': 'estimator_cost',
+    'node_load': 'node_load',
 }
 
 
@@ -42,6 +43,9 @@ def parse(arguments=None):
         type=int,
         default=3,
         help='how often a table is measured while others disturb it',
+    )
+    parser.add_argument(
+        '--minutes', type=float, default=1.0, help='for which the node is under load (1)'
     )
     return parser.parse_args(arguments)
 

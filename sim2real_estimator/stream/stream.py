@@ -13,6 +13,7 @@ from .plans import PlanRecorder, ReferencePlan
 from .restamping import restamped
 from .screen import Screen
 from .time_buffer import TimeBuffer
+from .waiting_time import WaitingTime
 
 _NANO = 1e9
 
@@ -74,6 +75,7 @@ class Stream:
         times = _nano(options.hold), _nano(options.history), lead
         held = HeldInputs(inputs, command_count, *times, self.counts, options.is_steady)
         self._frames = FrameMaker(reference, plan, held, inputs, self.counts)
+        self._waiting_time = self._measured()
 
     @property
     def recorded_plan(self):
@@ -88,9 +90,8 @@ class Stream:
     @property
     def lag(self):
         """Seconds of data whose frames could have been made already, without gaps."""
-        stamps = self._buffer.ready_stamps(self._reference)
-        pairs = zip(stamps, stamps[1:])
-        return sum(b - a for a, b in pairs if not self._frames.plan.is_gap(a, b)) / _NANO
+        floor = self._buffer.floor_ns
+        return 0.0 if floor is None else self._waiting_time.before(floor) / _NANO
 
     @property
     def max_rate(self):
@@ -135,6 +136,7 @@ class Stream:
         for part, snapshot in zip(parts, snapshots):
             part.restore(snapshot)
         self._complete = list(complete)
+        self._waiting_time = self._measured()
 
     def push(self, sample):
         """Take a sample in and return USED, or the `Status` that says why it is left out."""
@@ -156,6 +158,8 @@ class Stream:
         if status is Status.JUMPED_BACK:
             self._restart()
         if status is Status.USED:
+            if sample.sensor == self._reference:
+                self._waiting_time.add(sample.stamp_ns)
             self.counts.add(sample.sensor, Status.MISSING_EFFORT, missing)
         else:
             self.counts.add(sample.sensor, status)
@@ -175,6 +179,8 @@ class Stream:
         if is_end:
             self._buffer.flush()
         while samples := self._buffer.ready():
+            if any(sample.sensor == self._reference for sample in samples):
+                self._waiting_time.drop_first()
             if frames := self._frames.make(self._screen.passed(samples)):
                 return frames
         return self._frames.flush() if is_end else []
@@ -217,6 +223,13 @@ class Stream:
         self._screen.clear()
         for sample in (*self._buffer.clear(), *self._frames.clear()):
             self.counts.add(sample.sensor, Status.JUMPED_BACK)
+        self._waiting_time = self._measured()
+
+    def _measured(self):
+        """Return the `WaitingTime` of what is in the buffer."""
+        return WaitingTime(
+            lambda a, b: self._frames.plan.is_gap(a, b), self._buffer.stamps(self._reference)
+        )
 
 
 def _nano(seconds):

@@ -83,11 +83,14 @@ class TimeBuffer:
         """Return sensor -> stamp of its newest sample."""
         return dict(self._last)
 
-    def ready_stamps(self, sensor):
-        """Return the stamps of a sensor's samples that are ready, in order."""
-        return sorted(
-            stamp for stamp, name, _ in self._heap if name == sensor and stamp < self._floor_ns
-        )
+    @property
+    def floor_ns(self):
+        """No earlier stamp can come any more [ns]; None before any sample."""
+        return self._floor_ns
+
+    def stamps(self, sensor):
+        """Return the stamps of a sensor's samples that wait."""
+        return [stamp for stamp, name, _ in self._heap if name == sensor]
 
     def flush(self):
         """Make all samples ready: the data have come to their end."""
