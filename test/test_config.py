@@ -1,4 +1,4 @@
-from dataclasses import is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import get_args, get_origin, get_type_hints
 
@@ -14,10 +14,13 @@ from sim2real_estimator.config import (
     to_yaml,
     with_values,
 )
+from sim2real_estimator.config.node import StartParameters
 from sim2real_estimator.config.parameters_page import parameters_page
 from sim2real_estimator.config.reading import check_facts, declared
 from sim2real_estimator.config.tree import FramesConfig, PriorConfig, SensorConfig
 from sim2real_estimator.errors import ConfigError
+from sim2real_estimator.inference.estimators.gaussian_sum import GaussianSum
+from sim2real_estimator.inference.robust import NOISES
 from sim2real_estimator.sources import topics
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,6 +68,29 @@ def test_every_shipped_config_loads_and_is_written_as_its_declarations_say(path)
         line + '\n' for line in path.read_text().split('\n\n')[0].splitlines() if line[0] == '#'
     )
     assert path.read_text() == f'{head}\n{to_yaml(config)}'
+
+
+def test_the_file_to_copy_has_every_setting_of_the_estimator_at_its_default():
+    config = load_config(ROOT / 'config' / 'estimator.yaml')
+    estimator = GaussianSum()
+    told = {**config.estimator.settings, 'noise': NOISES[config.estimator.settings['noise']]()}
+    # What no YAML can say is left out.
+    for field in fields(GaussianSum):
+        if field.name not in ('seed', 'detector'):
+            value = told.pop(field.name)
+            assert getattr(estimator, field.name) == (
+                tuple(value) if isinstance(value, list) else value
+            )
+    assert not told
+    for name in declared(Config):
+        if name not in ('model', 'joints', 'sensors', 'estimate', 'estimator'):
+            assert getattr(config, name) == getattr(read_config(MINIMAL), name)
+
+
+def test_the_file_to_copy_names_the_parameters_of_the_node_that_are_no_settings():
+    text = (ROOT / 'config' / 'estimator.yaml').read_text()
+    for name in declared(StartParameters):
+        assert name in text.partition('model:')[0]
 
 
 def test_a_config_survives_writing_and_reading():

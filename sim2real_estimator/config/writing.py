@@ -104,8 +104,9 @@ def document():
         '',
         'Written by `python -m sim2real_estimator.config` from the declarations in',
         '`sim2real_estimator/config/`; a test compares. `sim2real-estimator init URDF`',
-        'writes a file to begin with. An unknown name, a value of the wrong type or out of range',
-        'is an error that says so, at start.',
+        'writes a file to begin with; `config/estimator.yaml` has every setting, to copy from. An',
+        'unknown name, a value of the wrong type or out of range is an error that says so, at',
+        'start.',
     ]
     return '\n'.join(lines) + '\n' + tables(Config)
 

@@ -1,0 +1,1 @@
+"""A recorded robot that publishes, and what is seen of the node that listens to it."""

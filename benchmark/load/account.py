@@ -1,0 +1,50 @@
+"""What became of messages, how late estimates were, and how memory grew."""
+
+import numpy as np
+
+# Each topic ends with a message that nothing follows, so that nothing takes it up either.
+_WAITING = 1
+
+
+def accounts(statuses, sent, sources):
+    """
+    Return (rows of a table, how many messages nobody knows anything of).
+
+    statuses: task -> values of the node's diagnostics; sent: topic -> number; sources: name ->
+    topic that it reads.
+    """
+    rows, unknown = [], 0
+    for source, topic in sources.items():
+        received = int(statuses[f'input /{topic}']['messages'])
+        values = {word: int(number) for word, number in statuses[f'samples of {source}'].items()}
+        used = values.pop('used', 0)
+        missing = received - _WAITING - used - sum(values.values())
+        others = ', '.join(f'{number} {word}' for word, number in values.items() if number)
+        rows.append([source, sent[topic], received, used, others or '-', missing])
+        unknown += abs(missing)
+    return [[str(cell) for cell in row] for row in rows], unknown
+
+
+def since_hand_over(seen):
+    """Return the estimates (time, age) of the filter, once it has caught up or cannot."""
+    begins = [at for at, stage, *_ in seen['works'] if stage == 'filter']
+    return [(at, age) for at, age in seen['estimates'] if begins and at >= begins[0]]
+
+
+def slope(memory, settled):
+    """
+    Return growth [MiB/min] of memory, by a line through what was measured.
+
+    memory: (time [s], MiB); settled: time [s] from which on it counts.
+    """
+    kept = np.array([(at, size) for at, size in memory if at >= settled])
+    return 60 * float(np.polyfit(*kept.T, 1)[0])
+
+
+def frame_rate(seen):
+    """Return frames per second since the hand-over, None where there was none."""
+    works = [(at, updates) for at, stage, updates, _ in seen['works'] if stage == 'filter']
+    if len(works) < 2:
+        return None
+    (begin, first), (end, last) = works[0], works[-1]
+    return (last - first) / (end - begin)

@@ -1,0 +1,28 @@
+"""The ready arm keeps within what its description allows while it is moved about."""
+
+from pathlib import Path
+
+import numpy as np
+
+from sim2real_estimator.sources import build_model
+from sim2real_estimator.synthetic.robot import SyntheticRobot
+from sim2real_estimator.synthetic.settings import load_synthetic
+
+ROBOT = Path(__file__).resolve().parents[2] / 'config' / 'synthetic' / 'seven_joint_arm.yaml'
+
+
+def test_the_arm_moves_all_its_joints_and_keeps_within_their_limits():
+    robot = SyntheticRobot(load_synthetic(ROBOT))
+    readings = [each for each in robot.run(4.0) if each.topic == 'joint_states']
+    joints = [each.joint for each in build_model(robot.config).moving_joints]
+    assert readings[0].content.names == tuple(joint.name for joint in joints)
+    positions, velocities, efforts = (
+        np.array([getattr(each.content, field) for each in readings])
+        for field in ('position', 'velocity', 'effort')
+    )
+    for k, joint in enumerate(joints):
+        limits = joint.limits
+        assert limits.lower < positions[:, k].min() < positions[:, k].max() < limits.upper
+        assert np.ptp(positions[:, k]) > 0.5
+        assert np.abs(velocities[:, k]).max() < limits.velocity
+        assert np.abs(efforts[:, k]).max() <= limits.effort
