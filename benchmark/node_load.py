@@ -3,8 +3,8 @@ The node under load: a 7-joint arm at 1 kHz and two bodies of motion capture at 
 
 Everything runs on this computer: a recorded robot that publishes, the node with its worker, and
 this process, which listens. What became of every message is asked of the node once the robot has
-stopped and nothing waits any more. The node begins with what a short run without it made known of
-the arm: measured is how it keeps pace, not how long the first batch takes.
+stopped and nothing waits any more. The arm is known to a percent beforehand: measured is how the
+node keeps pace, not how long a first batch takes.
 """
 
 import importlib.util
@@ -42,19 +42,19 @@ def run(name, arguments):
         return []
     seconds = 60.0 * arguments.minutes
     with tempfile.TemporaryDirectory() as folder:
-        prepared = prepare(_ROBOT, Path(folder))
-        seen = _measured(Path(folder), prepared.path, seconds)
-    return _told(seen, prepared, seconds)
+        config, robot = prepare(_ROBOT, Path(folder))
+        seen = _measured(Path(folder), config, robot, seconds)
+        return _told(seen, load_config(config), seconds)
 
 
-def _measured(folder, config, seconds):
+def _measured(folder, config, robot, seconds):
     """Return what was seen of a run, by name."""
     os.environ |= {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', 'ROS_DOMAIN_ID': str(_DOMAIN)}
     from load.observer import Observer
 
     environment = {**os.environ, 'PYTHONPATH': f'{_ROOT}{os.pathsep}{_ROOT / "benchmark"}'}
     player = subprocess.Popen(
-        [sys.executable, '-m', 'load.player', _ROBOT, str(seconds)],
+        [sys.executable, '-m', 'load.player', robot, str(seconds)],
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -132,11 +132,11 @@ def _has_settled(observer):
     )
 
 
-def _told(seen, prepared, seconds):
+def _told(seen, config, seconds):
     """Print tables and notes; return the targets."""
     from load.account import accounts, frame_rate, since_hand_over, slope
 
-    config, sent = load_config(prepared.path), seen['player']
+    sent = seen['player']
     rows, unknown = accounts(seen['statuses'], sent['sent'], topics(config))
     print_table(['source', 'sent', 'received', 'used', 'others', 'unaccounted'], rows)
     settled = min(_SETTLING, seconds / 2)
@@ -152,8 +152,6 @@ def _told(seen, prepared, seconds):
             ['processor time of the robot that publishes', _share(sent['cpu'])],
             [f'processor time of others, of {os.cpu_count()} processors', _share(seen['others'])],
             ['messages sent too late, 99 % below', f'{1000 * sent["late"]:.1f} ms'],
-            ['the run before: first batch, data', _seconds(prepared.handed_over)],
-            ['the run before: first batch, processor time', _seconds(prepared.cost)],
             ['time to the hand-over', _seconds(found[0][0] if found else None)],
             ['frames since then', f'{frames:.1f} /s' if frames else 'none'],
             ['  asked for', f'{config.frames.max_rate:g} /s'],

@@ -2,6 +2,10 @@
 
 import numpy as np
 
+from sim2real_estimator.records import Status
+
+# Words of diagnostics that say of a message what became of it; the others are remarks.
+_OUTCOMES = {status.value for status in Status if status.is_outcome} | {'dropped', 'ignored'}
 # Each topic ends with a message that nothing follows, so that nothing takes it up either.
 _WAITING = 1
 
@@ -16,7 +20,11 @@ def accounts(statuses, sent, sources):
     rows, unknown = [], 0
     for source, topic in sources.items():
         received = int(statuses[f'input /{topic}']['messages'])
-        values = {word: int(number) for word, number in statuses[f'samples of {source}'].items()}
+        values = {
+            word: int(number)
+            for word, number in statuses[f'samples of {source}'].items()
+            if word in _OUTCOMES
+        }
         used = values.pop('used', 0)
         missing = received - _WAITING - used - sum(values.values())
         others = ', '.join(f'{number} {word}' for word, number in values.items() if number)

@@ -1,50 +1,33 @@
-"""What the node knows of the arm before it is measured: an earlier run without any node."""
+"""The arm of the measurement: the ready one, known to about a percent before it begins."""
 
-from dataclasses import dataclass
-from pathlib import Path
-import time
+from dataclasses import replace
 
 from sim2real_estimator.config import to_yaml, with_values
-from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.synthetic.offline import estimates
-from sim2real_estimator.synthetic.robot import SyntheticRobot
-from sim2real_estimator.synthetic.settings import load_synthetic
+from sim2real_estimator.config.tree import PriorConfig
+from sim2real_estimator.synthetic.settings import load_estimator, load_synthetic
 
-# How long the run goes on once the filter has taken over, and how long it is at most [s].
-_MORE, _LONGEST = 0.3, 6.0
-_NANO = 1e9
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """
-    A config to start the node with, from knowledge of the run before.
-
-    path: of the config; handed_over: seconds of data before the filter took over, None where it
-    did not; cost: seconds of processor time until then.
-    """
-
-    path: Path
-    handed_over: float | None
-    cost: float
+# All that the ready config estimates, so the filter is as large; what a batch from a wide prior
+# takes is measured elsewhere.
+_KNOWN = {
+    '*.mass': PriorConfig(sd=0.01),
+    '*.com.*': PriorConfig(sd=5e-4),
+    '*.inertia.*': PriorConfig(sd=0.01),
+    '*.inertia.x[yz]': PriorConfig(sd=1e-4),
+    '*.inertia.yz': PriorConfig(sd=1e-4),
+    '*.damping': PriorConfig(sd=0.01),
+    '*.friction': PriorConfig(sd=0.01),
+    '*.armature': PriorConfig(mean=0.1, sd=0.01),
+}
 
 
 def prepare(robot_file, folder):
-    """Run the pipeline on the first seconds of a robot, and return the `Prepared` node."""
-    robot = SyntheticRobot(load_synthetic(robot_file))
-    pipeline = Pipeline.from_config(robot.config)
-    began, handed_over, cost = time.process_time(), None, 0.0
-    for estimate in estimates(pipeline, robot, _LONGEST):
-        at = estimate.stamp_ns / _NANO
-        if handed_over is None:
-            cost = time.process_time() - began
-            if estimate.report.stage == 'filter' or 'handed over' in estimate.report.events:
-                handed_over = at
-        elif at > handed_over + _MORE:
-            break
-    known, path = folder / 'known.s2r', folder / 'arm.yaml'
-    pipeline.save(known)
-    urdf = Path(robot.config.source).parent.resolve() / robot.config.model.urdf
-    values = {'node.initial_posterior': str(known), 'model.urdf': str(urdf)}
-    path.write_text(to_yaml(with_values(robot.config, values)), encoding='utf-8')
-    return Prepared(path, handed_over, cost)
+    """Write settings of node and robot to a folder; return (path of the node's, the robot's)."""
+    settings = load_synthetic(robot_file)
+    config = load_estimator(settings)
+    urdf = robot_file.parents[1].resolve() / config.model.urdf
+    config = with_values(replace(config, estimate=_KNOWN), {'model.urdf': str(urdf)})
+    node, robot = folder / 'node.yaml', folder / 'robot.yaml'
+    node.write_text(to_yaml(config), encoding='utf-8')
+    settings = replace(settings, config=node.name, spread=1.0)
+    robot.write_text(to_yaml(settings), encoding='utf-8')
+    return node, robot
