@@ -120,7 +120,8 @@ def robot_of(problem, posterior):
         raise DataError(
             f"no body that can be built moves like the posterior's mean at {_faulty(bodies)}: "
             'each principal moment has to be smaller than the sum of the other two, and masses '
-            'above zero; estimate more, or allow for efforts of unknown origin'
+            'above zero; move more, give masses and inertias narrower priors, or take it as it is '
+            'by inertia_check: warn under model in the settings'
         )
     completed = []
     for link, body in bodies.items():

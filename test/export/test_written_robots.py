@@ -8,6 +8,7 @@ from estimates import arm, brick, pendulum, posterior_of
 import numpy as np
 import pytest
 
+from sim2real_estimator.config import with_values
 from sim2real_estimator.dynamics.system import System
 from sim2real_estimator.errors import DataError
 from sim2real_estimator.export import robot_of
@@ -164,6 +165,13 @@ def test_a_body_that_nothing_can_mend_is_refused():
     problem, posterior = posterior_of(brick(), away=3.0, left=0.1, seed=1)
     with pytest.raises(DataError, match="no body that can be built .*'brick'"):
         robot_of(problem, posterior)
+
+
+def test_it_is_written_as_it_is_where_the_settings_accept_it():
+    config = with_values(brick(), {'model.inertia_check': 'warn'})
+    robot = robot_of(*posterior_of(config, away=3.0, left=0.1, seed=1))
+    assert not are_possible(robot.bodies['brick'])
+    assert b'ixx=' in urdf_bytes(robot)
 
 
 def test_bodies_follow_where_a_single_number_was_estimated(robots):
