@@ -121,6 +121,26 @@ def test_mujoco_moves_it_like_the_mean(robot, text):
     np.testing.assert_allclose(found, expected, rtol=EXACT, atol=EXACT)
 
 
+def test_a_step_of_mujoco_is_one_of_ours(robot):
+    mujoco = pytest.importorskip('mujoco')
+    there = mujoco.MjModel.from_xml_string(urdf_bytes(robot).decode())
+    # Damping at the start of a step, as here.
+    there.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+    there.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_EULERDAMP
+    model = robot.problem.model
+    step = System(robot.parameters, (), 'semi_implicit_euler')
+    ours = [m.joint.name for m in model.moving_joints]
+    order = [ours.index(there.joint(k).name) for k in range(there.njnt)]
+    for q, v, u in zip(*situations(model)):
+        data = mujoco.MjData(there)
+        data.qpos[:], data.qvel[:], data.qfrc_applied[:] = q[order], v[order], u[order]
+        mujoco.mj_step(there, data)
+        state = list(q), list(v), list(u)
+        found = step.step(step.robot(robot.values), *state, there.opt.timestep)
+        expected = np.array(found, dtype=float)[:, order]
+        np.testing.assert_allclose([data.qpos, data.qvel], expected, rtol=EXACT, atol=EXACT)
+
+
 def without_what_changed(text):
     """Return the text without its comment and its numbers."""
     text = re.sub(r'<!--\n  Changed by.*?-->\n', '', text, flags=re.DOTALL)
