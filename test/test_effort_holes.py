@@ -60,6 +60,15 @@ def test_efforts_that_are_lost_alone_are_no_change_either():
     assert np.abs(misses(pipeline, recording.values)).max() < 4
 
 
+def test_messages_lost_here_and_there_do_not_keep_the_filter_from_taking_over():
+    recording, generator = record(3.0, 2), np.random.default_rng(2)
+    samples = [s for s in lossy(recording, ()) if generator.random() > 0.08]
+    pipeline, events = followed(samples)
+    assert events.count('efforts unknown') > 3 and 'changed' not in events
+    assert isinstance(pipeline.state, FilterState)
+    assert np.abs(misses(pipeline, recording.values)).max() < 4
+
+
 def test_after_a_long_hole_the_motion_is_found_afresh():
     recording = record(2.8, 3)
     pipeline, events = followed(lossy(recording, LONG_HOLE))

@@ -31,6 +31,8 @@ from .base import AbstractEstimator
 
 # Components of less weight do not delay the hand-over.
 _NOTABLE = 0.01
+# Part of a batch that may lack efforts.
+_MISSING = 0.2
 # By which factor a batch grows from fit to fit beyond the given horizons.
 _GROWTH = 1.25
 
@@ -116,19 +118,25 @@ class GaussianSum(AbstractEstimator):
                 return self._filter(problem, state, frame)
             known = self._drifted_until(problem, state, frame)
             state = BatchState(mixture=known, knowledge=known)
-        # What follows a course of its own allows for efforts that are missing now and then.
-        is_lost = not (problem.is_driven or problem.knows_inputs(frame))
-        if frame.after_gap or is_lost:
-            # A fit follows the motion without a break, by inputs it knows.
+        if frame.after_gap:
+            # A fit follows the motion without a break.
             state = BatchState((), mixture=state.mixture, knowledge=state.knowledge)
-        if is_lost:
-            return state, UpdateReport('batch', events=('efforts unknown',))
         state = replace(state, frames=(*state.frames, frame))
+        is_known = problem.knows_inputs(frame)
+        events = () if is_known else ('efforts unknown',)
+        if not is_known and self._is_blind(problem, state.frames):
+            state = BatchState((), mixture=state.mixture, knowledge=state.knowledge)
+            return state, UpdateReport('batch', events=events)
         if len(state.frames) < max(state.due, self.horizons[0]):
-            return state, UpdateReport('batch')
-        return (
-            self._fit(problem, state) if state.knowledge is None else self._resume(problem, state)
-        )
+            return state, UpdateReport('batch', events=events)
+        go_on = self._fit if state.knowledge is None else self._resume
+        state, report = go_on(problem, state)
+        return state, replace(report, events=(*events, *report.events))
+
+    def _is_blind(self, problem, frames):
+        """Tell whether the last of these frames lacks efforts for too long, or one of too many."""
+        missing = sum(not problem.knows_inputs(frame) for frame in frames)
+        return missing > _MISSING * len(frames) or problem.loses_sight(frames[-1])
 
     def kept_frames(self, state):
         """Return the frames of the batch; the filter keeps none."""
@@ -159,7 +167,7 @@ class GaussianSum(AbstractEstimator):
             state = BatchState(state.frames, due=due)
             return self._bounded(state), UpdateReport('batch', events=('at rest',))
         generator = np.random.default_rng([self.seed, count])
-        if problem.is_driven:
+        if self._needs_smoothing(problem, window.frames):
             return self._fit_smoothly(problem, replace(state, due=due), window, generator)
         objective = Objective(problem, window, self.noise)
         fits = self._refit(objective, state.fits, state.mixture, generator)
@@ -181,7 +189,7 @@ class GaussianSum(AbstractEstimator):
         return state, UpdateReport('batch', events=('handed over',))
 
     def _fit_smoothly(self, problem, state, window, generator):
-        """Fit frames of a robot that is driven by what nobody knows."""
+        """Fit frames of a robot that is driven by what nobody knows, if only now and then."""
         starts = self._starts(problem, state.mixture, generator)
         if state.mixture is None:
             starts[:, 0] = problem.prior.mean
@@ -199,8 +207,14 @@ class GaussianSum(AbstractEstimator):
         if not (fits and self._is_narrow(problem, mixture)):
             return self._bounded(state), UpdateReport('batch', events=('fitted',))
         end_ns = window.frames[-1].end_ns
-        state = FilterState(mixture, end_ns=end_ns, lag=begun(mixture))
+        lag = begun(mixture) if problem.is_driven else None
+        state = FilterState(mixture, end_ns=end_ns, lag=lag)
         return state, UpdateReport('batch', events=('handed over',))
+
+    @staticmethod
+    def _needs_smoothing(problem, frames):
+        """Tell whether a motion does not follow from its beginning and the parameters."""
+        return problem.is_driven or not all(problem.knows_inputs(frame) for frame in frames)
 
     def _starts(self, problem, mixture, generator):
         """Return draws [p, starts] from the prior that cover it; mixture: as found so far."""
@@ -249,7 +263,7 @@ class GaussianSum(AbstractEstimator):
     def _resume(self, problem, state):
         """Go on filtering with the parameters known before the motion was lost sight of."""
         window = Window(state.frames, *problem.first_state(state.frames))
-        if problem.is_driven:
+        if self._needs_smoothing(problem, window.frames):
             found = resume_smoothly(problem, window, state.knowledge, self.noise, self.drift)
             return self._resumed(problem, window, found and found[0])
         fits, log_weights, noises = refit(problem, window, state.knowledge, self.noise)
