@@ -22,6 +22,7 @@ SECTIONS = {
     'build_times': 'build_times',
     'estimator_cost': 'estimator_cost',
     'node_load': 'node_load',
+    'bags': 'bags',
 }
 
 

@@ -26,9 +26,9 @@ class BagWriter:
 
     def __init__(self, path, storage='mcap'):
         """Begin a folder that must not exist; storage: mcap or sqlite3."""
-        self._writer = Writer(Path(path), version=_VERSION, storage_plugin=STORAGES[storage])
         self._connections = {}
         try:
+            self._writer = Writer(Path(path), version=_VERSION, storage_plugin=STORAGES[storage])
             self._writer.open()
         except (OSError, WriterError) as error:
             raise DataError(f'{path}: cannot be written ({error}); give another place') from error

@@ -74,7 +74,7 @@ def _accounts(found):
         yield from (f'{bag.name}: {warning}' for warning in bag.warnings)
     spent = found.timings
     yield (
-        f'{spent["data"]:.1f} s of data: {spent["reading"]:.1f} s of reading, '
+        f'{spent["data"]:.1f} s of data; of the processor {spent["reading"]:.1f} s of reading, '
         f'{spent["estimating"]:.1f} s of estimating'
     )
 

@@ -30,6 +30,10 @@ class Live:
         remarks = [Text(remark) for remark in step.remarks]
         self._live.update(Group(*remarks, Text(in_words(step)), table(step.findings)))
 
+    def refresh(self):
+        """Draw at once what was shown last."""
+        self._live.refresh()
+
 
 class Lines:
     """A line now and then, for logs."""

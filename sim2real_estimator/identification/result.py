@@ -184,7 +184,7 @@ class Identification:
     `mixture` over the coordinates problem.labels, its `prior`; findings: verdicts, quantiles,
     combinations, null directions, modes; course, events, held_out: over time; bags: what was read;
     is_merged: whether recordings were joined as independent ones; timings: 'reading' and
-    'estimating' [s], 'data' [s].
+    'estimating' [s of the processor], 'data' [s].
     """
 
     problem: RobotProblem

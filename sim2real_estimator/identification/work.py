@@ -149,11 +149,11 @@ class Work:
             self._pipeline.resume(self._blank)
             self._history.begin()
         for time_ns, decoded in feed.messages(self._timings):
-            began = time.perf_counter()
+            began = time.thread_time()
             for name, each in decoded:
                 self._pipeline.take(name, each)
             self._advance(number, time_ns)
-            self._timings.estimating += time.perf_counter() - began
+            self._timings.estimating += time.thread_time() - began
             if feed.passed % _MESSAGES == 0:
                 self._look_up(feed, number, time_ns)
         if is_last and self._options.plan is None:

@@ -25,6 +25,12 @@ def sensor(request, double_pendulum_urdf):
     return SENSORS[request.param]('some', model, **SETTINGS[request.param])
 
 
+@pytest.fixture
+def state_size(sensor, double_pendulum_urdf):
+    types = BALLS if sensor.message_type.endswith('MultiDOFJointState') else None
+    return load_urdf(double_pendulum_urdf, joint_types=types).state_size
+
+
 def test_it_says_what_its_samples_are(sensor):
     assert isinstance(sensor, AbstractSensor)
     assert sensor.name == 'some'
@@ -36,6 +42,25 @@ def test_it_says_what_its_samples_are(sensor):
 def test_it_reads_the_first_of_its_message_types_unless_told(sensor):
     assert sensor.message_type == sensor.message_types[0]
     assert all(kind.count('/msg/') == 1 for kind in sensor.message_types)
+
+
+def test_it_says_what_its_residual_rows_are_about(sensor, state_size):
+    signals = sensor.signals
+    assert len(signals) == sensor.row_size == len({signal.label for signal in signals})
+    assert all(signal.unit and signal.sd > 0 for signal in signals)
+    # A quaternion of no turn, whatever else it stands beside.
+    states, outputs = np.ones((state_size, 1)), np.eye(3).ravel()
+    outputs = np.concatenate([np.zeros(3), outputs])[: sensor.output_size, None]
+    values = np.full((1, sensor.value_size), 0.5)
+    before = sensor.rows(states, outputs, values).values[0]
+    for row, signal in enumerate(signals):
+        if signal.place is None:
+            assert signal.unit == 'rad'
+            continue
+        moved = values.copy()
+        moved[:, signal.place] += 0.25 * signal.sd
+        change = sensor.rows(states, outputs, moved).values[0] - before
+        np.testing.assert_allclose(change, np.where(np.arange(len(signals)) == row, -0.25, 0))
 
 
 @pytest.mark.parametrize('kind', SENSORS)
