@@ -31,7 +31,7 @@ def build_parts(config, plan=None):
     model = build_model(config)
     sensors, efforts = build_sensors(config, model), build_efforts(config, model)
     problem = build_problem(config, model, sensors, efforts)
-    delays = Delays(problem.chart, reference_of(config), config.sensors, model)
+    delays = build_delays(config, problem)
     stream = build_stream(config, problem, efforts, delays, plan)
     estimator = build_estimator(config.estimator)
     if problem.noises and not estimator.learns_noise:
@@ -110,6 +110,11 @@ def reference_of(config):
             f'{nearest(reference, config.sensors)}'
         )
     return reference
+
+
+def build_delays(config, problem):
+    """Return the `Delays` of a problem's sensors and commands."""
+    return Delays(problem.chart, reference_of(config), config.sensors, problem.model)
 
 
 def build_stream(config, problem, efforts, delays, plan=None):

@@ -49,7 +49,7 @@ ROOMS = {
     'demo': {'errors', 'inference', 'monitor', 'ros', 'synthetic'},
     'identification': {
         *_FLOW,
-        *('bags', 'build', 'delays', 'findings', 'identity', 'messages', 'posterior_file'),
+        *('bags', 'build', 'findings', 'identity', 'messages', 'posterior_file'),
         *('export', 'posterior_report', 'report', 'ros', 'sources'),
     },
     'posterior_report': {'posterior_file'},

@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 import time
 
 from ..bags.reader import BagReader
-from ..build import build_stream, reference_of
-from ..delays import Delays
+from ..build import build_delays, build_stream
 from ..errors import ConfigError, DataError
 from ..findings import find
 from ..pipeline import Pipeline
@@ -212,8 +211,7 @@ class Work:
         if not self._options.held_out:
             return []
         config, problem = self._config, self._pipeline.problem
-        efforts = build_efforts(config, problem.model)
-        delays = Delays(problem.chart, reference_of(config), config.sensors, problem.model)
+        efforts, delays = build_efforts(config, problem.model), build_delays(config, problem)
 
         def make_stream():
             return build_stream(config, problem, efforts, delays)
