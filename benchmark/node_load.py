@@ -174,7 +174,10 @@ def _targets(seen, seconds, unknown, rate, ages, growth):
         print_notes(["too short to judge memory; ARGS='--only node_load --minutes 10' does"])
     late = float(np.quantile(ages, 0.99)) if len(ages) else None
     return [
-        Target('node, messages unaccounted for', float(unknown), 0, ''),
+        # What still waits has no fate yet.
+        Target(
+            'node, messages unaccounted for', float(unknown) if seen['is done'] else None, 0, ''
+        ),
         Target('node, all data done', float(seen['is done']), 1, '', True, is_disturbed),
         Target('node, estimates', rate, 20, '1/s', True, is_disturbed),
         Target('node, stamp to estimate, 99 %', late, 100, 'ms', disturbed=is_disturbed),
