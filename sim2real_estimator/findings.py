@@ -32,6 +32,8 @@ _PERIOD = _SECOND
 _TURNS = frozenset(('fitted', 'handed over', 'resumed', Verdict.CHANGED.value))
 # Tangents are renewed as often, or when the mean is so many deviations of the prior away.
 _MOVED = 0.03
+# They are not renewed more often than this [ns], which costs an arm more than its filter does.
+_FOLLOWING = _SECOND // 10
 # How long a robot counts as changed [ns].
 _CHANGED_FOR = 5 * _SECOND
 # What a loss of a joint cannot be told apart from, where the filter reckons with it.
@@ -45,13 +47,15 @@ class Standing:
 
     latest: `Findings` that are at most a second old; changed_ns: when the
     robot changed last, None where it never did; unknown_efforts: of the newest frame; tangents:
-    from what is estimated to all parameters, near the latest mean.
+    from what is estimated to all parameters, near the latest mean; followed_ns: when they were
+    renewed last.
     """
 
     latest: Findings
     changed_ns: int | None = None
     unknown_efforts: tuple = ()
     tangents: Tangents | None = None
+    followed_ns: int | None = None
 
     @staticmethod
     def begun(problem, mixture):
@@ -67,13 +71,21 @@ class Standing:
         # A clock that is set back makes what was found last of the future.
         is_old = not 0 <= frame.end_ns - self.latest.stamp_ns < _PERIOD
         is_due = is_old or _TURNS.intersection(report.events)
-        if is_due or new.tangents is None or not new.tangents.hold(mixture, _MOVED):
+        if is_due or new._tangents_are_of_the_past(mixture, frame.end_ns):
             tangents = tangents_of(problem.chart, mixture, new.tangents)
-            new = replace(new, tangents=tangents)
+            new = replace(new, tangents=tangents, followed_ns=frame.end_ns)
         if is_due:
             found = new.find(problem, mixture, frame.end_ns, report, exact=False)
             new = replace(new, latest=found)
         return new
+
+    def _tangents_are_of_the_past(self, mixture, stamp_ns):
+        """Tell whether the mean has left the tangents, and they are old enough to be renewed."""
+        if self.tangents is None:
+            return True
+        age = None if self.followed_ns is None else stamp_ns - self.followed_ns
+        is_fresh = age is not None and 0 <= age < _FOLLOWING
+        return not is_fresh and not self.tangents.hold(mixture, _MOVED)
 
     def find(self, problem, mixture, stamp_ns, report, exact):
         """Return the `Findings` of a mixture; see the function `find`."""
