@@ -1,11 +1,51 @@
-"""Where fits begin whose way to the optimum leads over hills."""
+"""Where fits begin: at draws of the prior, and where those before ended."""
 
 import numpy as np
+
+from .batch import fit
+from .laplace import distinct_fits
+from .merging import matched
 
 # The middle 95 % of a normal distribution, in standard deviations to either side.
 _CENTRAL = 1.96
 # What is known to this part of the spacing of starts needs no more of them.
 _SETTLED = 0.1
+
+
+def cover_prior(problem, count, generator, mixture=None):
+    """Return draws [p, count] from the prior that cover it; mixture: as found so far."""
+    prior = problem.prior
+    draws = prior.mean[:, None] + prior.root @ generator.standard_normal((len(prior.mean), count))
+    known = None if mixture is None else matched(mixture)
+    return spread_evenly(draws, prior, problem.spacing, generator, known)
+
+
+def with_known(problem, draws, mixture):
+    """Return draws [p, K], up to half of them moved to a mixture, or one to the prior's mean."""
+    known = problem.prior.mean[:, None]
+    if mixture is not None:
+        order = np.argsort(-mixture.log_weights, kind='stable')
+        known = mixture.means[:, order[: draws.shape[1] // 2]]
+    return np.concatenate([known, draws[:, known.shape[1] :]], 1)
+
+
+def refit_warmly(objective, before, draws, merge):
+    """
+    Return `Fits` that go on from those before, of which half are replaced by draws [p, K].
+
+    before: None where there are none yet; merge: squared distance below which two are the same.
+    """
+    count = draws.shape[1]
+    if before is None:
+        starts = with_known(objective.problem, draws, None)
+        return fit(objective, np.zeros((objective.size, count)), starts)
+    order = np.argsort(before.costs, kind='stable')
+    # The distinct ones go on: at least one, at most half.
+    distinct = len(distinct_fits(before, order, merge))
+    kept = before.pick(order[: max(1, min(distinct, count // 2))])
+    new = count - len(kept.costs)
+    offsets = np.concatenate([kept.offsets, np.repeat(kept.offsets[:, :1], new, 1)], 1)
+    return fit(objective, offsets, np.concatenate([kept.parameters, draws[:, :new]], 1))
 
 
 def spread_evenly(draws, prior, spacing, generator, known=None):

@@ -12,21 +12,20 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...records import UpdateReport
-from ..batch import fit, Fits, Objective, Window
+from ..batch import Fits, Objective, Window
 from ..changes import ChangeDetector, ChangeMemory
 from ..disturbances import spread_over_bank
 from ..drift import drifted
 from ..filtering import take_frame, tidied
 from ..gaussian import log_normalized
 from ..lagging import begun, Lag, take_frame_lagging
-from ..laplace import distinct_fits, mixture_at_end, modes
-from ..merging import matched
+from ..laplace import mixture_at_end, modes
 from ..mixture import Mixture
 from ..refinement import refine
 from ..resuming import refit
 from ..robust import NormalNoise
 from ..smoothed_fits import fit_smoothly, resume_smoothly
-from ..starts import spread_evenly
+from ..starts import cover_prior, refit_warmly, with_known
 from .base import AbstractEstimator
 
 # Components of less weight do not delay the hand-over.
@@ -170,7 +169,8 @@ class GaussianSum(AbstractEstimator):
         if self._needs_smoothing(problem, window.frames):
             return self._fit_smoothly(problem, replace(state, due=due), window, generator)
         objective = Objective(problem, window, self.noise)
-        fits = self._refit(objective, state.fits, state.mixture, generator)
+        draws = cover_prior(problem, self.starts, generator, state.mixture)
+        fits = refit_warmly(objective, state.fits, draws, self.merge)
         mixture, share, is_narrow = self._described(
             objective, modes(fits, self.merge, self.prune), generator
         )
@@ -190,13 +190,8 @@ class GaussianSum(AbstractEstimator):
 
     def _fit_smoothly(self, problem, state, window, generator):
         """Fit frames of a robot that is driven by what nobody knows, if only now and then."""
-        starts = self._starts(problem, state.mixture, generator)
-        if state.mixture is None:
-            starts[:, 0] = problem.prior.mean
-        else:
-            known = state.mixture.means[:, np.argsort(-state.mixture.log_weights, kind='stable')]
-            known = known[:, : self.starts // 2]
-            starts[:, : known.shape[1]] = known
+        starts = cover_prior(problem, self.starts, generator, state.mixture)
+        starts = with_known(problem, starts, state.mixture)
         mixture, _, fits = fit_smoothly(
             problem, window, starts, self.noise, self.disturbances, self.drift, self.merge
         )
@@ -215,15 +210,6 @@ class GaussianSum(AbstractEstimator):
     def _needs_smoothing(problem, frames):
         """Tell whether a motion does not follow from its beginning and the parameters."""
         return problem.is_driven or not all(problem.knows_inputs(frame) for frame in frames)
-
-    def _starts(self, problem, mixture, generator):
-        """Return draws [p, starts] from the prior that cover it; mixture: as found so far."""
-        prior = problem.prior
-        draws = prior.mean[:, None] + prior.root @ generator.standard_normal(
-            (len(prior.mean), self.starts)
-        )
-        known = None if mixture is None else matched(mixture)
-        return spread_evenly(draws, prior, problem.spacing, generator, known)
 
     def _described(self, objective, fits, generator):
         """
@@ -282,29 +268,6 @@ class GaussianSum(AbstractEstimator):
         return FilterState(mixture, end_ns=end_ns, lag=lag), UpdateReport(
             'batch', events=('resumed',)
         )
-
-    def _refit(self, objective, before, mixture, generator):
-        """
-        Return fits warm-started from those before, half of them replaced by new starts.
-
-        mixture: the posterior of the fits before, None where there are none.
-        """
-        draws = self._starts(objective.problem, mixture, generator)
-        if before is None:
-            draws[:, 0] = objective.problem.prior.mean
-            offsets = np.zeros((objective.size, self.starts))
-            return fit(objective, offsets, draws)
-        order = np.argsort(before.costs, kind='stable')
-        kept = before.pick(order[: self._kept(before, order)])
-        new = self.starts - len(kept.costs)
-        offsets = np.concatenate([kept.offsets, np.repeat(kept.offsets[:, :1], new, 1)], 1)
-        starts = np.concatenate([kept.parameters, draws[:, :new]], 1)
-        return fit(objective, offsets, starts)
-
-    def _kept(self, fits, order):
-        """Return how many fits go on: the distinct ones, at least one, at most half."""
-        found = distinct_fits(fits, order, self.merge)
-        return max(1, min(len(found), self.starts // 2))
 
     def _next_horizon(self, count):
         """Return the frame count of the next fit."""
