@@ -25,7 +25,7 @@ setup(
     data_files=[
         ('share/ament_index/resource_index/packages', ['resource/' + package_name]),
         ('share/' + package_name, ['package.xml']),
-        # pip ignores install_scripts, so ros2 launch would find no lib/<package> without these.
+        # Where ros2 run and ros2 launch look; the console_scripts are in bin/.
         ('lib/' + package_name, sorted(glob('scripts/*'))),
         *share('config'),
         *share('launch'),

@@ -19,6 +19,7 @@ REQUIREMENT_FILES = sorted(path.name for path in ROOT.glob('requirements*.txt'))
 IMPORTED_AS = {
     'backports.zstd': 'backports',
     'cmeel-eigen': None,
+    'colcon-core': 'colcon_core',
     'example-robot-data': None,
     'pin': 'pinocchio',
     'python3-matplotlib': 'matplotlib',
@@ -35,7 +36,6 @@ IMPORTED_AS = {
 NOT_IMPORTED = {
     'cmeel-eigen': 'headers for the Pinocchio peer of the benchmark',
     'colcon-bash': 'install/setup.bash',
-    'colcon-core': 'the command colcon',
     'colcon-package-information': 'the command colcon list',
     'colcon-package-selection': 'the option --packages-select',
     'colcon-ros': 'lets colcon read package.xml',
@@ -46,13 +46,6 @@ NOT_IMPORTED = {
     'ros-jazzy-rmw-fastrtps-cpp': 'middleware, loaded by rclpy at run time',
     'ruff': 'the command of make lint',
 }
-# What the node will import, in parts that are not written yet.
-NOT_IMPORTED.update(
-    dict.fromkeys(
-        ['launch_testing', 'lifecycle_msgs', 'std_srvs'],
-        'services, lifecycle and launch tests of the node',
-    )
-)
 
 
 def requirement_lines(name):
@@ -85,11 +78,17 @@ def setup_keyword(keyword):
         for node in tree.body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
     }
-    for node in ast.walk(tree):
+    value = setup_expression(keyword)
+    if isinstance(value, ast.Name):
+        return constants[value.id]
+    return ast.literal_eval(value)
+
+
+def setup_expression(keyword):
+    """Return what setup.py passes to setup() for a keyword, as it is written there."""
+    for node in ast.walk(ast.parse((ROOT / 'setup.py').read_text())):
         if isinstance(node, ast.keyword) and node.arg == keyword:
-            if isinstance(node.value, ast.Name):
-                return constants[node.value.id]
-            return ast.literal_eval(node.value)
+            return node.value
     raise LookupError(keyword)
 
 
@@ -188,12 +187,12 @@ def test_wrappers_are_executable_and_are_the_console_scripts():
         assert f'from {module} import {function}' in path.read_text(), path
 
 
-def test_executables_go_where_ros_looks_for_them():
+def test_commands_go_where_the_path_leads():
     setup_cfg = configparser.ConfigParser()
     setup_cfg.read(ROOT / 'setup.cfg')
 
-    assert setup_cfg['develop']['script_dir'] == f'$base/lib/{PACKAGE}'
-    assert setup_cfg['install']['install_scripts'] == f'$base/lib/{PACKAGE}'
+    assert setup_cfg['develop']['script_dir'] == '$base/bin'
+    assert setup_cfg['install']['install_scripts'] == '$base/bin'
 
 
 def test_every_folder_of_the_package_is_installed():
@@ -202,6 +201,24 @@ def test_every_folder_of_the_package_is_installed():
     left_out = [folder for folder in sorted(folders) if not (folder / '__init__.py').exists()]
 
     assert not left_out, 'setup.py finds only folders with an __init__.py'
+
+
+def test_every_file_of_the_package_is_installed():
+    others = {
+        path.relative_to(ROOT)
+        for path in (ROOT / PACKAGE).rglob('*')
+        if path.is_file() and path.suffix not in ('.py', '.pyc')
+    }
+    declared = eval(ast.unparse(setup_expression('package_data')), {'package_name': PACKAGE})
+
+    installed = {
+        path.relative_to(ROOT)
+        for package, patterns in declared.items()
+        for pattern in patterns
+        for path in (ROOT / package.replace('.', '/')).glob(pattern)
+    }
+
+    assert others <= installed, 'add it to package_data of setup.py'
 
 
 def test_changelog_speaks_of_this_version():
