@@ -72,12 +72,20 @@ def take_frame(problem, mixture, frame, noise, drift=0.0):
     if not _is_finite(after):
         return None
     heaviest = after.heaviest()
-    # Rows that only other components' frames have are zero in all of them; one that nothing can
-    # move, as the height of a robot that moves in a plane, has a residual still.
-    has_row = np.abs(found.slope[heaviest]).max(-1, initial=0.0) > 0
-    has_row |= found.residual[heaviest] != 0
     surprising = np.abs(standardised(mixture.roots, found)[heaviest]) > SURPRISE
-    return Step(after, float(cost[heaviest]), int(has_row.sum()), int(surprising.sum()))
+    return Step(
+        after, float(cost[heaviest]), int(is_row(found)[heaviest].sum()), int(surprising.sum())
+    )
+
+
+def is_row(found):
+    """
+    Return which rows [K, m] of a `Linearization` are of something measured.
+
+    Rows that only other components' frames have are zero in all of them; one that nothing can
+    move, as the height of a robot that moves in a plane, has a residual still.
+    """
+    return (np.abs(found.slope).max(-1, initial=0.0) > 0) | (found.residual != 0)
 
 
 def pushed(problem, roots, frame):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .drift import walk
-from .filtering import pushed, take_rows
+from .filtering import is_row, pushed, take_rows
 from .gaussian import log_normalized, measure, predict
 from .mixture import Mixture
 from .noise_scales import learned, NoiseScales, whitened
@@ -81,7 +81,7 @@ class _Step:
     @property
     def rows(self):
         """How many rows there are, [K]."""
-        return (np.abs(self.found.slope).max(-1, initial=0.0) > 0).sum(-1)
+        return is_row(self.found).sum(-1)
 
 
 class Smoother:

@@ -1,5 +1,7 @@
 """Through a frame from sample to sample, with derivatives."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
@@ -7,8 +9,12 @@ from ..backend.base import RolloutInputs
 from ..backend.choice import choose_backend
 from ..dynamics.system import System
 from ..inference.protocol import Linearization
+from .sample_rows import SampleRows
 from .state_chart import StateChart
 from .timing import ClockDelays, CommandDelays, is_delay, require_known
+
+# With more columns than this the calls are large enough, and derivatives of all at once too large.
+_FEW_COLUMNS = 32
 
 
 class FrameWalk:
@@ -25,7 +31,6 @@ class FrameWalk:
         self.sensors, self.chart, self.state_chart = sensors, chart, state_chart
         self.options, self._hidden = options, hidden
         self._robot_chart = StateChart(parameters.model)
-        self.outputs = _output_slices(sensors)
         observing = [s for s in sensors if s.output_size]
 
         def observe(robot, q, v):
@@ -43,6 +48,8 @@ class FrameWalk:
         values |= {name: value for name, value in chart.fixed.items() if name in parameters}
         self.backend = choose_backend(options.backend)(self.system, values)
         self._physical = len(physical)
+        self._rows = SampleRows(sensors, parameters.model, state_chart, len(physical))
+        self.outputs = self._rows.slices
         require_known(chart.names, parameters.model, sensors, physical)
         self._clocks = ClockDelays(sensors, chart.names, chart.fixed)
         self._commands = CommandDelays(parameters.model, chart.names, chart.fixed)
@@ -59,6 +66,8 @@ class FrameWalk:
 
     def through(self, points, parameters, line, derivatives):
         """Return the `Linearization` of one frame per column; slopes are left out if not asked."""
+        if derivatives and self._is_punctual(line) and points.shape[1] <= _FEW_COLUMNS:
+            return self._through_at_once(points, parameters, line)
         values = self.chart.to_named(parameters)
         by_chart = self.chart.slope(parameters) if derivatives else None
         t, n = self.state_chart.size, self.state_chart.size + len(parameters)
@@ -74,7 +83,9 @@ class FrameWalk:
                 if late is not None:
                     state, moved = self._move(begin[0], values, segment, late, derivatives)
                     at = state, _chained(moved, by_chart, begin[1])
-                rows, gradient = self._measure(at[0], values, measured, derivatives)
+                rows, gradient = self._rows.measure(
+                    self.backend, at[0], values, measured, derivatives
+                )
                 residual.append(rows)
                 if derivatives:
                     slope.append(_chained(gradient, by_chart, at[1]))
@@ -87,6 +98,98 @@ class FrameWalk:
             np.concatenate(residual, 1),
             np.concatenate(slope, 1) if derivatives else np.zeros((0, 0, n)),
         )
+
+    def _is_punctual(self, line):
+        """Tell whether a line has several segments, and none of them hangs on a delay."""
+        return (
+            len(line.segments) > 1
+            and not self._commands.is_estimated
+            and not any(self._clocks.is_late(g, *m) for g in line.segments for m in g.measured)
+        )
+
+    def _through_at_once(self, points, parameters, line):
+        """
+        Return what `through` returns, all segments side by side.
+
+        A first pass without derivatives tells where each segment begins; the derivatives of all
+        of them are then asked for in one call instead of one each, which with few columns costs
+        most of the time.
+        """
+        batch, count = points.shape[1], len(line.segments)
+        values, by_chart = self.chart.to_named(parameters), self.chart.slope(parameters)
+        t, n = self.state_chart.size, self.state_chart.size + len(parameters)
+        begins, segment = self._side_by_side(points, values, line)
+        wide = np.tile(values, count)
+        ends, (by_state, by_named) = self._move(begins, wide, segment, None, True)
+        by_state = by_state.reshape(count, batch, t, t)
+        by_x = by_named.reshape(count, batch, t, -1) @ by_chart
+        transitions = np.empty((count, batch, t, n))
+        transition = np.zeros((batch, t, n))
+        transition[:, range(t), range(t)] = 1.0
+        for k in range(count):
+            transition = by_state[k] @ transition
+            transition[..., t:] += by_x[k]
+            transitions[k] = transition
+        residual, slope = self._measure_all(ends, wide, by_chart, transitions, line)
+        last, transition = self._faded(ends[:, -batch:], transition, line)
+        return Linearization(last, transition, residual, slope)
+
+    def _side_by_side(self, points, values, line):
+        """Return the states [nx, G * B] at the begins of segments, and a `Segment` of them all."""
+        batch = points.shape[1]
+        steps = max(len(segment.durations) for segment in line.segments)
+        durations, controls = [], []
+        for segment in line.segments:
+            missing = steps - len(segment.durations)
+            for parts, array in ((durations, segment.durations), (controls, segment.controls)):
+                padded = np.concatenate([array, np.zeros((missing, *array.shape[1:]))])
+                parts.append(np.broadcast_to(padded, (*padded.shape[:-1], batch)))
+        inputs = self.inputs(points, values, np.concatenate(durations), np.concatenate(controls))
+        with torch.no_grad():
+            states = self.backend.rollout(inputs)[0].numpy()[:-1:steps]
+        begins = np.moveaxis(states, 0, 1).reshape(states.shape[1], -1)
+        if self.system.is_disturbed:
+            lengths = np.cumsum([np.zeros(batch), *(d.sum(0) for d in durations[:-1])], 0).ravel()
+            hidden = np.tile(self._hidden_part(points), len(durations))
+            begins = np.concatenate([begins, self._hidden.grown(hidden, lengths)])
+        side_by_side = replace(
+            line.segments[0],
+            durations=np.concatenate(durations, -1),
+            controls=np.concatenate(controls, -1),
+        )
+        return begins, side_by_side
+
+    def _measure_all(self, ends, values, by_chart, transitions, line):
+        """Return residual [B, m] and slope [B, m, n] of all samples, in the order of segments."""
+        count, batch, t, n = transitions.shape
+        alike = {}
+        for k, segment in enumerate(line.segments):
+            if segment.measured:
+                alike.setdefault(tuple(index for index, _ in segment.measured), []).append(k)
+        found = [(np.zeros((batch, 0)), np.zeros((batch, 0, n)))] * count
+        for indices, places in alike.items():
+            lanes = np.concatenate([np.arange(k * batch, (k + 1) * batch) for k in places])
+            measured = [
+                (index, np.concatenate([self._spread(line, k, j, batch) for k in places]))
+                for j, index in enumerate(indices)
+            ]
+            rows, (by_state, by_named) = self._rows.measure(
+                self.backend, ends[:, lanes], values[:, lanes], measured, True
+            )
+            slope = by_state @ transitions[places].reshape(-1, t, n)
+            slope[..., t:] += (
+                by_named.reshape(len(places), batch, *by_named.shape[1:]) @ by_chart
+            ).reshape(*slope.shape[:2], -1)
+            for place, k in enumerate(places):
+                part = slice(place * batch, (place + 1) * batch)
+                found[k] = rows[part], slope[part]
+        return tuple(np.concatenate(parts, 1) for parts in zip(*found))
+
+    @staticmethod
+    def _spread(line, k, j, batch):
+        """Return the j-th samples [B, size] at the end of the k-th segment."""
+        sample = line.segments[k].measured[j][1]
+        return np.broadcast_to(sample, (batch, sample.shape[-1]))
 
     def order(self, line):
         """Return the index of the sensor of every sample, in the order of their rows."""
@@ -104,7 +207,7 @@ class FrameWalk:
         still = np.zeros((points.shape[1], t, t + len(parameters)))
         still[:, range(t), range(t)] = 1.0
         found = [
-            self._measure(points, values, segment.measured, True)
+            self._rows.measure(self.backend, points, values, segment.measured, True)
             for segment in line.segments
             if segment.measured
         ]
@@ -183,6 +286,10 @@ class FrameWalk:
         for row, slope in slopes:
             # A row that comes late and one that acts late may be the same; their effects add up.
             late = np.einsum('bis,sb->bi', found.by_durations.numpy(), slope)
+            if self.system.is_disturbed:
+                late += self._hidden.pushed_later(
+                    found.by_controls.numpy(), self._hidden_part(points), _middles(slope)
+                )
             moved[..., row] += chart.pull_rows(ends, late[..., None])[..., 0]
         by_state = self._by_state(found, ends, points, durations)
         return self._joined(ends, points, durations), (by_state, by_named)
@@ -223,59 +330,6 @@ class FrameWalk:
         transition[:, self._robot_chart.size :] *= left.T[:, :, None]
         return points, transition
 
-    def _measure(self, points, values, measured, derivatives):
-        """Return the rows [B, m] of samples in a state and (by state, by named) or None."""
-        outputs, d_outputs = self._observed(points, values, measured, derivatives)
-        residual, by_state, by_named = [], [], []
-        for index, sample in measured:
-            sensor, part = self.sensors[index], self.outputs[index]
-            rows = sensor.rows(
-                points,
-                None if outputs is None else outputs[part],
-                np.broadcast_to(sample, (points.shape[1], sensor.value_size)),
-            )
-            residual.append(rows.values)
-            if derivatives:
-                ambient, named = self._row_slopes(rows, d_outputs, part, len(values))
-                by_state.append(self._pushed(points, ambient))
-                by_named.append(named)
-        residual = np.concatenate(residual, 1)
-        if not derivatives:
-            return residual, None
-        return residual, (np.concatenate(by_state, 1), np.concatenate(by_named, 1))
-
-    def _pushed(self, points, ambient):
-        """Return slopes by the state's tangent [B, m, t] from those by the robot's numbers."""
-        robot = self._robot_chart.push(points[: self._robot_chart.point_size], ambient)
-        extra = self.state_chart.size - robot.shape[-1]
-        return np.pad(robot, ((0, 0), (0, 0), (0, extra))) if extra else robot
-
-    def _observed(self, points, values, measured, derivatives):
-        """Return the outputs [k, B] in a state and their derivative, None where nobody asks."""
-        if not any(self.sensors[index].output_size for index, _ in measured):
-            return None, None
-        none = np.zeros((0, self.known_controls, 1))
-        inputs = self.inputs(points, values, np.zeros((0, 1)), none)
-        with torch.no_grad():
-            if not derivatives:
-                return self.backend.rollout(inputs)[1][0].numpy(), None
-            found = self.backend.sensitivities(inputs)
-        return found.outputs[0].numpy(), found.d_outputs[:, 0].numpy()
-
-    def _row_slopes(self, rows, d_outputs, part, named_size):
-        """Return the slopes of a sensor's rows by the state's numbers and by named parameters."""
-        batch, count = rows.values.shape
-        size = self._robot_chart.point_size
-        ambient = np.zeros((batch, count, size))
-        named = np.zeros((batch, count, named_size))
-        if rows.by_state is not None:
-            ambient = ambient + rows.by_state
-        if rows.by_outputs is not None:
-            slopes = rows.by_outputs @ d_outputs[:, part]
-            ambient = ambient + slopes[..., :size]
-            named[..., : self._physical] += slopes[..., size:]
-        return ambient, named
-
 
 def _middles(durations):
     """Return the times [S, B] of the middle of steps, from the begin of the first."""
@@ -291,12 +345,3 @@ def _chained(moved, by_chart, transition):
     size = transition.shape[1]
     result[..., size:] += by_named @ by_chart
     return result
-
-
-def _output_slices(sensors):
-    """Return for every sensor where its outputs stand among all."""
-    slices, start = [], 0
-    for sensor in sensors:
-        slices.append(slice(start, start + sensor.output_size))
-        start += sensor.output_size
-    return slices

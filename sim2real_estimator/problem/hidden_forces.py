@@ -86,6 +86,16 @@ class HiddenForces:
         split = self._split
         return np.concatenate([whole[..., :split], by_rate, whole[..., split:]], -1)
 
+    def pushed_later(self, by_controls, values, shifts):
+        """
+        Return derivatives [B, n] by what moves the middles of steps by shifts [S, B].
+
+        values [k, B]: whose rates then have had another time to act.
+        """
+        by_force = by_controls[..., -self._velocity_size :][..., self._targets] * self._units
+        standing = by_force[..., : self._split]
+        return np.einsum('bnsk,kb,sb->bn', standing, values[self._rates], shifts)
+
     def grown(self, values, lengths):
         """Return values [k, B] after times [B] in which the rates have had their effect."""
         values, split = values.copy(), self._split

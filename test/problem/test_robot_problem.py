@@ -19,6 +19,7 @@ from sim2real_estimator.inference.batch import Objective, Window
 from sim2real_estimator.inference.robust import NormalNoise
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.robot import realize
+from sim2real_estimator.problem import frame_walk
 from sim2real_estimator.problem.chart_choice import choose_chart
 from sim2real_estimator.problem.parameter_chart import DirectChart, Prior, TimedChart
 from sim2real_estimator.problem.robot_problem import ProblemOptions, RobotProblem
@@ -154,7 +155,13 @@ def shifted(problem, points, parameters, direction, step):
     return problem.retract(points, delta[:size]), parameters + delta[size:]
 
 
-@pytest.mark.parametrize('robot', ['arm', 'late_arm', 'far_arm', 'disturbed_arm', 'mounted_arm'])
+@pytest.mark.parametrize(
+    'robot',
+    [
+        *('arm', 'late_arm', 'far_arm', 'disturbed_arm', 'mounted_arm'),
+        *('driven_arm', 'disturbed_driven_arm', 'arm_of_unknown_effort'),
+    ],
+)
 def test_slopes_are_the_derivatives_of_residuals_and_end_states(robot, request):
     arm = request.getfixturevalue(robot)
     generator = np.random.default_rng(3)
@@ -352,3 +359,20 @@ def test_motion_is_told_from_noise_and_from_flipped_signs(swing, moves):
     frames = [frame(k) for k in range(60)]
     assert problem.moves(problem.first_state(frames)[0], frames) is moves
     assert not problem.moves(problem.neutral, frames[:1])
+
+
+@pytest.mark.parametrize(
+    'robot', ['arm', 'disturbed_arm', 'mounted_arm', 'driven_arm', 'disturbed_driven_arm']
+)
+def test_segments_all_at_once_are_the_segments_one_by_one(robot, request, monkeypatch):
+    arm = request.getfixturevalue(robot)
+    generator = np.random.default_rng(12)
+    frames = ball_arm_frames(generator)
+    points, parameters = random_columns(arm, 4, generator)
+    lanes = [frames[0], frames[1], frames[0], frames[1]]
+    at_once = arm.linearize(points, parameters, lanes)
+    monkeypatch.setattr(frame_walk, '_FEW_COLUMNS', 0)
+    one_by_one = arm.linearize(points, parameters, lanes)
+    for name in ('ends', 'transition', 'residual', 'slope'):
+        found, expected = getattr(at_once, name), getattr(one_by_one, name)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
