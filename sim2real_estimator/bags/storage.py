@@ -11,12 +11,14 @@ from backports import zstd
 from rosbags.rosbag2 import Reader
 
 from ..errors import DataError, EstimatorError
+from .salvage import is_cut_off, SalvageReader
 
 METADATA = 'metadata.yaml'
 _KINDS = ('.mcap', '.db3')
 _PACKED = ('.zstd', '.zst')
 # How a message that was compressed by itself begins; one that was not begins with zero.
 _MAGIC = b'\x28\xb5\x2f\xfd'
+_NANO = 1e9
 _logger = logging.getLogger(__name__)
 
 
@@ -67,10 +69,11 @@ class Storage:
         self.path, self.warnings, self._stack = Path(path), [], ExitStack()
         files = storage_files(path)
         try:
-            self.readers = self._listed() if self.path.is_dir() else []
+            # What a list says of a file that has lost its end is no longer true.
+            is_listed = self.path.is_dir() and not any(map(is_cut_off, files))
+            self.readers = self._listed() if is_listed else []
             if not self.readers:
-                readers = [self._opened(file) for file in files]
-                self.readers = sorted(readers, key=lambda reader: reader.start_time)
+                self.readers = self._opened_alone(files)
         except BaseException:
             self.close()
             raise
@@ -105,6 +108,29 @@ class Storage:
             reason = str(error) if (self.path / METADATA).exists() else f'no {METADATA}'
             self._warn(f'{self.path}: rebuilt from its files, since there is {reason}')
             return []
+
+    def _opened_alone(self, files):
+        """Return the readers of files, in order of their times, of each as far as it is whole."""
+        readers = []
+        for file in files:
+            try:
+                readers.append(self._salvaged(file) if is_cut_off(file) else self._opened(file))
+            except DataError as error:
+                # The last of several parts may just have been begun.
+                if file is not files[-1] or not readers or not is_cut_off(file):
+                    raise
+                self._warn(f'left out: {error}')
+        return sorted(readers, key=lambda reader: reader.start_time)
+
+    def _salvaged(self, file):
+        """Return the reader of what is whole of a file that has no end."""
+        with told(file):
+            reader = self._stack.enter_context(SalvageReader(file))
+        self._warn(
+            f'{file}: has no end, as where the recorder was killed; what is whole is used: '
+            f'{reader.message_count} messages of {reader.duration / _NANO:.1f} s'
+        )
+        return reader
 
     def _opened(self, file):
         """Return the reader of a single file, of an unpacked copy where it is packed."""

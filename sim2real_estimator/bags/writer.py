@@ -1,5 +1,6 @@
 """Recordings written as rosbag2 of Jazzy writes them."""
 
+from contextlib import contextmanager
 from pathlib import Path
 
 from rosbags.interfaces import (
@@ -42,14 +43,18 @@ class BagWriter:
         else:
             self._writer.abort()
 
-    def add(self, topic, message_type, is_kept=False):
+    def add(self, topic, message_type, is_kept=False, is_reliable=True):
         """
         Declare a topic; those that get a message need not be.
 
-        is_kept: whether it was published for those who subscribe later (transient local).
+        is_kept: whether it was published for those who subscribe later (transient local);
+        is_reliable: whether what is lost on the way was sent again.
         """
         self._connections[topic] = self._writer.add_connection(
-            topic, message_type, typestore=typestore(), offered_qos_profiles=[_qos(is_kept)]
+            topic,
+            message_type,
+            typestore=typestore(),
+            offered_qos_profiles=[_qos(is_kept, is_reliable)],
         )
 
     def write(self, topic, message_type, time_ns, content):
@@ -59,12 +64,50 @@ class BagWriter:
         self._writer.write(self._connections[topic], time_ns, content)
 
 
-def _qos(is_kept):
+class GrowingBag(BagWriter):
+    """Writes an mcap that can be read up to its last `flush`, however its writer ends."""
+
+    def __init__(self, path):
+        """Begin a folder that must not exist."""
+        super().__init__(path, 'mcap')
+        self._path, self._has_news = path, False
+
+    def write(self, topic, message_type, time_ns, content):
+        """Write the bytes of a message; a DataError where there is no room for them."""
+        with self._told():
+            super().write(topic, message_type, time_ns, content)
+        self._has_news = True
+
+    def flush(self):
+        """Close the chunk of what came since the last time, and hand it to the system."""
+        if self._has_news:
+            self._has_news = False
+            with self._told():
+                self._writer.storage.close_chunk()
+                self._writer.storage.bio.flush()
+
+    def close(self):
+        """Write the end and the list of what is in it."""
+        with self._told():
+            self._writer.close()
+
+    @contextmanager
+    def _told(self):
+        try:
+            yield
+        except OSError as error:
+            raise DataError(
+                f'{self._path}: cannot be written any more ({error}); what was written until '
+                'now can be read'
+            ) from error
+
+
+def _qos(is_kept, is_reliable):
     durability = QosDurability.TRANSIENT_LOCAL if is_kept else QosDurability.VOLATILE
     return Qos(
         QosHistory.KEEP_LAST,
         1 if is_kept else 10,
-        QosReliability.RELIABLE,
+        QosReliability.RELIABLE if is_reliable else QosReliability.BEST_EFFORT,
         durability,
         _FOR_EVER,
         _FOR_EVER,

@@ -140,8 +140,8 @@ def refusal(path):
 
 
 @pytest.mark.parametrize('has_metadata', [True, False])
-@pytest.mark.parametrize('left', [3, 0.02, 0.5, 0.97])
-def test_an_mcap_that_is_cut_off_is_named(tmp_path, left, has_metadata):
+@pytest.mark.parametrize('left', [3, 0.02, 0.5])
+def test_an_mcap_that_is_cut_off_in_its_only_chunk_is_named(tmp_path, left, has_metadata):
     path = write(tmp_path / 'bag', short_recording(400))
     content = (path / 'bag.mcap').read_bytes()
     kept = left if left > 1 else round(left * len(content))
