@@ -5,12 +5,11 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from ..backend.base import RolloutInputs
 from ..backend.choice import choose_backend
 from ..dynamics.system import System
 from ..inference.protocol import Linearization
 from .sample_rows import SampleRows
-from .state_chart import StateChart
+from .state_walk import StateWalk
 from .timing import ClockDelays, CommandDelays, is_delay, require_known
 
 # With more columns than this the calls are large enough, and derivatives of all at once too large.
@@ -29,8 +28,7 @@ class FrameWalk:
     def __init__(self, parameters, sensors, chart, state_chart, hidden, options):
         """Take the parts of a `RobotProblem`."""
         self.sensors, self.chart, self.state_chart = sensors, chart, state_chart
-        self.options, self._hidden = options, hidden
-        self._robot_chart = StateChart(parameters.model)
+        self._hidden = hidden
         observing = [s for s in sensors if s.output_size]
 
         def observe(robot, q, v):
@@ -47,12 +45,16 @@ class FrameWalk:
         values = dict(zip(parameters, parameters.nominal()))
         values |= {name: value for name, value in chart.fixed.items() if name in parameters}
         self.backend = choose_backend(options.backend)(self.system, values)
-        self._physical = len(physical)
         self._rows = SampleRows(sensors, parameters.model, state_chart, len(physical))
         self.outputs = self._rows.slices
         require_known(chart.names, parameters.model, sensors, physical)
         self._clocks = ClockDelays(sensors, chart.names, chart.fixed)
         self._commands = CommandDelays(parameters.model, chart.names, chart.fixed)
+        delays = self._commands, self._clocks
+        self._states = StateWalk(
+            self.backend, state_chart, hidden, delays, len(physical), options.max_step
+        )
+        self.inputs, self.fading = self._states.inputs, self._states.fading
 
     @property
     def known_controls(self):
@@ -76,12 +78,12 @@ class FrameWalk:
         residual, slope = [], []
         for segment in line.segments:
             begin = points, transition
-            points, moved = self._move(points, values, segment, None, derivatives)
+            points, moved = self._states.move(points, values, segment, None, derivatives)
             transition = _chained(moved, by_chart, transition)
             for late, measured in self._by_delay(segment):
                 at = points, transition
                 if late is not None:
-                    state, moved = self._move(begin[0], values, segment, late, derivatives)
+                    state, moved = self._states.move(begin[0], values, segment, late, derivatives)
                     at = state, _chained(moved, by_chart, begin[1])
                 rows, gradient = self._rows.measure(
                     self.backend, at[0], values, measured, derivatives
@@ -89,7 +91,7 @@ class FrameWalk:
                 residual.append(rows)
                 if derivatives:
                     slope.append(_chained(gradient, by_chart, at[1]))
-        points, transition = self._faded(points, transition, line)
+        points, transition = self._states.faded(points, transition, line)
         if not residual:
             residual, slope = [np.zeros((points.shape[1], 0))], [np.zeros((len(transition), 0, n))]
         return Linearization(
@@ -120,7 +122,7 @@ class FrameWalk:
         t, n = self.state_chart.size, self.state_chart.size + len(parameters)
         begins, segment = self._side_by_side(points, values, line)
         wide = np.tile(values, count)
-        ends, (by_state, by_named) = self._move(begins, wide, segment, None, True)
+        ends, (by_state, by_named) = self._states.move(begins, wide, segment, None, True)
         by_state = by_state.reshape(count, batch, t, t)
         by_x = by_named.reshape(count, batch, t, -1) @ by_chart
         transitions = np.empty((count, batch, t, n))
@@ -131,7 +133,7 @@ class FrameWalk:
             transition[..., t:] += by_x[k]
             transitions[k] = transition
         residual, slope = self._measure_all(ends, wide, by_chart, transitions, line)
-        last, transition = self._faded(ends[:, -batch:], transition, line)
+        last, transition = self._states.faded(ends[:, -batch:], transition, line)
         return Linearization(last, transition, residual, slope)
 
     def _side_by_side(self, points, values, line):
@@ -144,13 +146,15 @@ class FrameWalk:
             for parts, array in ((durations, segment.durations), (controls, segment.controls)):
                 padded = np.concatenate([array, np.zeros((missing, *array.shape[1:]))])
                 parts.append(np.broadcast_to(padded, (*padded.shape[:-1], batch)))
-        inputs = self.inputs(points, values, np.concatenate(durations), np.concatenate(controls))
+        inputs = self._states.inputs(
+            points, values, np.concatenate(durations), np.concatenate(controls)
+        )
         with torch.no_grad():
             states = self.backend.rollout(inputs)[0].numpy()[:-1:steps]
         begins = np.moveaxis(states, 0, 1).reshape(states.shape[1], -1)
         if self.system.is_disturbed:
             lengths = np.cumsum([np.zeros(batch), *(d.sum(0) for d in durations[:-1])], 0).ravel()
-            hidden = np.tile(self._hidden_part(points), len(durations))
+            hidden = np.tile(self._states.hidden_part(points), len(durations))
             begins = np.concatenate([begins, self._hidden.grown(hidden, lengths)])
         side_by_side = replace(
             line.segments[0],
@@ -217,30 +221,11 @@ class FrameWalk:
     def steps(self, parameters, line):
         """Return (durations [S, B], controls [S, nu, B]) of all segments on end."""
         values = self.chart.to_named(parameters)
-        shifted = [self._steps(values, segment, None) for segment in line.segments]
+        shifted = [self._states.steps(values, segment, None) for segment in line.segments]
         batch = parameters.shape[1]
         durations = [np.broadcast_to(s[0], (*s[0].shape[:1], batch)) for s in shifted]
         controls = [np.broadcast_to(s[1], (*s[1].shape[:2], batch)) for s in shifted]
         return np.concatenate(durations), np.concatenate(controls)
-
-    def inputs(self, points, values, durations, controls, hidden=None):
-        """
-        Return `RolloutInputs` of NumPy arrays.
-
-        values [P, B] of all named parameters; hidden [S, nv, B]: controls of the hidden forces
-        during steps that are more than a piece of a frame.
-        """
-        state = points[: self._robot_chart.point_size]
-        if self.system.is_disturbed:
-            if hidden is None:
-                hidden = self._hidden.controls(self._hidden_part(points), _middles(durations))
-            known = np.broadcast_to(controls, (*controls.shape[:2], points.shape[1]))
-            controls = np.concatenate([known, hidden], 1)
-        arrays = (state, values[: self._physical], controls, durations)
-        return RolloutInputs(*(torch.from_numpy(np.ascontiguousarray(a)) for a in arrays))
-
-    def _hidden_part(self, points):
-        return points[self._robot_chart.point_size :]
 
     def _by_delay(self, segment):
         """Yield (the late sensor's index or None, samples) for what a segment's end measures."""
@@ -251,89 +236,6 @@ class FrameWalk:
         for sample, late in zip(segment.measured, is_late):
             if late:
                 yield sample[0], [sample]
-
-    def _steps(self, values, segment, late):
-        """Return (durations, controls, [(row of a delay, slope of the durations)])."""
-        commands = self._commands
-        if late is None and not commands.is_estimated:
-            return segment.durations, segment.controls, []
-        early = np.zeros(values.shape[1])
-        if late is not None:
-            early = self._clocks.left(segment, late, values)
-        delays = commands.values(values)
-        found = segment.shifted(delays, commands.owners, early, self.options.max_step)
-        slopes = [*zip(commands.rows, found.by_delay)]
-        slopes.append((self._clocks.rows.get(late), found.by_early))
-        return found.durations, found.controls, [(r, s) for r, s in slopes if r is not None]
-
-    def _move(self, points, values, segment, late, derivatives):
-        """
-        Return the states after a segment and (by state, by named parameters) or None.
-
-        late: index of the sensor whose samples say where the segment ends, None: its end.
-        """
-        durations, controls, slopes = self._steps(values, segment, late)
-        inputs = self.inputs(points, values, durations, controls)
-        with torch.no_grad():
-            if not derivatives:
-                ends = self.backend.rollout(inputs)[0][-1].numpy()
-                return self._joined(ends, points, durations), None
-            found = self.backend.jacobian(inputs)
-        ends, chart = found.state.numpy(), self._robot_chart
-        by_named = np.zeros((points.shape[1], self.state_chart.size, len(values)))
-        moved = by_named[:, : chart.size]
-        moved[..., : self._physical] = chart.pull_rows(ends, found.by_parameters.numpy())
-        for row, slope in slopes:
-            # A row that comes late and one that acts late may be the same; their effects add up.
-            late = np.einsum('bis,sb->bi', found.by_durations.numpy(), slope)
-            if self.system.is_disturbed:
-                late += self._hidden.pushed_later(
-                    found.by_controls.numpy(), self._hidden_part(points), _middles(slope)
-                )
-            moved[..., row] += chart.pull_rows(ends, late[..., None])[..., 0]
-        by_state = self._by_state(found, ends, points, durations)
-        return self._joined(ends, points, durations), (by_state, by_named)
-
-    def _joined(self, ends, points, durations):
-        """Return robot states with what has become of the hidden forces of the points before."""
-        if not self.system.is_disturbed:
-            return ends
-        lengths = np.broadcast_to(durations.sum(0), (points.shape[1],))
-        return np.concatenate([ends, self._hidden.grown(self._hidden_part(points), lengths)])
-
-    def _by_state(self, found, ends, points, durations):
-        """Return the derivative [B, t, t] of a segment's end by its beginning."""
-        chart, size = self._robot_chart, self._robot_chart.size
-        state = points[: chart.point_size]
-        robot = chart.pull(ends, found.by_state.numpy(), state)
-        if not self.system.is_disturbed:
-            return robot
-        result = np.zeros((len(robot), self.state_chart.size, self.state_chart.size))
-        result[:, :size, :size] = robot
-        durations = np.broadcast_to(durations, (len(durations), len(robot)))
-        pushed = self._hidden.pushed(found.by_controls.numpy(), _middles(durations))
-        result[:, :size, size:] = chart.pull_rows(ends, pushed)
-        result[:, size:, size:] = self._hidden.growth(durations.sum(0))
-        return result
-
-    def fading(self, line):
-        """Return which part of every hidden force is left after a frame, [k, B or 1]."""
-        return self._hidden.left(line.lengths)
-
-    def _faded(self, points, transition, line):
-        """Return points and transition at a frame's end with the hidden forces faded."""
-        if not self.system.is_disturbed:
-            return points, transition
-        left = np.broadcast_to(self.fading(line), (self._hidden.size, points.shape[1]))
-        points, size = points.copy(), self._robot_chart.point_size
-        points[size:] *= left
-        transition[:, self._robot_chart.size :] *= left.T[:, :, None]
-        return points, transition
-
-
-def _middles(durations):
-    """Return the times [S, B] of the middle of steps, from the begin of the first."""
-    return np.cumsum(durations, 0) - 0.5 * durations
 
 
 def _chained(moved, by_chart, transition):

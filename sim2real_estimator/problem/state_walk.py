@@ -1,0 +1,131 @@
+"""From a state to later ones: within a frame and over it, with derivatives."""
+
+import numpy as np
+import torch
+
+from ..backend.base import RolloutInputs
+from .state_chart import StateChart
+
+
+class StateWalk:
+    """
+    Moves states over segments of frames, for many pairs of state and parameters.
+
+    A walk to what a late sensor saw ends earlier, by a time that may be unknown. Commands that act
+    late cut the integration steps elsewhere. `HiddenForces` are part of the state.
+    """
+
+    def __init__(self, backend, state_chart, hidden, delays, physical_size, max_step):
+        """
+        Take the parts of a `FrameWalk`.
+
+        delays: (`CommandDelays`, `ClockDelays`); physical_size: how many of the named parameters
+        are physical; they come first.
+        """
+        self.backend, self.state_chart, self._hidden = backend, state_chart, hidden
+        self._robot_chart = StateChart(backend.system.model)
+        self._commands, self._clocks = delays
+        self._physical, self._max_step = physical_size, max_step
+
+    def inputs(self, points, values, durations, controls, hidden=None):
+        """
+        Return `RolloutInputs` of NumPy arrays.
+
+        values [P, B] of all named parameters; hidden [S, nv, B]: controls of the hidden forces
+        during steps that are more than a piece of a frame.
+        """
+        state = points[: self._robot_chart.point_size]
+        if self._hidden.size:
+            if hidden is None:
+                hidden = self._hidden.controls(self.hidden_part(points), _middles(durations))
+            known = np.broadcast_to(controls, (*controls.shape[:2], points.shape[1]))
+            controls = np.concatenate([known, hidden], 1)
+        arrays = (state, values[: self._physical], controls, durations)
+        return RolloutInputs(*(torch.from_numpy(np.ascontiguousarray(a)) for a in arrays))
+
+    def hidden_part(self, points):
+        """Return the hidden forces [k, B] of states."""
+        return points[self._robot_chart.point_size :]
+
+    def steps(self, values, segment, late):
+        """Return (durations, controls, [(row of a delay, slope of the durations)])."""
+        commands = self._commands
+        if late is None and not commands.is_estimated:
+            return segment.durations, segment.controls, []
+        early = np.zeros(values.shape[1])
+        if late is not None:
+            early = self._clocks.left(segment, late, values)
+        delays = commands.values(values)
+        found = segment.shifted(delays, commands.owners, early, self._max_step)
+        slopes = [*zip(commands.rows, found.by_delay)]
+        slopes.append((self._clocks.rows.get(late), found.by_early))
+        return found.durations, found.controls, [(r, s) for r, s in slopes if r is not None]
+
+    def move(self, points, values, segment, late, derivatives):
+        """
+        Return the states after a segment and (by state, by named parameters) or None.
+
+        late: index of the sensor whose samples say where the segment ends, None: its end.
+        """
+        durations, controls, slopes = self.steps(values, segment, late)
+        inputs = self.inputs(points, values, durations, controls)
+        with torch.no_grad():
+            if not derivatives:
+                ends = self.backend.rollout(inputs)[0][-1].numpy()
+                return self._joined(ends, points, durations), None
+            found = self.backend.jacobian(inputs)
+        ends, chart = found.state.numpy(), self._robot_chart
+        by_named = np.zeros((points.shape[1], self.state_chart.size, len(values)))
+        moved = by_named[:, : chart.size]
+        moved[..., : self._physical] = chart.pull_rows(ends, found.by_parameters.numpy())
+        for row, slope in slopes:
+            # A row that comes late and one that acts late may be the same; their effects add up.
+            late = np.einsum('bis,sb->bi', found.by_durations.numpy(), slope)
+            if self._hidden.size:
+                late += self._hidden.pushed_later(
+                    found.by_controls.numpy(), self.hidden_part(points), _middles(slope)
+                )
+            moved[..., row] += chart.pull_rows(ends, late[..., None])[..., 0]
+        by_state = self._by_state(found, ends, points, durations)
+        return self._joined(ends, points, durations), (by_state, by_named)
+
+    def _joined(self, ends, points, durations):
+        """Return robot states with what has become of the hidden forces of the points before."""
+        if not self._hidden.size:
+            return ends
+        lengths = np.broadcast_to(durations.sum(0), (points.shape[1],))
+        return np.concatenate([ends, self._hidden.grown(self.hidden_part(points), lengths)])
+
+    def _by_state(self, found, ends, points, durations):
+        """Return the derivative [B, t, t] of a segment's end by its beginning."""
+        chart, size = self._robot_chart, self._robot_chart.size
+        state = points[: chart.point_size]
+        robot = chart.pull(ends, found.by_state.numpy(), state)
+        if not self._hidden.size:
+            return robot
+        result = np.zeros((len(robot), self.state_chart.size, self.state_chart.size))
+        result[:, :size, :size] = robot
+        durations = np.broadcast_to(durations, (len(durations), len(robot)))
+        pushed = self._hidden.pushed(found.by_controls.numpy(), _middles(durations))
+        result[:, :size, size:] = chart.pull_rows(ends, pushed)
+        result[:, size:, size:] = self._hidden.growth(durations.sum(0))
+        return result
+
+    def fading(self, line):
+        """Return which part of every hidden force is left after a frame, [k, B or 1]."""
+        return self._hidden.left(line.lengths)
+
+    def faded(self, points, transition, line):
+        """Return points and transition at a frame's end with the hidden forces faded."""
+        if not self._hidden.size:
+            return points, transition
+        left = np.broadcast_to(self.fading(line), (self._hidden.size, points.shape[1]))
+        points, size = points.copy(), self._robot_chart.point_size
+        points[size:] *= left
+        transition[:, self._robot_chart.size :] *= left.T[:, :, None]
+        return points, transition
+
+
+def _middles(durations):
+    """Return the times [S, B] of the middle of steps, from the begin of the first."""
+    return np.cumsum(durations, 0) - 0.5 * durations
