@@ -12,22 +12,36 @@ from .mixture import distances, distinct, Mixture
 
 def modes(fits, merge, prune):
     """
-    Return the distinct fits of notable evidence.
+    Return the distinct fits of notable evidence, none where all are lost.
 
     merge: squared distance below which two are the same; prune: least weight.
     """
     order = np.argsort(-fits.log_evidence(), kind='stable')
-    fits = fits.pick(np.array(distinct_fits(fits, order, merge)))
+    fits = fits.pick(np.array(distinct_fits(fits, order, merge), dtype=int))
+    if not len(fits.costs):
+        return fits
     return fits.pick(log_normalized(fits.log_evidence()) > np.log(prune))
 
 
 def distinct_fits(fits, order, merge):
     """Return which of the fits, in an order, are sound and not the same as an earlier one."""
-    sound = [k for k in order if np.isfinite(fits.costs[k])]
-    size = len(fits.offsets)
-    covariance = np.linalg.inv(fits.information)
+    sound = [k for k in order if np.isfinite(fits.costs[k]) and _is_valley(fits.information[k])]
+    if not sound:
+        return []
+    size, kept = len(fits.offsets), fits.pick(sound)
+    covariance = np.linalg.inv(kept.information)
     informations = np.linalg.inv(covariance[:, size:, size:])
-    return distinct(sound, distances(fits.parameters, informations), merge)
+    found = distinct(range(len(sound)), distances(kept.parameters, informations), merge)
+    return [sound[k] for k in found]
+
+
+def _is_valley(information):
+    """Tell whether a curvature [n, n] is positive to the last digits."""
+    try:
+        np.linalg.cholesky(information)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def mixture_at_end(problem, window, fits, log_weights, drift, scales=None, noises=None):

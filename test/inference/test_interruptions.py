@@ -145,3 +145,13 @@ def test_a_robot_at_rest_stays_prior_only_and_bounded(problem):
     mean, covariance = estimator.mixture(problem, state).moments()
     np.testing.assert_array_equal(mean, problem.prior.mean)
     np.testing.assert_array_equal(covariance, problem.prior.covariance)
+
+
+def test_a_batch_that_no_motion_fits_is_refused_and_not_the_end(problem, frames):
+    def absurd(frame):
+        samples = tuple(Sample(s.sensor, s.stamp_ns, 1e160 * s.values) for s in frame.samples)
+        return Frame(frame.start_ns, frame.end_ns, samples, frame.inputs)
+
+    state, events = run(problem, map(absurd, frames[:30]))
+    assert set(events) == {'update refused'}
+    assert isinstance(state, BatchState) and state.mixture is None

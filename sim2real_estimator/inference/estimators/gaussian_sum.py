@@ -171,9 +171,12 @@ class GaussianSum(AbstractEstimator):
         objective = Objective(problem, window, self.noise)
         draws = cover_prior(problem, self.starts, generator, state.mixture)
         fits = refit_warmly(objective, state.fits, draws, self.merge)
-        mixture, share, is_narrow = self._described(
-            objective, modes(fits, self.merge, self.prune), generator
-        )
+        kept = modes(fits, self.merge, self.prune)
+        if not len(kept.costs):
+            return self._bounded(replace(state, due=due)), UpdateReport(
+                'batch', events=('update refused',)
+            )
+        mixture, share, is_narrow = self._described(objective, kept, generator)
         state = replace(state, fits=fits, window=window, due=due, mixture=mixture)
         if not is_narrow:
             return self._bounded(state), UpdateReport('batch', events=('fitted',))
