@@ -1,13 +1,13 @@
 """The command `sim2real-estimator`, for people with and without ROS."""
 
 import argparse
-from importlib.util import find_spec
 import math
 from pathlib import Path
 import sys
 import time
 
-from .errors import ConfigError, EstimatorError
+from .bag_commands import add_bag_commands, require_ros
+from .errors import EstimatorError
 from .export_command import add_export, require_free
 from .identification.command import add_identify
 from .report_command import add_report
@@ -32,6 +32,7 @@ def main(arguments=None):
     init.add_argument('--force', action='store_true', help='overwrite the file')
     init.set_defaults(run=_init)
     add_identify(commands)
+    add_bag_commands(commands)
     _add_posteriors(commands)
     _add_live(commands)
     chosen = parser.parse_args(arguments)
@@ -169,7 +170,7 @@ def _demo(chosen):
 
     from .demo import report, show
 
-    _require_ros()
+    require_ros()
     console = Console()
     plan = show.Plan(show.shipped_robot(), chosen.output, chosen.seed)
     return report.perform(plan, console)
@@ -181,7 +182,7 @@ def _monitor(chosen):
 
     from .monitor import Board, Display
 
-    _require_ros()
+    require_ros()
     from .ros.listener import Listener
 
     end = time.monotonic() + (chosen.seconds or math.inf)
@@ -191,14 +192,6 @@ def _monitor(chosen):
             listener.listen(_LISTEN)
             display.show(board)
     return 0
-
-
-def _require_ros():
-    """Refuse to go on where there is no ROS."""
-    if find_spec('rclpy') is None:
-        raise ConfigError(
-            'rclpy is missing: source ROS 2, or install requirements-ros-wheels.txt; docs/setup.md'
-        )
 
 
 def _reproduce_lengths(chosen):

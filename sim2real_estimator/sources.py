@@ -1,6 +1,6 @@
 """From settings to the robot, its sensors and its efforts: all that it takes to read messages."""
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 import difflib
 import inspect
 from pathlib import Path
@@ -19,9 +19,39 @@ def topics(config):
     """Return source name -> topic of every source that reads messages."""
     found = {name: sensor.topic for name, sensor in config.sensors.items()}
     for name, kind, topic in _effort_topics(config):
-        if any(joint.effort == kind for joint in config.joints.values()):
+        if _joints_with(kind, config):
             found[name] = topic
     return found
+
+
+@dataclass(frozen=True)
+class Listed:
+    """
+    A source as far as its settings tell without the robot.
+
+    name; topic; message_type; joints: those that messages may name.
+    """
+
+    name: str
+    topic: str
+    message_type: str
+    joints: tuple
+
+
+def listed(config):
+    """Return a `Listed` of every source that reads messages; a ConfigError on a kind unknown."""
+    found = []
+    for name, wish in config.sensors.items():
+        kind = _kind(name, wish)
+        message_type = wish.message_type or kind.message_types[0]
+        found.append(Listed(name, wish.topic, message_type, wish.joints))
+    for name, kind, topic in _effort_topics(config):
+        joints = _joints_with(kind, config)
+        if joints:
+            wanted = _effort_messages(kind, config).get('message_type')
+            message_type = wanted or JointEfforts.message_types[0]
+            found.append(Listed(name, topic, message_type, joints))
+    return tuple(found)
 
 
 def settings_of(config):
@@ -63,7 +93,7 @@ def build_efforts(config, model):
     """Return the sources of efforts that joints of the config read from."""
     sources = []
     for name, kind, _ in _effort_topics(config):
-        joints = [joint for joint, wish in config.joints.items() if wish.effort == kind]
+        joints = _joints_with(kind, config)
         if joints:
             if name in config.sensors:
                 raise ConfigError(f'sensors.{name}: is the name of the efforts; choose another')
@@ -108,9 +138,7 @@ def _sensor(name, wish, model, capture):
     capture: `Placement` of the robot's world in that of motion capture.
     """
     where = f'sensors.{name}'
-    if wish.kind not in SENSORS:
-        raise ConfigError(f"{where}.kind: is '{wish.kind}'; {nearest(wish.kind, SENSORS)}")
-    kind, values, default = SENSORS[wish.kind], {}, type(wish)()
+    kind, values, default = _kind(name, wish), {}, type(wish)()
     takes = inspect.signature(kind).parameters
     if 'capture' in takes:
         values['capture'] = capture
@@ -128,6 +156,18 @@ def _sensor(name, wish, model, capture):
                 f'{where}.{setting.name}: a {wish.kind} has no use for it; take it out'
             )
     return kind(name, model, **values)
+
+
+def _kind(name, wish):
+    """Return the class of a sensor."""
+    if wish.kind not in SENSORS:
+        raise ConfigError(f"sensors.{name}.kind: is '{wish.kind}'; {nearest(wish.kind, SENSORS)}")
+    return SENSORS[wish.kind]
+
+
+def _joints_with(effort, config):
+    """Return the joints whose effort comes in such a way."""
+    return tuple(joint for joint, wish in config.joints.items() if wish.effort == effort)
 
 
 def _effort_messages(kind, config):

@@ -44,8 +44,11 @@ ROOMS = {
     'synthetic': (_CORE | {'priors', 'problem', 'sources'}) - {'inference'},
     'monitor': set(),
     'bags': {'errors', 'messages', 'synthetic'},
-    'ros': _FLOW
-    | {'background', 'identity', 'messages', 'monitor', 'posterior_file', 'sources', 'synthetic'},
+    'ros': {
+        *_FLOW,
+        *('background', 'bags', 'identity', 'messages', 'monitor', 'posterior_file', 'sources'),
+        'synthetic',
+    },
     'demo': {'errors', 'inference', 'monitor', 'ros', 'synthetic'},
     'identification': {
         *_FLOW,
@@ -61,9 +64,11 @@ ROOMS = {
     'export_command': {'errors', 'export'},
     'report': {'inference', 'problem'},
     'report_command': {'export', 'export_command', 'identification', 'report'},
+    'bag_commands': {'bags', 'config', 'errors', 'ros', 'sources'},
     'cli': {
         *_FLOW,
         *(
+            'bag_commands',
             'demo',
             'export_command',
             'identification',
@@ -119,6 +124,7 @@ THIRD_PARTY = {
     'synthetic': {'numpy', 'torch', 'transforms3d'},
     'monitor': {'rich'},
     'bags': {'backports', 'rosbags'},
+    'bag_commands': set(),
     'demo': {'matplotlib', 'numpy', 'rich'},
     'identification': {'numpy', 'rich', 'torch'},
     'cli': {'matplotlib', 'numpy', 'rich', 'torch'},

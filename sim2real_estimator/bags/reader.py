@@ -4,7 +4,7 @@ from dataclasses import dataclass
 import hashlib
 from pathlib import Path
 
-from rosbags.interfaces import MessageDefinitionFormat
+from rosbags.interfaces import MessageDefinitionFormat, QosDurability
 from rosbags.typesys import get_types_from_idl, get_types_from_msg
 
 from ..errors import DataError
@@ -19,11 +19,17 @@ _STRETCH = 10**9
 
 @dataclass(frozen=True)
 class TopicInBag:
-    """A topic of a recording: name, message type, number of messages."""
+    """
+    A topic of a recording.
+
+    name; message_type; count: of its messages; is_kept: whether it was published for those who
+    subscribe later (transient local).
+    """
 
     name: str
     message_type: str
     count: int
+    is_kept: bool = False
 
 
 class BagReader:
@@ -45,7 +51,8 @@ class BagReader:
             before = self.topics.get(connection.topic)
             count = connection.msgcount + (before.count if before else 0)
             kind = _kinds(connection.msgtype, before)
-            self.topics[connection.topic] = TopicInBag(connection.topic, kind, count)
+            is_kept = _is_kept(connection) or bool(before and before.is_kept)
+            self.topics[connection.topic] = TopicInBag(connection.topic, kind, count, is_kept)
         self._checked = set()
 
     def __enter__(self):
@@ -145,6 +152,11 @@ def digest_of(path):
             while block := content.read(_BLOCK):
                 found.update(block)
     return found.hexdigest()
+
+
+def _is_kept(connection):
+    profiles = connection.ext.offered_qos_profiles
+    return any(each.durability is QosDurability.TRANSIENT_LOCAL for each in profiles)
 
 
 def _kinds(kind, before):

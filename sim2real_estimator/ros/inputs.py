@@ -66,7 +66,7 @@ class Input:
             event_callbacks=SubscriptionEventCallbacks(
                 incompatible_qos=self._mismatch, matched=self._match
             ),
-            **overridable(_JOINTS if kind in _NAMES else _OTHERS),
+            **overridable(qos_of(kind)),
         )
 
     def close(self):
@@ -131,6 +131,11 @@ class Input:
             f"'{self.topic}': a publisher offers a QoS from which nothing is received "
             f'({event.last_policy_kind.name}); override ours, see docs/node.md'
         )
+
+
+def qos_of(message_type):
+    """Return the QoS with which messages of a type are received."""
+    return _JOINTS if message_type in _NAMES else _OTHERS
 
 
 def subscribe(node, sources, topics, hand_on):

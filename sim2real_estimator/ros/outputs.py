@@ -13,7 +13,7 @@ _EVENTS = QoSProfile(depth=100)
 # Whoever listens later gets the last one.
 _KEPT = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # Name below the node -> type and QoS; reliable unless overridden, so that all receive.
-_TOPICS = {
+TOPICS = {
     'estimate': (JointState, _FLOWING),
     'posterior': (PointCloud2, _KEPT),
     'coordinates': (DiagnosticArray, _KEPT),
@@ -33,7 +33,7 @@ class Outputs:
         self._node = node
         self._publishers = {
             name: node.create_lifecycle_publisher(kind, f'~/{name}', **overridable(qos))
-            for name, (kind, qos) in _TOPICS.items()
+            for name, (kind, qos) in TOPICS.items()
         }
 
     def activate(self):
@@ -46,7 +46,7 @@ class Outputs:
         return frozenset(
             name
             for name, publisher in self._publishers.items()
-            if _TOPICS[name][1] is _KEPT or publisher.get_subscription_count()
+            if TOPICS[name][1] is _KEPT or publisher.get_subscription_count()
         )
 
     def publish(self, name, message):

@@ -29,14 +29,29 @@ def node_process(config_file, output, *arguments, module='node', domain=DOMAIN):
 
     module: of `sim2real_estimator.ros`, whose node it is.
     """
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT), **discovery(domain)}
-    command = [sys.executable, '-m', f'sim2real_estimator.ros.{module}', '--ros-args']
+    command = [f'sim2real_estimator.ros.{module}', '--ros-args']
     if config_file:
         command += ['-p', f'config_file:={config_file}']
+    with _process([*command, *arguments], output, domain) as process:
+        yield process
+
+
+@contextmanager
+def command_process(output, *arguments):
+    """Start the command of the package, its output into a file; end it whatever happens."""
+    with _process(['sim2real_estimator.cli', *map(str, arguments)], output, DOMAIN) as process:
+        yield process
+
+
+@contextmanager
+def _process(module, output, domain):
+    """Run a module of Python with its arguments in a group of its own."""
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT), **discovery(domain)}
     with open(output, 'w') as file:
         process = subprocess.Popen(
-            [*command, *arguments],
+            [sys.executable, '-m', *module],
             env=environment,
+            stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
             start_new_session=True,
