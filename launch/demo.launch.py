@@ -17,9 +17,12 @@ ARGUMENTS = {
     'params_file': ('', 'YAML file with parameters of ROS, above those of config_file; or empty'),
     'namespace': ('', 'of the robot, the node and what comes with them'),
     'use_sim_time': ('false', "whether the robot's time goes to /clock, and all go by it"),
-    'autostart': ('true', 'whether the node configures and activates itself'),
+    'autostart': (
+        '',
+        'whether the node configures and activates itself; empty: as in params_file, else true',
+    ),
     'log_level': ('info', 'least severe message to print'),
-    'robot_description': (CONFIG / 'double_pendulum.urdf', 'URDF file of the robot'),
+    'robot_description': (CONFIG / 'double_pendulum.urdf', 'URDF file of the robot, or its text'),
     'rviz': ('true', 'whether to show the estimate in rviz, where it is installed'),
 }
 

@@ -18,9 +18,12 @@ pytest.importorskip(
 from launch import LaunchContext
 from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
 from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import TextSubstitution
 from live import discovery, ROOT
+from rcl_interfaces.srv import GetParameters
 from sensor_msgs.msg import JointState
 from waiting import PATIENCE, until
+import yaml
 
 ESTIMATOR, DEMO = (ROOT / 'launch' / f'{name}.launch.py' for name in ('estimator', 'demo'))
 URDF = CONFIG.with_suffix('.urdf')
@@ -108,6 +111,42 @@ def test_robot_and_view_are_shown_where_that_is_installed(prefix, monkeypatch):
     assert packages == ['sim2real_estimator', 'robot_state_publisher', 'rviz2']
 
 
+def command(node):
+    """Return the words after what is executed, as far as the launch file gives them."""
+    first = (part[0] for part in node.cmd[1:])
+    return [part.text for part in first if isinstance(part, TextSubstitution)]
+
+
+@pytest.mark.parametrize(
+    'given',
+    [
+        {'robot_description': str(URDF)},
+        {'robot_description': URDF.read_text()},
+        {'config_file': str(CONFIG)},
+    ],
+    ids=['file', 'text', 'of the settings'],
+)
+def test_rviz_is_told_the_base_link(given, prefix, monkeypatch):
+    install(prefix, 'rviz2')
+    rviz = started(prefix, monkeypatch, rviz='true', **given)[-1]
+    words = command(rviz)
+    assert words[words.index('-f') + 1] == 'stand'
+
+
+def test_rviz_is_shown_where_the_robot_comes_by_a_topic(prefix, monkeypatch, tmp_path):
+    install(prefix, 'rviz2')
+    settings = tmp_path / 'waiting.yaml'
+    settings.write_text('node: {robot_description: true}')
+    *_, said, rviz = started(prefix, monkeypatch, rviz='true', config_file=str(settings))
+    assert isinstance(said, LogInfo)
+    assert (rviz.node_package, '-f' in command(rviz)) == ('rviz2', False)
+
+
+def test_a_file_of_parameters_that_is_not_there_is_an_error(prefix, monkeypatch):
+    with pytest.raises(FileNotFoundError, match='params_file: nowhere.yaml'):
+        started(prefix, monkeypatch, params_file='nowhere.yaml')
+
+
 @contextmanager
 def launched(prefix, folder, file, *arguments):
     """Run launch files until the end of the context; yield the process and its output."""
@@ -145,12 +184,50 @@ def assert_ends(process, output, nodes):
     assert output.read_text().count('process has finished cleanly') == nodes
 
 
-def test_it_starts_the_node_in_its_namespace_and_ends_it(prefix, client, tmp_path):
-    arguments = f'config_file:={CONFIG},namespace:=left,log_level:=warn'
+@pytest.mark.parametrize('section', ['sim2real_estimator', '/**'])
+def test_it_starts_the_node_in_its_namespace_and_ends_it(section, prefix, client, tmp_path):
+    path = parameter_file(tmp_path, section, {'frames.max_rate': 37.0})
+    arguments = (
+        f'config_file:={CONFIG},robot_description:={URDF},namespace:=left,log_level:=warn,'
+        f'params_file:={path}'
+    )
     with launched(prefix, tmp_path, ESTIMATOR, arguments) as (process, output):
-        node = ('sim2real_estimator', '/left')
-        client.wait(lambda: node in client.node.get_node_names_and_namespaces(), 'the node')
+        rate, urdf = parameters(
+            client, '/left/sim2real_estimator', 'frames.max_rate', 'model.urdf'
+        )
+        assert (rate.double_value, urdf.string_value) == (37.0, str(URDF))
         assert_ends(process, output, 1)
+
+
+@pytest.mark.parametrize(
+    ('in_file', 'argument'),
+    [((False, True), ''), ((True, False), 'autostart:=false,use_sim_time:=true,')],
+    ids=['the file', 'arguments more than the file'],
+)
+def test_what_is_given_counts(in_file, argument, prefix, client, tmp_path):
+    names = 'autostart', 'use_sim_time'
+    path = parameter_file(tmp_path, '/**', dict(zip(names, in_file)))
+    given = f'{argument}config_file:={CONFIG},params_file:={path}'
+    with launched(prefix, tmp_path, ESTIMATOR, given) as (process, output):
+        values = parameters(client, '/sim2real_estimator', *names)
+        assert [value.bool_value for value in values] == [False, True]
+        assert_ends(process, output, 1)
+
+
+def parameter_file(folder, section, values):
+    path = folder / 'parameters.yaml'
+    path.write_text(yaml.safe_dump({section: {'ros__parameters': values}}))
+    return path
+
+
+def parameters(client, node, *names):
+    """Return the values of parameters of a running node."""
+    service = client.node.create_client(GetParameters, f'{node}/get_parameters')
+    client.wait(service.service_is_ready, f'the parameters of {node}')
+    future = service.call_async(GetParameters.Request(names=names))
+    client.wait(future.done, 'their values')
+    client.node.destroy_client(service)
+    return future.result().values
 
 
 def test_two_robots_in_two_namespaces_do_not_disturb_each_other(prefix, client, tmp_path):
