@@ -8,7 +8,7 @@ from rich.text import Text
 from .bar import bar, FINE, PLAIN
 from .numbers import written
 
-# By verdict, as in the legend of docs/messages.md.
+# By verdict, as in the legend of docs/ros.md.
 STYLES = {
     'identified': 'green',
     'prior-assisted': 'cyan',

@@ -79,7 +79,7 @@ class Description:
         self._node.get_logger().warning(
             f'a publisher of {self.topic} offers a QoS from which nothing is received '
             f'({event.last_policy_kind.name}): it should be reliable and transient local; or '
-            'override ours, see docs/node.md'
+            'override ours, see docs/ros.md'
         )
 
 

@@ -129,7 +129,7 @@ class Input:
         self.mismatches = event.total_count
         self._node.get_logger().warning(
             f"'{self.topic}': a publisher offers a QoS from which nothing is received "
-            f'({event.last_policy_kind.name}); override ours, see docs/node.md'
+            f'({event.last_policy_kind.name}); override ours, see docs/ros.md'
         )
 
 

@@ -30,7 +30,7 @@ class Look:
 
 
 _OK, _WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
-# docs/messages.md has the legend.
+# docs/ros.md has the legend.
 LOOKS = {
     Verdict.IDENTIFIED: Look('green', (0.0, 0.62, 0.45), _OK, 0),
     Verdict.PRIOR_ASSISTED: Look('light blue', (0.34, 0.71, 0.91), _OK, 1),

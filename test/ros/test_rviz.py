@@ -33,7 +33,7 @@ def test_the_legend_in_the_documents_is_true():
     pytest.importorskip('rclpy')
     from sim2real_estimator.ros.looks import LOOKS, NOT_ESTIMATED
 
-    text = (ROOT / 'docs/messages.md').read_text()
+    text = (ROOT / 'docs/ros.md').read_text()
     table = text[text.index('| colour | verdict |') :]
     rows = re.findall(r'^\| ([a-z ]+) \| ([a-z -]+) \|$', table, re.MULTILINE)[1:]
     by_rank = sorted(LOOKS.items(), key=lambda item: item[1].rank)
