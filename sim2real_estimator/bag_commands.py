@@ -2,6 +2,7 @@
 
 import argparse
 from importlib.util import find_spec
+import math
 from pathlib import Path
 
 from .config import load_config
@@ -22,6 +23,25 @@ def add_bag_commands(commands):
     )
     _add_ros_arguments(record)
     record.set_defaults(run=_record)
+    replay = commands.add_parser('replay', help='publish a recording with its time on /clock')
+    replay.add_argument('bag', type=Path, metavar='BAG', help='folder or file')
+    replay.add_argument(
+        '--rate', type=_above_zero, default=1.0, help='seconds of the recording in a second (1)'
+    )
+    replay.add_argument('--loop', action='store_true', help='begin anew at the end')
+    replay.add_argument(
+        '--start', type=_not_below_zero, default=0.0, help='leave out so many seconds (0)'
+    )
+    replay.add_argument(
+        '--config',
+        type=Path,
+        help='settings of an estimator: only what it reads, by the names there (all topics)',
+    )
+    replay.add_argument(
+        '--wait', action='store_true', help='until somebody listens to every topic'
+    )
+    _add_ros_arguments(replay)
+    replay.set_defaults(run=_replay)
 
 
 def require_ros():
@@ -40,6 +60,22 @@ def _add_ros_arguments(parser):
         metavar='ARGUMENT',
         help='for ROS, up to the end, such as -r __ns:=/left -p use_sim_time:=true',
     )
+
+
+def _above_zero(text):
+    """Return a number above zero, for argparse."""
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f'{text} is not above zero')
+    return value
+
+
+def _not_below_zero(text):
+    """Return a number that is not below zero, for argparse."""
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f'{text} is below zero')
+    return value
 
 
 def _ros_arguments(chosen):
@@ -66,3 +102,22 @@ def _record(chosen):
             print(f'{count:9}  {topic}')
         print(f'written: {chosen.output}')
     return status
+
+
+def _replay(chosen):
+    """Publish a recording until its end, or until Ctrl-C."""
+    require_ros()
+    # Imported here, so that `--help` answers at once.
+    from .bags.playback import Playback
+    from .bags.reader import BagReader
+    from .ros.process import run
+    from .ros.replay import names_of, ReplayNode
+
+    with BagReader(chosen.bag) as bag:
+        names = names_of(bag, chosen.config and load_config(chosen.config))
+        playback = Playback(bag, names, chosen.rate, chosen.start, chosen.loop)
+
+        def make():
+            return ReplayNode(bag, playback, names, chosen.rate, chosen.wait)
+
+        return run('sim2real-estimator', make, ReplayNode.drive, _ros_arguments(chosen))

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from simulated import CONFIG
+import swinging
 
 pytest.importorskip('rclpy')
 pytest.importorskip(
@@ -25,7 +26,8 @@ from sensor_msgs.msg import JointState
 from waiting import PATIENCE, until
 import yaml
 
-ESTIMATOR, DEMO = (ROOT / 'launch' / f'{name}.launch.py' for name in ('estimator', 'demo'))
+NAMES = 'estimator', 'demo', 'replay'
+ESTIMATOR, DEMO, REPLAY = (ROOT / 'launch' / f'{name}.launch.py' for name in NAMES)
 URDF = CONFIG.with_suffix('.urdf')
 # Those that nav2 has, by the same names.
 COMMON = {'params_file', 'namespace', 'use_sim_time', 'autostart', 'log_level', 'rviz'}
@@ -63,9 +65,12 @@ def started(prefix, monkeypatch, **arguments):
     return function.execute(context)
 
 
-@pytest.mark.parametrize('file', [ESTIMATOR, DEMO], ids=lambda file: file.name)
+@pytest.mark.parametrize('file', [ESTIMATOR, DEMO, REPLAY], ids=lambda file: file.name)
 def test_arguments_are_described_and_have_defaults(file):
     arguments = {e.name: e for e in entities(file) if isinstance(e, DeclareLaunchArgument)}
+    if file == REPLAY:
+        # Nobody knows which recording.
+        assert arguments.pop('bag').default_value is None
     assert {*COMMON, 'config_file', 'robot_description'} <= set(arguments)
     assert all(argument.description for argument in arguments.values())
     assert all(argument.default_value is not None for argument in arguments.values())
@@ -244,3 +249,15 @@ def test_two_robots_in_two_namespaces_do_not_disturb_each_other(prefix, client, 
             assert client.node.count_publishers(topic) == 1
             assert client.node.count_subscribers(topic) == 1
         assert_ends(process, output, 4)
+
+
+def test_a_recording_is_played_to_a_node_that_goes_by_its_time(prefix, client, tmp_path):
+    bag = swinging.bag(tmp_path / 'swing', 2.5)
+    heard = []
+    topic = '/played/sim2real_estimator/estimate'
+    client.node.create_subscription(JointState, topic, heard.append, 10)
+    arguments = f'bag:={bag},config_file:={CONFIG},namespace:=played,rate:=2.0,loop:=true'
+    with launched(prefix, tmp_path, REPLAY, arguments) as (process, output):
+        client.wait(lambda: heard, 'estimates')
+        assert heard[0].header.stamp.sec < 1_700_000_010
+        assert_ends(process, output, 2)

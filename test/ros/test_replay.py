@@ -1,0 +1,167 @@
+"""A recording over real DDS, and the node that listens to it by the time of the recording."""
+
+from dataclasses import replace
+import os
+
+import pytest
+from simulated import CONFIG
+import swinging
+
+from sim2real_estimator.bags.reader import BagReader
+from sim2real_estimator.bags.writer import BagWriter
+from sim2real_estimator.cli import main
+from sim2real_estimator.config import load_config, to_yaml
+from sim2real_estimator.messages import serialized
+
+pytest.importorskip('rclpy')
+
+from diagnostic_msgs.msg import DiagnosticArray
+from live import command_process, node_process
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from recordings import stamp_ns
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from sim2real_estimator.ros.keys import Keys
+from sim2real_estimator.ros.publishers import read_events
+from sim2real_estimator.ros.replay import names_of
+
+SECONDS = 2.5
+
+
+@pytest.fixture(scope='module')
+def config_file(tmp_path_factory):
+    """Write settings with which the recording is quickly understood; return the path."""
+    config = swinging.config()
+    urdf = str(CONFIG.with_suffix('.urdf'))
+    path = tmp_path_factory.mktemp('settings') / 'robot.yaml'
+    path.write_text(to_yaml(replace(config, model=replace(config.model, urdf=urdf))))
+    return path
+
+
+@pytest.fixture(scope='module')
+def bag(tmp_path_factory):
+    return swinging.bag(tmp_path_factory.mktemp('recorded') / 'swing', SECONDS)
+
+
+@pytest.fixture(scope='module')
+def node(client, config_file, tmp_path_factory):
+    """Start a node by simulated time; yield the events that it tells."""
+    events = []
+
+    def hear(message):
+        events.extend(read_events(message)[1])
+
+    topic = '/sim2real_estimator/events'
+    subscription = client.node.create_subscription(DiagnosticArray, topic, hear, 100)
+    output = tmp_path_factory.mktemp('node') / 'output'
+    with node_process(config_file, output, '-p', 'use_sim_time:=true') as process:
+        client.forget()
+        client.wait(lambda: client.status('worker'), 'the first diagnostics')
+        client.wait(lambda: client.status('worker')[1] == 'running', 'the worker')
+        yield process, events
+    client.node.destroy_subscription(subscription)
+
+
+def test_a_node_by_the_time_of_the_recording_finds_the_robot(
+    client, node, bag, config_file, tmp_path
+):
+    with BagReader(bag) as opened:
+        count, begin_ns = opened.topics['/joint_states'].count, opened.begin_ns
+        end_ns = opened.end_ns
+    clocks = []
+    best_effort = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
+    subscription = client.node.create_subscription(Clock, '/clock', clocks.append, best_effort)
+    arguments = 'replay', bag, '--rate', 3, '--config', config_file, '--wait'
+    with command_process(tmp_path / 'output', *arguments) as process:
+        client.wait(lambda: process.poll() is not None, 'the end of the recording')
+        assert process.returncode == 0
+    client.wait(
+        lambda: (
+            client.health['worker'].get('messages taken') == str(2 * count)
+            and client.health['estimate'].get('stage') == 'filter'
+            and client.estimates
+            and stamp_ns(client.estimates[-1]) > end_ns - 10**8
+        ),
+        'all messages',
+    )
+    client.node.destroy_subscription(subscription)
+    last, truth = client.estimates[-1], swinging.robot().truth.values
+    assert abs(last.position[0] - truth[last.name[0]]) < 4 * last.velocity[0]
+    assert last.name[0] == 'lower.mass' and last.velocity[0] < 0.05 * truth['lower.mass']
+    times = [message.clock.sec * 10**9 + message.clock.nanosec for message in clocks]
+    assert times == sorted(times) and begin_ns <= times[0] < times[-1] <= end_ns
+    # Stamps of the recording are years old, and yet none are behind the node's clock.
+    assert abs(float(client.health['estimate']['data age [s]'])) < SECONDS
+
+
+def test_where_it_begins_anew_the_clock_jumps_and_the_node_goes_on(client, node, bag, tmp_path):
+    process, events = node
+    client.estimates.clear()
+
+    def jumps():
+        return any(event.name == 'clock jumped' for event in events)
+
+    def returns():
+        stamps = [stamp_ns(message) for message in client.estimates]
+        return sum(later < before for before, later in zip(stamps, stamps[1:]))
+
+    with command_process(tmp_path / 'output', 'replay', bag, '--rate', 3, '--loop') as replay:
+        # Once where it is played again after the test before, and then at its end.
+        client.wait(lambda: jumps() and returns(), 'a jump')
+        seen = len(client.estimates)
+        client.wait(lambda: len(client.estimates) > seen + 3, 'estimates after it')
+        assert replay.poll() is None and process.poll() is None
+    assert not [event for event in events if event.name == 'worker replaced']
+
+
+def test_topics_are_those_of_the_recording_or_those_that_the_config_asks_for(
+    bag, config_file, tmp_path
+):
+    config = load_config(config_file)
+    with BagReader(bag) as opened, BagWriter(tmp_path / 'moved') as moved:
+        for _, time_ns, content in opened.messages(['/joint_states']):
+            moved.write('/left/joint_states', 'sensor_msgs/msg/JointState', time_ns, content)
+            moved.write('/clock', 'rosgraph_msgs/msg/Clock', time_ns, serialized(Clock()))
+        assert names_of(opened) == {'/joint_states': '/joint_states'}
+    with BagReader(tmp_path / 'moved') as opened:
+        assert names_of(opened) == {'/left/joint_states': '/left/joint_states'}
+        assert names_of(opened, config) == {'/left/joint_states': 'joint_states'}
+
+
+def test_what_was_kept_for_those_who_come_late_is_kept_again(client, tmp_path):
+    text, kept = '<robot/>', QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    with BagWriter(tmp_path / 'bag') as bag:
+        bag.add('/kept_description', 'std_msgs/msg/String', is_kept=True)
+        bag.write('/kept_description', 'std_msgs/msg/String', 10**9, serialized(String(data=text)))
+        for second in range(2, 600):
+            late = serialized(JointState(name=[str(second)]))
+            bag.write('/wheels', 'sensor_msgs/msg/JointState', second * 10**9, late)
+        bag.write('/strange', 'std_msgs/msg/String', 6 * 10**11, serialized(String()))
+    arguments = 'replay', tmp_path / 'bag', '--start', 200, '--rate', 100
+    with command_process(tmp_path / 'output', *arguments):
+        wheels, texts = [], []
+        one = client.node.create_subscription(JointState, '/wheels', wheels.append, 10)
+        client.wait(lambda: wheels, 'what goes on')
+        other = client.node.create_subscription(String, '/kept_description', texts.append, kept)
+        client.wait(lambda: texts, 'what was kept')
+    for each in (one, other):
+        client.node.destroy_subscription(each)
+    assert texts[0].data == text and int(wheels[0].name[0]) > 200
+
+
+def test_keys_are_read_in_a_terminal_and_nowhere_else():
+    ours, theirs = os.openpty()
+    with open(theirs, 'rb', buffering=0) as terminal, Keys(terminal) as keys:
+        assert keys.is_there and keys.pressed() == ''
+        os.write(ours, b' s')
+        assert keys.pressed() == ' s'
+    os.close(ours)
+    with open(os.devnull) as nothing, Keys(nothing) as keys:
+        assert not keys.is_there and keys.pressed() == ''
+
+
+def test_a_bag_that_is_not_there_is_named(tmp_path, capsys):
+    assert main(['replay', str(tmp_path / 'nowhere')]) == 2
+    assert 'does not exist' in capsys.readouterr().err
