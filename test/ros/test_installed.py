@@ -40,14 +40,17 @@ def prefix(tmp_path_factory):
 def environment(prefix):
     """Return the environment as after `. install/setup.bash`, with this Python the first."""
     (packages,) = prefix.glob('lib/python*/site-packages')
-    before = os.environ['PATH']
-    return {
-        **os.environ,
-        **discovery(),
-        'AMENT_PREFIX_PATH': str(prefix),
-        'PYTHONPATH': str(packages),
-        'PATH': os.pathsep.join((str(prefix / 'bin'), str(Path(sys.executable).parent), before)),
+    first = {
+        'AMENT_PREFIX_PATH': [prefix],
+        'PYTHONPATH': [packages],
+        'PATH': [prefix / 'bin', Path(sys.executable).parent],
     }
+    before = {name: [os.environ[name]] for name in first if os.environ.get(name)}
+    paths = {
+        name: os.pathsep.join(map(str, [*folders, *before.get(name, [])]))
+        for name, folders in first.items()
+    }
+    return {**os.environ, **discovery(), **paths}
 
 
 @pytest.fixture
