@@ -5,37 +5,74 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import chdtri
 
+from .filtering import take_frame
 from .mixture import distances, distinct, Mixture
 from .smoother import Courses, Smoother
+from .starts import with_known
 
 # A misfit that noise exceeds so seldom belongs to a model, or a course, that does not fit.
 _IMPROBABLE = 1e-6
+_FEW_PASSES = 5
 
 
-def fit_smoothly(problem, window, starts, noise, scales, drift=0.0, merge=0.5):
+def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=0.0, merge=0.5):
     """
     Return (`Mixture` at the window's end or None, its `Courses`, whether they fit the window).
 
-    window: `batch.Window`; starts [p, S]: parameters to begin from; scales: of disturbances, among
-    which evidence chooses; merge: squared distance below which two fits are the same.
+    window: `batch.Window`; begins: `Courses`; scales: of disturbances, among which evidence
+    chooses; first: the one with which courses are found that may be far from those they begin
+    with, None: the largest; merge: squared distance below which two fits are the same.
     """
-    count, bank = starts.shape[1], scales if problem.disturbance_size else (0.0,)
-    guess = problem.first_course(window.frames)[..., None]
-    courses = Courses(np.repeat(guess, count, 2), starts)
-    known = _before(problem, window, np.full(count, max(bank)))
-    found = Smoother(problem, window.frames, noise, known, drift).run(courses)
+    count = begins.parameters.shape[1]
+    bank = scales if problem.disturbance_size else (0.0,)
+    known = _before(problem, window, np.full(count, max(bank) if first is None else first))
+    found = Smoother(problem, window.frames, noise, known, drift).run(begins)
     kept = _distinct(found, problem.tangent_size, merge)
     if not kept:
         return None, None, False
     if len(bank) > 1:
         known = _before(problem, window, np.repeat(np.array(bank), len(kept)))
         smoother = Smoother(problem, window.frames, noise, known, drift)
-        found = smoother.run(found.courses.pick(np.tile(kept, len(bank))))
+        # From where they are, other disturbances move courses little.
+        found = smoother.run(found.courses.pick(np.tile(kept, len(bank))), _FEW_PASSES)
         kept = np.flatnonzero(np.isfinite(found.log_evidence))
     best = kept[int(np.argmax(found.log_evidence[kept]))]
     limit = chdtri(found.rows[best], _IMPROBABLE)
     fits = found.is_settled[best] and (noise.expects_outliers or found.misfits[best] < limit)
     return found.mixture.pick(kept), found.courses.pick(kept), bool(fits)
+
+
+def neighbours(scales, mixture):
+    """Return the scales next to that of a mixture's heaviest component, and that one."""
+    ordered = sorted(scales)
+    place = ordered.index(mixture.scales[mixture.heaviest()])
+    return tuple(ordered[max(place - 1, 0) : place + 2])
+
+
+def courses_to_begin(problem, window, draws, noise, mixture=None, courses=None):
+    """
+    Return `Courses` [.., S] to begin with: half of them as found before, at most.
+
+    draws [p, S]: parameters of the others, whose motion is guessed from the samples; mixture,
+    courses: found in the first frames of the window. A filter leads them on through the others.
+    """
+    guess = np.repeat(problem.first_course(window.frames)[..., None], draws.shape[1], 2)
+    if courses is None:
+        return Courses(guess, with_known(problem, draws, mixture))
+    order = np.argsort(-mixture.log_weights, kind='stable')[: max(1, draws.shape[1] // 2)]
+    mixture, courses = mixture.pick(order), courses.pick(order)
+    points = [*courses.points]
+    for frame in window.frames[len(courses.points) - 1 :]:
+        step = take_frame(problem, mixture, frame, noise)
+        if step is None:
+            return Courses(guess, with_known(problem, draws, None))
+        mixture = step.mixture
+        points.append(mixture.points)
+    new = slice(len(order), None)
+    return Courses(
+        np.concatenate([np.array(points), guess[..., new]], 2),
+        np.concatenate([courses.parameters, draws[:, new]], 1),
+    )
 
 
 def resume_smoothly(problem, window, before, noise, drift=0.0):

@@ -11,7 +11,7 @@ from sim2real_estimator.inference.filtering import take_frame
 from sim2real_estimator.inference.lagging import begun, take_frame_lagging
 from sim2real_estimator.inference.mixture import Mixture
 from sim2real_estimator.inference.robust import NormalNoise, StudentNoise
-from sim2real_estimator.inference.smoothed_fits import fit_smoothly
+from sim2real_estimator.inference.smoothed_fits import courses_to_begin, fit_smoothly
 from sim2real_estimator.inference.smoother import Courses, Smoother
 from sim2real_estimator.problem.parameter_chart import Prior
 from sim2real_estimator.problem.robot_problem import ProblemOptions
@@ -48,10 +48,15 @@ def known_before(problem, window, count):
     return Mixture(np.zeros(count), points, means, root)
 
 
-def smoothed(problem, window, noise, starts):
+def begins_at(problem, window, starts):
     guess = np.repeat(problem.first_course(window.frames)[..., None], starts.shape[1], 2)
+    return Courses(guess, starts)
+
+
+def smoothed(problem, window, noise, starts):
     known = known_before(problem, window, starts.shape[1])
-    return Smoother(problem, window.frames, noise, known).run(Courses(guess, starts))
+    smoother = Smoother(problem, window.frames, noise, known)
+    return smoother.run(begins_at(problem, window, starts))
 
 
 @pytest.mark.parametrize('noise', [NormalNoise(), StudentNoise(8.0)], ids=['normal', 'student'])
@@ -83,8 +88,8 @@ def test_evidence_of_two_models_differs_as_that_of_fits(problem, window, starts)
 
 def test_a_window_of_unknown_noise_tells_how_much_there_is(window):
     problem = p2.make_problem(noise=0.5 * p2.NOISE, noises={'encoders': Prior(1.0, 0.7, True)})
-    starts = problem.prior.mean[:, None]
-    mixture, _, fits = fit_smoothly(problem, window, starts, NormalNoise(), (0.0,))
+    begins = begins_at(problem, window, problem.prior.mean[:, None])
+    mixture, _, fits = fit_smoothly(problem, window, begins, NormalNoise(), (0.0,))
     mean, deviation = (x[0, 0] for x in mixture.noises.logs())
     assert fits
     assert abs(mean - np.log(2.0)) < 4 * deviation
@@ -96,7 +101,8 @@ def test_disturbances_are_chosen_by_evidence(window, starts):
     pushed = Window(disturbed(window.frames), *problem.first_state(window.frames))
     chosen = []
     for each in (replace(pushed, frames=window.frames), pushed):
-        mixture, _, fits = fit_smoothly(problem, each, starts, NormalNoise(), (0.0, 0.03))
+        begins = begins_at(problem, each, starts)
+        mixture, _, fits = fit_smoothly(problem, each, begins, NormalNoise(), (0.0, 0.03))
         assert fits
         chosen.append(mixture.scales[mixture.heaviest()])
     assert chosen == [0.0, 0.03]
@@ -138,3 +144,17 @@ def test_of_twins_the_one_that_stays_has_the_weight_of_both_in_all_the_window(pr
     assert twins.known.size == 1
     assert twins.known.log_weights[0] == pytest.approx(0.0, abs=1e-12)
     np.testing.assert_allclose(twins.courses.points, single.courses.points, atol=1e-12)
+
+
+def test_courses_found_before_are_led_on_by_a_filter_and_are_half_of_the_starts(problem, window):
+    short = replace(window, frames=window.frames[:60])
+    begins = begins_at(problem, short, problem.prior.mean[:, None])
+    mixture, courses, fits = fit_smoothly(problem, short, begins, NormalNoise(), (0.0,))
+    draws = np.full((len(problem.labels), 4), 7.0)
+    led = courses_to_begin(problem, window, draws, NormalNoise(), mixture, courses)
+    assert fits
+    assert led.points.shape == (FRAMES + 1, problem.point_size, 4)
+    np.testing.assert_array_equal(led.points[:61, :, 0], courses.points[..., 0])
+    np.testing.assert_array_equal(led.parameters[:, 1:], draws[:, 1:])
+    angles = np.array([frame.samples[0].values for frame in window.frames])
+    assert np.abs(led.points[1:, :2, 0] - angles).max() < 6 * p2.NOISE

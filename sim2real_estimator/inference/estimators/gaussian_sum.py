@@ -16,7 +16,7 @@ from ..batch import Fits, Objective, Window
 from ..changes import ChangeDetector, ChangeMemory
 from ..disturbances import spread_over_bank
 from ..drift import drifted
-from ..filtering import take_frame, tidied
+from ..filtering import survivors, take_frame
 from ..gaussian import log_normalized
 from ..lagging import begun, Lag, take_frame_lagging
 from ..laplace import mixture_at_end, modes
@@ -24,8 +24,9 @@ from ..mixture import Mixture
 from ..refinement import refine
 from ..resuming import refit
 from ..robust import NormalNoise
-from ..smoothed_fits import fit_smoothly, resume_smoothly
-from ..starts import cover_prior, refit_warmly, with_known
+from ..smoothed_fits import courses_to_begin, fit_smoothly, neighbours, resume_smoothly
+from ..smoother import Courses
+from ..starts import cover_prior, refit_warmly
 from .base import AbstractEstimator
 
 # Components of less weight do not delay the hand-over.
@@ -42,7 +43,8 @@ class BatchState:
     The frames so far, the last fits of them, and the frame count of the next.
 
     knowledge: what was known of the parameters before the first of these frames, where the
-    motion was lost sight of; None: the prior; share: how well the mixture of the last fit that
+    motion was lost sight of; None: the prior; courses: of the mixture, where all states were free;
+    share: how well the mixture of the last fit that
     was narrow stood for the posterior.
     """
 
@@ -53,6 +55,7 @@ class BatchState:
     mixture: Mixture | None = None
     knowledge: Mixture | None = None
     share: float = 0.0
+    courses: Courses | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,9 @@ class GaussianSum(AbstractEstimator):
     drift: relative standard deviation by which parameters wander off in an hour, growing with
     the root of the time: below what that implies no posterior narrows; refinement: iterations of
     the variational fit where Laplace's mixture falls short of the `share`; lag: so many frames a
-    filter looks back where hidden forces push the robot; seed: of all draws.
+    filter looks back where hidden forces push the robot; shooting: of so many parameters at most
+    the first fits follow the motion from its beginning, of more they leave every state free; seed:
+    of all draws.
     """
 
     starts: int = 8
@@ -101,6 +106,7 @@ class GaussianSum(AbstractEstimator):
     drift: float = 5e-4
     refinement: int = 0
     lag: int = 10
+    shooting: int = 16
     seed: int = 0
 
     name = 'gaussian_sum'
@@ -143,7 +149,10 @@ class GaussianSum(AbstractEstimator):
 
     def with_frames(self, state, frames):
         """Return a batch of these frames; what was fitted to them is where the next fit begins."""
-        return replace(state, frames=frames) if isinstance(state, BatchState) else state
+        # Courses are of the frames as they were.
+        return (
+            replace(state, frames=frames, courses=None) if isinstance(state, BatchState) else state
+        )
 
     def mixture(self, problem, state):
         """Return the posterior; before the first fit, the prior at the neutral state."""
@@ -194,25 +203,46 @@ class GaussianSum(AbstractEstimator):
     def _fit_smoothly(self, problem, state, window, generator):
         """Fit frames of a robot that is driven by what nobody knows, if only now and then."""
         starts = cover_prior(problem, self.starts, generator, state.mixture)
-        starts = with_known(problem, starts, state.mixture)
-        mixture, _, fits = fit_smoothly(
-            problem, window, starts, self.noise, self.disturbances, self.drift, self.merge
+        begins = courses_to_begin(
+            problem, window, starts, self.noise, state.mixture, state.courses
         )
+        first, near = None, self.disturbances
+        if problem.disturbance_size and state.courses:
+            first = state.mixture.scales[state.mixture.heaviest()]
+            near = neighbours(near, state.mixture)
+        mixture, courses, fits = self._smoothed(problem, window, begins, near, first)
         if mixture is None:
-            return self._bounded(state), UpdateReport('batch', events=('fitted',))
-        mixture = tidied(mixture, self.prune, self.merge)
-        state = replace(state, mixture=mixture)
+            return self._bounded(state), UpdateReport('batch', events=('update refused',))
+        state = replace(state, mixture=mixture, courses=courses)
         if not (fits and self._is_narrow(problem, mixture)):
             return self._bounded(state), UpdateReport('batch', events=('fitted',))
+        if len(near) < len(self.disturbances):
+            # What may disturb the robot later is reckoned with as well.
+            first = mixture.scales[mixture.heaviest()]
+            begins = courses.pick([mixture.heaviest()])
+            mixture = self._smoothed(problem, window, begins, self.disturbances, first)[0]
         end_ns = window.frames[-1].end_ns
         lag = begun(mixture) if problem.is_driven else None
         state = FilterState(mixture, end_ns=end_ns, lag=lag)
         return state, UpdateReport('batch', events=('handed over',))
 
-    @staticmethod
-    def _needs_smoothing(problem, frames):
-        """Tell whether a motion does not follow from its beginning and the parameters."""
-        return problem.is_driven or not all(problem.knows_inputs(frame) for frame in frames)
+    def _smoothed(self, problem, window, begins, scales, first):
+        """Return (mixture of a window or None, its `Courses`, whether they fit the window)."""
+        mixture, courses, fits = fit_smoothly(
+            problem, window, begins, self.noise, scales, first, self.drift, self.merge
+        )
+        if mixture is None:
+            return None, None, False
+        kept, log_weights = survivors(mixture, self.prune, self.merge)
+        return replace(mixture, log_weights=log_weights).pick(kept), courses.pick(kept), fits
+
+    def _needs_smoothing(self, problem, frames):
+        """Tell whether a motion cannot be followed from its beginning, or leads nowhere so."""
+        return (
+            problem.is_driven
+            or len(problem.labels) > self.shooting
+            or not all(problem.knows_inputs(frame) for frame in frames)
+        )
 
     def _described(self, objective, fits, generator):
         """
