@@ -42,6 +42,14 @@ def add_bag_commands(commands):
     )
     _add_ros_arguments(replay)
     replay.set_defaults(run=_replay)
+    convert = commands.add_parser('convert', help='make a bag of measurements as CSV or npz')
+    convert.add_argument('table', type=Path, metavar='TABLE', help='.csv or .npz file')
+    convert.add_argument('--map', type=Path, required=True, help='YAML file: which column is what')
+    convert.add_argument('-o', '--output', type=Path, required=True, help='folder to make')
+    convert.add_argument(
+        '--trust-units', action='store_true', help='units that look wrong are right'
+    )
+    convert.set_defaults(run=_convert)
 
 
 def require_ros():
@@ -98,9 +106,7 @@ def _record(chosen):
 
     status = run('sim2real-estimator', make, RecorderNode.drive, _ros_arguments(chosen))
     if made:
-        for topic, count in sorted(made[0].counts.items()):
-            print(f'{count:9}  {topic}')
-        print(f'written: {chosen.output}')
+        _tell(made[0].counts, chosen.output)
     return status
 
 
@@ -121,3 +127,19 @@ def _replay(chosen):
             return ReplayNode(bag, playback, names, chosen.rate, chosen.wait)
 
         return run('sim2real-estimator', make, ReplayNode.drive, _ros_arguments(chosen))
+
+
+def _convert(chosen):
+    """Make a bag of a table, and print what is in it."""
+    from .tables.converting import convert  # imported here, so that `--help` answers at once
+
+    counts = convert(chosen.table, chosen.map, chosen.output, is_trusting=chosen.trust_units)
+    _tell(counts, chosen.output)
+    return 0
+
+
+def _tell(counts, output):
+    """Print how many messages each topic has, and where they are."""
+    for topic, count in sorted(counts.items()):
+        print(f'{count:9}  {topic}')
+    print(f'written: {output}')

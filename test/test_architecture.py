@@ -64,7 +64,8 @@ ROOMS = {
     'export_command': {'errors', 'export'},
     'report': {'inference', 'problem'},
     'report_command': {'export', 'export_command', 'identification', 'report'},
-    'bag_commands': {'bags', 'config', 'errors', 'ros', 'sources'},
+    'tables': {'bags', 'config', 'errors', 'messages'},
+    'bag_commands': {'bags', 'config', 'errors', 'ros', 'tables'},
     'cli': {
         *_FLOW,
         *(
@@ -124,6 +125,7 @@ THIRD_PARTY = {
     'synthetic': {'numpy', 'torch', 'transforms3d'},
     'monitor': {'rich'},
     'bags': {'backports', 'rosbags'},
+    'tables': {'numpy'},
     'bag_commands': set(),
     'demo': {'matplotlib', 'numpy', 'rich'},
     'identification': {'numpy', 'rich', 'torch'},

@@ -1,0 +1,1 @@
+"""Measurements that never were a bag, as CSV or npz, made one."""

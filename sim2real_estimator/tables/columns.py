@@ -1,0 +1,65 @@
+"""Which column is what: the settings of a conversion, read like all others."""
+
+from dataclasses import dataclass, field
+
+from ..config import setting
+from .table import DIGITS
+
+# Unit -> SI units in it, of positions and of velocities.
+UNITS = {'rad': 1.0, 'deg': 0.017453292519943295, 'm': 1.0, 'mm': 1e-3}
+VELOCITY_UNITS = {
+    **{f'{unit}/s': factor for unit, factor in UNITS.items()},
+    'rpm': 0.10471975511965977,
+}
+
+
+@dataclass(frozen=True)
+class TimeColumn:
+    """When rows were measured."""
+
+    column: str = setting('', 'its column')
+    unit: str = setting('s', 'of its numbers', choices=tuple(DIGITS))
+
+
+@dataclass(frozen=True)
+class JointColumns:
+    """What columns say of a joint."""
+
+    position: str = setting('', 'column of its position; empty: there is none')
+    velocity: str = setting('', 'column of its velocity; empty: there is none')
+    effort: str = setting('', 'column of its torque in N m, or force in N; empty: there is none')
+    unit: str = setting('rad', 'of its position', choices=tuple(UNITS))
+    velocity_unit: str = setting(
+        '',
+        'of its velocity; empty: that of the position, per second',
+        choices=('', *VELOCITY_UNITS),
+    )
+
+
+@dataclass(frozen=True)
+class TopicColumns:
+    """A topic: joints, or a body of motion capture, or a marker where it has no orientation."""
+
+    joints: dict[str, JointColumns] = setting(dict, 'joint -> its columns')
+    position: tuple[str, ...] = setting((), 'columns of x, y, z of a body or a marker')
+    orientation: tuple[str, ...] = setting((), "columns of x, y, z, w of a body's quaternion")
+    unit: str = setting('m', 'of the position of a body or a marker', choices=('m', 'mm'))
+    time: TimeColumn = setting(TimeColumn, 'its own time, where it is not that of all')
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Everything that can be set for a conversion. `source` is the file it came from."""
+
+    topics: dict[str, TopicColumns] = setting(
+        dict, 'topic, as the sensors of the estimator name it -> its columns', required=True
+    )
+    time: TimeColumn = setting(TimeColumn, 'when all of it was measured')
+    start: float | None = setting(
+        None,
+        'the time at which clocks of the table are zero, since 1970; empty: 0 where they tell a '
+        'date after 2001, else 1700000000',
+        unit='s',
+        low=0,
+    )
+    source: str = field(default='', compare=False)

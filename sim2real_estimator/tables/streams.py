@@ -1,0 +1,212 @@
+"""Columns as what is measured: in SI units, in order of time, and checked for both."""
+
+from dataclasses import dataclass, replace
+import math
+
+import numpy as np
+
+from ..errors import ConfigError, DataError
+from .columns import UNITS, VELOCITY_UNITS
+
+_NANO = 1e9
+# Steps between rows that no measurement of a robot has [s]; what explains them is another unit.
+_SHORTEST, _LONGEST = 2e-5, 5.0
+# Nothing that is measured moves faster [rad/s, m/s] or farther [m].
+_FASTEST, _FARTHEST = 100.0, 100.0
+# A derivative and a velocity that differ by a factor this close to one of units differ by units.
+_CLOSE = 0.1
+_FACTORS = {math.degrees(1): 'deg/s', 60 / (2 * math.pi): 'rpm', 1e3: 'mm/s'}
+# Quaternions are of length one, but for their digits.
+_NORM = 0.05
+# A date after 2001, and what zero is where there is none [ns].
+_DATED, _ZERO = 10**18, 1_700_000_000 * 10**9
+
+
+@dataclass(frozen=True)
+class Stream:
+    """
+    What a topic tells.
+
+    stamps [n]: in ns; joints: names; position, velocity, effort [n, joints]: in SI units, NaN
+    where nothing is known, None where no column tells; place [n, 3]: in m; quaternion [n, 4]: x,
+    y, z, w.
+    """
+
+    topic: str
+    stamps: np.ndarray
+    joints: tuple = ()
+    position: np.ndarray | None = None
+    velocity: np.ndarray | None = None
+    effort: np.ndarray | None = None
+    place: np.ndarray | None = None
+    quaternion: np.ndarray | None = None
+
+
+def streams_of(table, columns, is_trusting=False):
+    """
+    Return a `Stream` for every topic.
+
+    table: a `Table`; columns: `Columns`; is_trusting: whether units that look wrong are right. A
+    ConfigError or a DataError says what is wrong.
+    """
+    found = []
+    for topic, wish in columns.topics.items():
+        stream = _measured(table, topic, wish, _stamps(table, columns, topic, wish))
+        if not is_trusting:
+            _require_units(table, stream)
+        found.append(stream)
+    earliest = min(stream.stamps[0] for stream in found)
+    if columns.start is not None:
+        zero = round(columns.start * _NANO)
+    else:
+        zero = 0 if earliest > _DATED else _ZERO
+    return tuple(replace(stream, stamps=stream.stamps + zero) for stream in found)
+
+
+def _stamps(table, columns, topic, wish):
+    """Return the times of a topic's rows [n], in ns as the table has them."""
+    is_own = bool(wish.time.column)
+    time = wish.time if is_own else columns.time
+    where = f'topics.{topic}.time.column' if is_own else 'time.column'
+    if not time.column:
+        raise ConfigError(
+            f'{columns.source}: time.column: is missing; give the column of the times'
+        )
+    stamps = table.nanoseconds(time.column, time.unit, where)
+    if len(stamps) < 2:
+        raise DataError(f"{table.path}: '{time.column}' has {len(stamps)} rows; give two at least")
+    steps = np.diff(stamps)
+    if (steps < 0).any():
+        row = int(np.argmax(steps < 0))
+        raise DataError(
+            f"{table.path}: time goes back: '{time.column}' is {stamps[row] / _NANO:.9g} s in row "
+            f'{row + 1} and {stamps[row + 1] / _NANO:.9g} s in row {row + 2}; sort the rows, or '
+            'cut the table where the clock was set back'
+        )
+    step = float(np.median(steps)) / _NANO
+    if not _SHORTEST <= step <= _LONGEST:
+        raise DataError(
+            f"{table.path}: rows follow each other after {step:.3g} s, with '{time.column}' in "
+            f'{time.unit}; give its true unit, of s, ms, us, ns'
+        )
+    return stamps
+
+
+def _measured(table, topic, wish, stamps):
+    """Return the `Stream` of a topic."""
+    where = f'topics.{topic}'
+    if bool(wish.joints) == bool(wish.position):
+        raise ConfigError(f'{where}: give either joints or position')
+
+    def column(name, place):
+        values = table.numbers(name, place)
+        if len(values) != len(stamps):
+            raise DataError(
+                f"{table.path}: '{name}' has {len(values)} rows, and the times of '{topic}' have "
+                f'{len(stamps)}; give {where}.time the times of its own rows'
+            )
+        return values
+
+    if wish.joints:
+        return _joint_stream(topic, wish, stamps, column)
+    if len(wish.position) != 3 or len(wish.orientation) not in (0, 4):
+        raise ConfigError(
+            f'{where}: give three columns of position, and four of orientation or none'
+        )
+    place = [column(name, f'{where}.position') for name in wish.position]
+    turn = [column(name, f'{where}.orientation') for name in wish.orientation]
+    place = np.stack(place, 1) * UNITS[wish.unit]
+    quaternion = np.stack(turn, 1) if turn else None
+    if turn:
+        _require_unit_length(table, where, quaternion)
+    return Stream(topic, stamps, place=place, quaternion=quaternion)
+
+
+def _joint_stream(topic, wish, stamps, column):
+    """Return the `Stream` of joints; column: function of a name and the setting that asks."""
+    found = {}
+    for quantity in ('position', 'velocity', 'effort'):
+        if not any(getattr(joint, quantity) for joint in wish.joints.values()):
+            continue
+        values = np.full((len(stamps), len(wish.joints)), math.nan)
+        for place, (name, joint) in enumerate(wish.joints.items()):
+            if getattr(joint, quantity):
+                where = f'topics.{topic}.joints.{name}.{quantity}'
+                factor = _factor(quantity, joint)
+                values[:, place] = factor * column(getattr(joint, quantity), where)
+        found[quantity] = values
+    if not found:
+        raise ConfigError(f'topics.{topic}: no joint has a column; give position or effort')
+    return Stream(topic, stamps, tuple(wish.joints), **found)
+
+
+def _factor(quantity, joint):
+    if quantity == 'effort':
+        return 1.0
+    if quantity == 'velocity':
+        return VELOCITY_UNITS[joint.velocity_unit or f'{joint.unit}/s']
+    return UNITS[joint.unit]
+
+
+def _require_unit_length(table, where, quaternion):
+    """Refuse what is no quaternion; all zeros and NaN are bodies that were hidden."""
+    norms = np.linalg.norm(quaternion, axis=1)
+    bad = (norms > 0) & (np.abs(norms - 1) > _NORM)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DataError(
+            f'{table.path}: {where}.orientation: row {row + 1} is of length {norms[row]:.3g}, and '
+            'quaternions are of length 1; give the columns of x, y, z, w'
+        )
+
+
+def _require_units(table, stream):
+    """Refuse values that another unit would explain."""
+    if stream.place is not None:
+        span = np.nanmax(stream.place, 0) - np.nanmin(stream.place, 0)
+        speed = _speed(stream.stamps, stream.place)
+        if np.nanmax(span) > _FARTHEST or speed > _FASTEST:
+            raise _wrong(table, stream, f'moves over {np.nanmax(span):.0f} m', 'mm')
+    if stream.position is None:
+        return
+    for place, joint in enumerate(stream.joints):
+        angles = stream.position[:, [place]]
+        speed = _speed(stream.stamps, angles)
+        if speed > _FASTEST:
+            text = f"joint '{joint}' moves at up to {speed:.0f} rad/s or m/s"
+            raise _wrong(table, stream, text, 'deg, or mm')
+        if stream.velocity is not None:
+            _require_derivative(table, stream, joint, angles[:, 0], stream.velocity[:, place])
+
+
+def _require_derivative(table, stream, joint, angles, velocities):
+    """Refuse velocities that are the change of positions in another unit."""
+    steps = np.diff(stream.stamps) / _NANO
+    means = (velocities[1:] + velocities[:-1]) / 2
+    moved = np.diff(angles)
+    known = np.isfinite(means) & np.isfinite(moved)
+    change, told = moved[known] @ moved[known], (means * steps)[known] @ (means * steps)[known]
+    if not change or not told:
+        return
+    ratio = math.sqrt(told / change)
+    for factor, unit in _FACTORS.items():
+        for measured, wrong in ((ratio, unit), (1 / ratio, 'rad/s or m/s')):
+            if abs(measured / factor - 1) < _CLOSE:
+                text = f"joint '{joint}' moves at 1/{ratio:.3g} of its velocities"
+                raise _wrong(table, stream, text, wrong, 'velocity_unit')
+
+
+def _wrong(table, stream, text, unit, setting='unit'):
+    return DataError(
+        f"{table.path}: topic '{stream.topic}': {text}; these are probably {unit}: set "
+        f'`{setting}` in topics, or say by --trust-units that they are right'
+    )
+
+
+def _speed(stamps, values):
+    """Return the median of the upper tenth of speeds [1/s]: noise is faster, but not for long."""
+    steps = np.diff(stamps) / _NANO
+    moved = np.linalg.norm(np.diff(values, axis=0), axis=1)
+    sound = (steps > 0) & np.isfinite(moved)
+    speeds = np.sort(moved[sound] / steps[sound])
+    return float(np.median(speeds[-max(1, len(speeds) // 10) :])) if len(speeds) else 0.0
