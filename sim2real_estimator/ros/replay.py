@@ -78,25 +78,32 @@ class ReplayNode(Node):
         with Keys() as keys:
             if keys.is_there:
                 print('space: pause, s: step, q: quit')
-            if self._is_waiting and not self._wait(stop, keys):
-                return
-            playback = self._playback
-            for topic, content in playback.before(self._kept).items():
-                self._outputs[topic].publish(content)
-            playback.begin(time.monotonic_ns())
-            while not stop.is_set() and not playback.is_over:
-                now_ns = time.monotonic_ns()
-                if not self._heed(keys.pressed(), now_ns):
-                    return
-                self._tick(now_ns)
-                for topic, content in playback.due(now_ns):
-                    self._outputs[topic].publish(content)
-                self._show(keys, now_ns)
-                wait_ns = min(playback.wait_ns(time.monotonic_ns()), self._period)
-                if wait_ns > 0:
-                    stop.wait(wait_ns / _NANO)
+            if not self._is_waiting or self._wait(stop, keys):
+                self._play(stop, keys)
+            if self._shown:
+                print()
         for output in self._outputs.values():
             output.wait_for_all_acked(Duration(seconds=_PATIENCE))
+
+    def _play(self, stop, keys):
+        playback = self._playback
+        for topic, content in playback.before(self._kept).items():
+            self._outputs[topic].publish(content)
+        playback.begin(time.monotonic_ns())
+        while not stop.is_set() and not playback.is_over:
+            now_ns = time.monotonic_ns()
+            if not self._heed(keys.pressed(), now_ns):
+                return
+            self._tick(now_ns)
+            self._publish_due(now_ns)
+            self._show(keys, now_ns)
+            wait_ns = min(playback.wait_ns(time.monotonic_ns()), self._period)
+            if wait_ns > 0:
+                stop.wait(wait_ns / _NANO)
+
+    def _publish_due(self, now_ns):
+        for topic, content in self._playback.due(now_ns):
+            self._outputs[topic].publish(content)
 
     def _add(self, topic, name):
         """Publish a `TopicInBag` by a name, if there is its type."""
@@ -141,6 +148,8 @@ class ReplayNode(Node):
                 self._playback.toggle(now_ns)
             elif key == _STEP:
                 self._playback.step(now_ns)
+                # The next step may be the next key.
+                self._publish_due(now_ns)
         return _QUIT not in pressed
 
     def _tick(self, now_ns):

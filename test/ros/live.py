@@ -37,21 +37,26 @@ def node_process(config_file, output, *arguments, module='node', domain=DOMAIN):
 
 
 @contextmanager
-def command_process(output, *arguments):
-    """Start the command of the package, its output into a file; end it whatever happens."""
-    with _process(['sim2real_estimator.cli', *map(str, arguments)], output, DOMAIN) as process:
+def command_process(output, *arguments, keyboard=subprocess.DEVNULL):
+    """
+    Start the command of the package, its output into a file; end it whatever happens.
+
+    keyboard: the file that it reads from.
+    """
+    module = ['sim2real_estimator.cli', *map(str, arguments)]
+    with _process(module, output, DOMAIN, keyboard) as process:
         yield process
 
 
 @contextmanager
-def _process(module, output, domain):
+def _process(module, output, domain, keyboard=subprocess.DEVNULL):
     """Run a module of Python with its arguments in a group of its own."""
     environment = {**os.environ, 'PYTHONPATH': str(ROOT), **discovery(domain)}
     with open(output, 'w') as file:
         process = subprocess.Popen(
             [sys.executable, '-m', *module],
             env=environment,
-            stdin=subprocess.DEVNULL,
+            stdin=keyboard,
             stdout=file,
             stderr=subprocess.STDOUT,
             start_new_session=True,

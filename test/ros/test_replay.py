@@ -151,6 +151,31 @@ def test_what_was_kept_for_those_who_come_late_is_kept_again(client, tmp_path):
     assert texts[0].data == text and int(wheels[0].name[0]) > 200
 
 
+def test_somebody_at_the_keyboard_goes_from_message_to_message(client, tmp_path):
+    with BagWriter(tmp_path / 'bag') as bag:
+        for number in range(10):
+            content = serialized(JointState(name=[str(number)]))
+            # Nobody waits for the second.
+            time_ns = (number + 1) * 10**15
+            bag.write('/steps', 'sensor_msgs/msg/JointState', time_ns, content)
+    heard, (ours, theirs) = [], os.openpty()
+    steps = client.node.create_subscription(JointState, '/steps', heard.append, 10)
+    arguments = 'replay', tmp_path / 'bag', '--wait'
+    with command_process(tmp_path / 'output', *arguments, keyboard=theirs) as process:
+        client.wait(lambda: heard, 'the first')
+        os.write(ours, b's')
+        client.wait(lambda: len(heard) == 2, 'the second')
+        os.write(ours, b'sss')
+        client.wait(lambda: len(heard) == 5, 'three more')
+        os.write(ours, b'q')
+        client.wait(lambda: process.poll() is not None, 'the end')
+        assert process.returncode == 0
+    client.node.destroy_subscription(steps)
+    for each in (ours, theirs):
+        os.close(each)
+    assert [message.name[0] for message in heard] == list('01234')
+
+
 def test_keys_are_read_in_a_terminal_and_nowhere_else():
     ours, theirs = os.openpty()
     with open(theirs, 'rb', buffering=0) as terminal, Keys(terminal) as keys:
