@@ -1,6 +1,6 @@
 """Recordings written as rosbag2 of Jazzy writes them."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rosbags.interfaces import (
@@ -70,7 +70,7 @@ class GrowingBag(BagWriter):
     def __init__(self, path):
         """Begin a folder that must not exist."""
         super().__init__(path, 'mcap')
-        self._path, self._has_news = path, False
+        self._path, self._has_news, self._is_broken = path, False, False
 
     def write(self, topic, message_type, time_ns, content):
         """Write the bytes of a message; a DataError where there is no room for them."""
@@ -87,7 +87,12 @@ class GrowingBag(BagWriter):
                 self._writer.storage.bio.flush()
 
     def close(self):
-        """Write the end and the list of what is in it."""
+        """Write the end and the list of what is in it, unless writing has failed before."""
+        if self._is_broken:
+            # What is left in memory would fail once more.
+            with suppress(OSError):
+                self._writer.abort()
+            return
         with self._told():
             self._writer.close()
 
@@ -96,6 +101,7 @@ class GrowingBag(BagWriter):
         try:
             yield
         except OSError as error:
+            self._is_broken = True
             raise DataError(
                 f'{self._path}: cannot be written any more ({error}); what was written until '
                 'now can be read'

@@ -1,5 +1,7 @@
 """What a killed recorder leaves is read as far as it is whole."""
 
+import resource
+
 from bag_files import JOINT_STATE, short_recording, write
 import pytest
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
@@ -112,3 +114,32 @@ def test_nothing_whole_is_refused(tmp_path):
     cut(tmp_path / 'bag', sizes[0] // 2)
     with pytest.raises(DataError, match='cut off before its first whole chunk'):
         BagReader(tmp_path / 'bag')
+
+
+@pytest.fixture
+def full_disk():
+    """Let no file of this process become larger than a little."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_where_the_disk_is_full_what_was_written_stays(full_disk, tmp_path):
+    with pytest.raises(DataError, match='cannot be written any more'):
+        for _ in growing(tmp_path / 'bag'):
+            pass
+    found, (warning,) = read(tmp_path / 'bag')
+    assert 'has no end' in warning
+    assert len(found) >= CHUNK and found == entries()[: len(found)]
+
+
+def test_a_recording_that_could_not_go_on_ends_in_peace(full_disk, tmp_path):
+    bag = GrowingBag(tmp_path / 'bag')
+    with pytest.raises(DataError):
+        for time_ns, content in entries():
+            bag.write(TOPIC, JOINT_STATE, time_ns, content)
+            bag.flush()
+    bag.close()
+    assert not (tmp_path / 'bag' / 'metadata.yaml').exists()
+    assert read(tmp_path / 'bag')[0]
