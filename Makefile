@@ -23,10 +23,13 @@ demo: ## estimate a simulated robot over ROS 2, live in this terminal; ARGS='--s
 	$(SET_UP)
 	@$(PYTHON_OF_VENV) -m sim2real_estimator.cli demo $(ARGS)
 
+# Many tests wait for processes that talk over DDS: two at a time keep two cores busy.
+PROCESSES ?= 2
 test: export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
-test: ## run the tests; ARGS='-k name' and the like go to pytest
+test: export OMP_NUM_THREADS ?= 1
+test: ## run the tests, in PROCESSES=; ARGS='-k name' and the like go to pytest
 	$(SET_UP)
-	@$(PYTHON_OF_VENV) -m pytest -q $(ARGS)
+	@$(PYTHON_OF_VENV) -m pytest -q -n $(PROCESSES) --dist loadfile $(ARGS)
 
 lint: ## check style and formatting
 	$(SET_UP)

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..dynamics.observations import headings
 from ..sensors import AbstractSensor, SENSORS
-from ..sensors.base import Rows
+from ..sensors.base import Rows, Signal
 from ..spatial.quaternion import Quaternion
 from ..spatial.rotation import Rotation
 from ..spatial.vector import Vec3
@@ -32,6 +32,11 @@ class Heading(AbstractSensor):
     def scale(self):
         """Standard deviations of the values, as those of a link pose."""
         return self._pose.scale
+
+    @property
+    def signals(self):
+        """Entries of the direction, in world axes."""
+        return tuple(Signal(f'direction {axis}', '1', self.sd, None) for axis in 'xyz')
 
     def decode(self, message, arrived_ns=None):
         """Return the `Decoded` of a pose."""

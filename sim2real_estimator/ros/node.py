@@ -22,7 +22,7 @@ from .quality import overridable
 
 NAME = 'sim2real_estimator'
 _DIAGNOSTICS = QoSProfile(depth=10)
-_POLL_PERIOD, _HEALTH_PERIOD = 0.02, 1.0
+_POLL_PERIOD, _HEALTH_PERIOD = 0.005, 1.0
 _NOT_CONFIGURED = 'nothing is configured; configure and activate the node first'
 _ANOTHER_ROBOT = (
     'the robot description has become another: the filter has stopped, and what is known of the '

@@ -22,7 +22,7 @@ from .requests import ANEW, begin, REQUESTS
 
 NICENESS = 10
 # The shortest time between two reports of updates [s].
-_REPORT_PERIOD = 0.02
+_REPORT_PERIOD = 0.01
 # From how many seconds of data that wait on the estimator is to go first.
 _BEHIND = 0.1
 # Samples that may wait; then messages have to wait in the node, which counts what it drops.

@@ -18,8 +18,9 @@ from waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 # Domains above 101 use ports that Linux gives to others.
-DOMAIN = 1 + os.getpid() % 100
-OTHER_DOMAIN = 1 + DOMAIN % 100
+# Two for each process, so that tests that run side by side do not hear each other.
+DOMAIN = 1 + 2 * (os.getpid() % 50)
+OTHER_DOMAIN = DOMAIN + 1
 
 
 @contextmanager
