@@ -21,7 +21,13 @@ from sim2real_estimator.config.tree import FramesConfig, PriorConfig, SensorConf
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.inference.estimators.gaussian_sum import GaussianSum
 from sim2real_estimator.inference.robust import NOISES
-from sim2real_estimator.sources import topics
+from sim2real_estimator.sources import (
+    build_efforts,
+    build_model,
+    build_sensors,
+    listed,
+    topics,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = sorted((ROOT / 'config').glob('*.yaml'))
@@ -68,6 +74,19 @@ def test_every_shipped_config_loads_and_is_written_as_its_declarations_say(path)
         line + '\n' for line in path.read_text().split('\n\n')[0].splitlines() if line[0] == '#'
     )
     assert path.read_text() == f'{head}\n{to_yaml(config)}'
+
+
+@pytest.mark.parametrize('path', SHIPPED, ids=lambda path: path.name)
+def test_what_is_read_is_known_without_the_robot(path):
+    config = load_config(path)
+    model = build_model(config)
+    sources = *build_sensors(config, model), *build_efforts(config, model)
+    built = {(s.name, topics(config)[s.name], s.message_type, tuple(s.joints)) for s in sources}
+    without = {(s.name, s.topic, s.message_type, s.joints) for s in listed(config)}
+    # A body of motion capture names no joints, whichever move it.
+    named = {each for each in without if each[3]}
+    assert named <= built
+    assert {each[:3] for each in without} == {each[:3] for each in built}
 
 
 def test_the_file_to_copy_has_every_setting_of_the_estimator_at_its_default():

@@ -138,7 +138,6 @@ def test_what_was_kept_for_those_who_come_late_is_kept_again(client, tmp_path):
         for second in range(2, 600):
             late = serialized(JointState(name=[str(second)]))
             bag.write('/wheels', 'sensor_msgs/msg/JointState', second * 10**9, late)
-        bag.write('/strange', 'std_msgs/msg/String', 6 * 10**11, serialized(String()))
     arguments = 'replay', tmp_path / 'bag', '--start', 200, '--rate', 100
     with command_process(tmp_path / 'output', *arguments):
         wheels, texts = [], []
