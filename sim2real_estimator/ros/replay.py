@@ -24,8 +24,8 @@ _CLOCK_PERIOD, _LEAST_PERIOD = 10_000_000, 2_000_000
 # Reliable, as that is received by who asks for it and by who does not.
 _DEPTH = 1000
 _SHOW_PERIOD = 200_000_000
-# What is on its way at the end may take so long [s].
-_PATIENCE = 2.0
+# What is on its way at the end may take so long [s]: readers are asked every 3 s by Fast DDS.
+_PATIENCE = 4.0
 # They tell of ROS when it was recorded, or would contradict the time of now.
 _LEFT_OUT = frozenset(('/clock', '/rosout', '/parameter_events'))
 _PAUSE, _STEP, _QUIT = ' ', 's', 'q'
@@ -82,8 +82,11 @@ class ReplayNode(Node):
                 self._play(stop, keys)
             if self._shown:
                 print()
-        for output in self._outputs.values():
-            output.wait_for_all_acked(Duration(seconds=_PATIENCE))
+        if self._playback.is_over:
+            end = time.monotonic() + _PATIENCE
+            for output in self._outputs.values():
+                left = max(0.0, end - time.monotonic())
+                output.wait_for_all_acked(Duration(seconds=left))
 
     def _play(self, stop, keys):
         playback = self._playback

@@ -130,49 +130,39 @@ def test_topics_are_those_of_the_recording_or_those_that_the_config_asks_for(
         assert names_of(opened, config) == {'/left/joint_states': 'joint_states'}
 
 
-def test_what_was_kept_for_those_who_come_late_is_kept_again(client, tmp_path):
-    text, kept = '<robot/>', QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-    with BagWriter(tmp_path / 'bag') as bag:
-        bag.add('/kept_description', 'std_msgs/msg/String', is_kept=True)
-        bag.write('/kept_description', 'std_msgs/msg/String', 10**9, serialized(String(data=text)))
-        for second in range(2, 600):
-            late = serialized(JointState(name=[str(second)]))
-            bag.write('/wheels', 'sensor_msgs/msg/JointState', second * 10**9, late)
-    arguments = 'replay', tmp_path / 'bag', '--start', 200, '--rate', 100
-    with command_process(tmp_path / 'output', *arguments):
-        wheels, texts = [], []
-        one = client.node.create_subscription(JointState, '/wheels', wheels.append, 10)
-        client.wait(lambda: wheels, 'what goes on')
-        other = client.node.create_subscription(String, '/kept_description', texts.append, kept)
-        client.wait(lambda: texts, 'what was kept')
-    for each in (one, other):
-        client.node.destroy_subscription(each)
-    assert texts[0].data == text and int(wheels[0].name[0]) > 200
-
-
 def test_somebody_at_the_keyboard_goes_from_message_to_message(client, tmp_path):
+    kept = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     with BagWriter(tmp_path / 'bag') as bag:
+        bag.add('/told', 'std_msgs/msg/String', is_kept=True)
+        bag.write('/told', 'std_msgs/msg/String', 10**14, serialized(String(data='<robot/>')))
         for number in range(10):
             content = serialized(JointState(name=[str(number)]))
-            # Nobody waits for the second.
+            # Nobody waits for the next.
             time_ns = (number + 1) * 10**15
             bag.write('/steps', 'sensor_msgs/msg/JointState', time_ns, content)
-    heard, (ours, theirs) = [], os.openpty()
-    steps = client.node.create_subscription(JointState, '/steps', heard.append, 10)
-    arguments = 'replay', tmp_path / 'bag', '--wait'
+    heard, told, late, (ours, theirs) = [], [], [], os.openpty()
+    listening = [
+        client.node.create_subscription(JointState, '/steps', heard.append, 10),
+        client.node.create_subscription(String, '/told', told.append, 10),
+    ]
+    arguments = 'replay', tmp_path / 'bag', '--wait', '--start', 800_000
     with command_process(tmp_path / 'output', *arguments, keyboard=theirs) as process:
-        client.wait(lambda: heard, 'the first')
+        # Also what came before the start, as it was kept; and it is kept again.
+        client.wait(lambda: told, 'what was kept')
+        listening.append(client.node.create_subscription(String, '/told', late.append, kept))
         os.write(ours, b's')
-        client.wait(lambda: len(heard) == 2, 'the second')
+        client.wait(lambda: len(heard) == 1, 'the first')
         os.write(ours, b'sss')
-        client.wait(lambda: len(heard) == 5, 'three more')
+        client.wait(lambda: len(heard) == 4 and late, 'three more')
         os.write(ours, b'q')
         client.wait(lambda: process.poll() is not None, 'the end')
         assert process.returncode == 0
-    client.node.destroy_subscription(steps)
+    for each in listening:
+        client.node.destroy_subscription(each)
     for each in (ours, theirs):
         os.close(each)
-    assert [message.name[0] for message in heard] == list('01234')
+    assert [message.name[0] for message in heard] == list('0123')
+    assert [message.data for message in told] == [message.data for message in late] == ['<robot/>']
 
 
 def test_keys_are_read_in_a_terminal_and_nowhere_else():
