@@ -1,5 +1,6 @@
 """What a killed recorder leaves is read as far as it is whole."""
 
+from contextlib import contextmanager
 import resource
 
 from bag_files import JOINT_STATE, short_recording, write
@@ -116,17 +117,19 @@ def test_nothing_whole_is_refused(tmp_path):
         BagReader(tmp_path / 'bag')
 
 
-@pytest.fixture
+@contextmanager
 def full_disk():
-    """Let no file of this process become larger than a little."""
+    """Let no file of this process become larger than a little: not for longer than is needed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_where_the_disk_is_full_what_was_written_stays(full_disk, tmp_path):
-    with pytest.raises(DataError, match='cannot be written any more'):
+def test_where_the_disk_is_full_what_was_written_stays(tmp_path):
+    with full_disk(), pytest.raises(DataError, match='cannot be written any more'):
         for _ in growing(tmp_path / 'bag'):
             pass
     found, (warning,) = read(tmp_path / 'bag')
@@ -134,12 +137,13 @@ def test_where_the_disk_is_full_what_was_written_stays(full_disk, tmp_path):
     assert len(found) >= CHUNK and found == entries()[: len(found)]
 
 
-def test_a_recording_that_could_not_go_on_ends_in_peace(full_disk, tmp_path):
-    bag = GrowingBag(tmp_path / 'bag')
-    with pytest.raises(DataError):
-        for time_ns, content in entries():
-            bag.write(TOPIC, JOINT_STATE, time_ns, content)
-            bag.flush()
-    bag.close()
+def test_a_recording_that_could_not_go_on_ends_in_peace(tmp_path):
+    bag, contents = GrowingBag(tmp_path / 'bag'), entries()
+    with full_disk():
+        with pytest.raises(DataError):
+            for time_ns, content in contents:
+                bag.write(TOPIC, JOINT_STATE, time_ns, content)
+                bag.flush()
+        bag.close()
     assert not (tmp_path / 'bag' / 'metadata.yaml').exists()
     assert read(tmp_path / 'bag')[0]
