@@ -8,6 +8,8 @@ from sim2real_estimator.records import Status
 _OUTCOMES = {status.value for status in Status if status.is_outcome} | {'dropped', 'ignored'}
 # Each topic ends with a message that nothing follows, so that nothing takes it up either.
 _WAITING = 1
+# The age [s] of an estimate with which no data wait.
+_CAUGHT_UP = 0.15
 
 
 def accounts(statuses, sent, sources):
@@ -34,9 +36,15 @@ def accounts(statuses, sent, sources):
 
 
 def since_hand_over(seen):
-    """Return the estimates (time, age) of the filter, once it has caught up or cannot."""
+    """
+    Return the estimates (time, age) of the filter, once it has caught up with the data.
+
+    What had to wait for the first fits is worked off before; all of them where it never is.
+    """
     begins = [at for at, stage, *_ in seen['works'] if stage == 'filter']
-    return [(at, age) for at, age in seen['estimates'] if begins and at >= begins[0]]
+    found = [(at, age) for at, age in seen['estimates'] if begins and at >= begins[0]]
+    first = next((k for k, (_, age) in enumerate(found) if age < _CAUGHT_UP), 0)
+    return found[first:]
 
 
 def slope(memory, settled):
