@@ -152,7 +152,7 @@ def _told(seen, config, seconds):
             ['processor time of the robot that publishes', _share(sent['cpu'])],
             [f'processor time of others, of {os.cpu_count()} processors', _share(seen['others'])],
             ['messages sent too late, 99 % below', f'{1000 * sent["late"]:.1f} ms'],
-            ['time to the hand-over', _seconds(found[0][0] if found else None)],
+            ['time until the filter has caught up', _seconds(found[0][0] if found else None)],
             ['frames since then', f'{frames:.1f} /s' if frames else 'none'],
             ['  asked for', f'{config.frames.max_rate:g} /s'],
             ['estimates since then', f'{rate:.1f} /s' if rate else 'none'],
