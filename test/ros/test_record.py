@@ -22,6 +22,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from waiting import PATIENCE, until
 
+from sim2real_estimator.ros.recorder import NAME
+
 JOINTS, KILLED, ESTIMATE = '/joint_states', '/killed/joint_states', '/sim2real_estimator/estimate'
 
 
@@ -43,8 +45,20 @@ def recorded(path, topic=JOINTS, kind=JointState):
     return []
 
 
+def publisher_to_recorder(client, topic, qos=None):
+    """Return a publisher that the recorder listens to, not only a node killed some seconds ago."""
+    publisher = client.publisher(JointState, topic, qos)
+
+    def is_heard():
+        found = client.node.get_subscriptions_info_by_topic(topic)
+        return any(info.node_name == NAME for info in found)
+
+    client.wait(is_heard, f'the recorder at {topic}')
+    return publisher
+
+
 def publish(client, messages, topic=JOINTS):
-    publisher = client.publisher(JointState, topic)
+    publisher = publisher_to_recorder(client, topic)
     for message in messages:
         publisher.publish(message)
     return publisher
@@ -75,7 +89,7 @@ def test_inputs_and_outputs_are_recorded_as_they_come(client, tmp_path):
     path, messages = tmp_path / 'bag', sent()[:20]
     arguments = 'record', '--config', CONFIG, '--output', path
     with command_process(tmp_path / 'output', *arguments) as process:
-        estimates = client.publisher(JointState, ESTIMATE, QoSProfile(depth=10))
+        estimates = publisher_to_recorder(client, ESTIMATE, QoSProfile(depth=10))
         publisher = publish(client, messages)
         estimates.publish(JointState(name=['lower.mass'], position=[1.5]))
         both = JOINTS, ESTIMATE
