@@ -72,20 +72,19 @@ def take_frame(problem, mixture, frame, noise, drift=0.0):
     if not _is_finite(after):
         return None
     heaviest = after.heaviest()
+    rows = int(is_row(found.residual[heaviest], found.slope[heaviest]).sum())
     surprising = np.abs(standardised(mixture.roots, found)[heaviest]) > SURPRISE
-    return Step(
-        after, float(cost[heaviest]), int(is_row(found)[heaviest].sum()), int(surprising.sum())
-    )
+    return Step(after, float(cost[heaviest]), rows, int(surprising.sum()))
 
 
-def is_row(found):
+def is_row(residual, slope):
     """
-    Return which rows [K, m] of a `Linearization` are of something measured.
+    Return which rows [..., m] of a `Linearization` are of something measured; slope [..., m, n].
 
     Rows that only other components' frames have are zero in all of them; one that nothing can
     move, as the height of a robot that moves in a plane, has a residual still.
     """
-    return (np.abs(found.slope).max(-1, initial=0.0) > 0) | (found.residual != 0)
+    return (np.abs(slope).max(-1, initial=0.0) > 0) | (residual != 0)
 
 
 def pushed(problem, roots, frame):

@@ -81,7 +81,7 @@ class _Step:
     @property
     def rows(self):
         """How many rows there are, [K]."""
-        return is_row(self.found).sum(-1)
+        return is_row(self.found.residual, self.found.slope).sum(-1)
 
 
 class Smoother:

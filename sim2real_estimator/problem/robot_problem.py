@@ -144,6 +144,8 @@ class RobotProblem:
         if not frame.inputs:
             return ()
         is_unknown = np.isnan([values for _, values in frame.inputs]).any(0)
+        if not is_unknown.any():
+            return ()
         is_unknown[list(self._hidden.places)] = False
         return tuple(np.array(self.model.commands)[is_unknown].tolist())
 
@@ -156,7 +158,8 @@ class RobotProblem:
         nv = self.model.velocity_size
         base = [self.options.position_floor] * nv + [self.options.velocity_floor] * nv
         result = np.tile([*base, *[0.0] * self._hidden.size], (len(scales), 1))
-        result += self.push(frame)
+        if not self.knows_inputs(frame):
+            result += self.push(frame)
         if self._hidden.size:
             left = self._walk.fading(self._timelines.line((frame,)))[:, 0]
             result[:, 2 * nv :] += self._hidden.deviations(scales) * np.sqrt(1.0 - left**2)
