@@ -69,7 +69,7 @@ def take_frame(problem, mixture, frame, noise, drift=0.0):
         mixture.scales,
         noises,
     )
-    if not _is_finite(after):
+    if not is_finite(after):
         return None
     heaviest = after.heaviest()
     rows = int(is_row(found.residual[heaviest], found.slope[heaviest]).sum())
@@ -164,7 +164,8 @@ def tidied(mixture, prune, merge):
     return replace(mixture, log_weights=log_weights).pick(kept)
 
 
-def _is_finite(mixture):
+def is_finite(mixture):
+    """Tell whether all numbers of a mixture are."""
     return all(
         np.isfinite(a).all()
         for a in (mixture.points, mixture.means, mixture.roots, mixture.log_weights)

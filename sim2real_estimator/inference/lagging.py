@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .filtering import standardised, Step, SURPRISE, survivors
+from .filtering import is_finite, standardised, Step, SURPRISE, survivors
 from .mixture import Mixture
 from .smoother import Courses, Smoother
 
@@ -63,7 +63,7 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=0.0):
     steps = smoother.forward(courses, known.noises, is_final=True)
     weights = known.log_weights + np.cumsum([step.log_evidence for step in steps], 0)
     mixture = smoother.mixture(courses, steps, -1, weights[-1])
-    if not all(np.isfinite(x).all() for x in (mixture.points, mixture.means, mixture.roots)):
+    if not is_finite(mixture):
         return None
     heaviest = mixture.heaviest()
     last, before = steps[-1], steps[-2].root_on if len(steps) > 1 else known.roots

@@ -77,7 +77,7 @@ def courses_to_begin(problem, window, draws, noise, mixture=None, courses=None):
 
 def resume_smoothly(problem, window, before, noise, drift=0.0):
     """
-    Return (mixture at a window's end, `Courses`) or None where no component follows the motion.
+    Return the mixture at a window's end, None where no component follows the motion.
 
     before: the `Mixture` whose parameters and noises are the prior; of its states nothing is used.
     """
@@ -85,7 +85,7 @@ def resume_smoothly(problem, window, before, noise, drift=0.0):
     guess = np.repeat(problem.first_course(window.frames)[..., None], before.size, 2)
     found = Smoother(problem, window.frames, noise, known, drift).run(Courses(guess, before.means))
     sound = np.flatnonzero(np.isfinite(found.log_evidence))
-    return (found.mixture.pick(sound), found.courses.pick(sound)) if len(sound) else None
+    return found.mixture.pick(sound) if len(sound) else None
 
 
 def _before(problem, window, scales, parameters=None):

@@ -44,8 +44,7 @@ class BatchState:
 
     knowledge: what was known of the parameters before the first of these frames, where the
     motion was lost sight of; None: the prior; courses: of the mixture, where all states were free;
-    share: how well the mixture of the last fit that
-    was narrow stood for the posterior.
+    share: how well the mixture of the last fit that was narrow stood for the posterior.
     """
 
     frames: tuple = ()
@@ -220,11 +219,16 @@ class GaussianSum(AbstractEstimator):
             # What may disturb the robot later is reckoned with as well.
             first = mixture.scales[mixture.heaviest()]
             begins = courses.pick([mixture.heaviest()])
-            mixture = self._smoothed(problem, window, begins, self.disturbances, first)[0]
-        end_ns = window.frames[-1].end_ns
+            wider = self._smoothed(problem, window, begins, self.disturbances, first)[0]
+            mixture = mixture if wider is None else wider
+        return self._filter_from(problem, window, mixture, 'handed over')
+
+    @staticmethod
+    def _filter_from(problem, window, mixture, event):
+        """Return the filter that goes on with a mixture at a window's end, and the report."""
         lag = begun(mixture) if problem.is_driven else None
-        state = FilterState(mixture, end_ns=end_ns, lag=lag)
-        return state, UpdateReport('batch', events=('handed over',))
+        state = FilterState(mixture, end_ns=window.frames[-1].end_ns, lag=lag)
+        return state, UpdateReport('batch', events=(event,))
 
     def _smoothed(self, problem, window, begins, scales, first):
         """Return (mixture of a window or None, its `Courses`, whether they fit the window)."""
@@ -283,8 +287,8 @@ class GaussianSum(AbstractEstimator):
         """Go on filtering with the parameters known before the motion was lost sight of."""
         window = Window(state.frames, *problem.first_state(state.frames))
         if self._needs_smoothing(problem, window.frames):
-            found = resume_smoothly(problem, window, state.knowledge, self.noise, self.drift)
-            return self._resumed(problem, window, found and found[0])
+            mixture = resume_smoothly(problem, window, state.knowledge, self.noise, self.drift)
+            return self._resumed(problem, window, mixture)
         fits, log_weights, noises = refit(problem, window, state.knowledge, self.noise)
         if not np.isfinite(log_weights).all():
             return self._resumed(problem, window, None)
@@ -296,11 +300,7 @@ class GaussianSum(AbstractEstimator):
         """Return the filter that goes on with a mixture, or a new begin where there is none."""
         if mixture is None:
             return self.init(problem), UpdateReport('batch', events=('changed',))
-        end_ns = window.frames[-1].end_ns
-        lag = begun(mixture) if problem.is_driven else None
-        return FilterState(mixture, end_ns=end_ns, lag=lag), UpdateReport(
-            'batch', events=('resumed',)
-        )
+        return self._filter_from(problem, window, mixture, 'resumed')
 
     def _next_horizon(self, count):
         """Return the frame count of the next fit."""
