@@ -126,3 +126,13 @@ def ball_arm_frames(generator):
             10 * MILLI, 25 * MILLI, (sample('encoder', 25, 1),), ((7 * MILLI, np.array([-0.2])),)
         ),
     )
+
+
+def random_columns(problem, count, generator):
+    """Return random states [nx, count] and parameters [p, count]."""
+    neutral = np.repeat(problem.neutral[:, None], count, 1)
+    points = problem.retract(
+        neutral, 0.5 * generator.standard_normal((problem.tangent_size, count))
+    )
+    spread = problem.prior.root @ generator.standard_normal((len(problem.labels), count))
+    return points, problem.prior.mean[:, None] + spread

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from robots import MILLI, pendulum
+from robots import MILLI, pendulum, random_columns
 import torch
 
 from sim2real_estimator.backend.simulator import Simulator
@@ -46,16 +46,6 @@ def frames_of(count, generator, period=7 * MILLI, given=4 * MILLI):
         )
         frames.append(Frame(start, end, samples, acting))
     return frames
-
-
-def random_columns(problem, count, generator):
-    """Return random states [nx, count] and parameters [p, count]."""
-    neutral = np.repeat(problem.neutral[:, None], count, 1)
-    points = problem.retract(
-        neutral, 0.5 * generator.standard_normal((problem.tangent_size, count))
-    )
-    spread = problem.prior.root @ generator.standard_normal((len(problem.labels), count))
-    return points, problem.prior.mean[:, None] + spread
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from robots import (
     pendulum,
     PENDULUM_PRIORS,
     priors,
+    random_columns,
     seen,
 )
 
@@ -135,16 +136,6 @@ def mounted_arm():
     }
     names |= {f'marker.mount.{axis}': Prior(0.01, 0.02, False) for axis in 'xyz'}
     return RobotProblem(parameters, sensors, DirectChart(names), ProblemOptions(max_step=0.004))
-
-
-def random_columns(problem, count, generator):
-    """Return random states [nx, count] and parameters [p, count]."""
-    neutral = np.repeat(problem.neutral[:, None], count, 1)
-    points = problem.retract(
-        neutral, 0.5 * generator.standard_normal((problem.tangent_size, count))
-    )
-    spread = problem.prior.root @ generator.standard_normal((len(problem.labels), count))
-    return points, problem.prior.mean[:, None] + spread
 
 
 def shifted(problem, points, parameters, direction, step):
