@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 from matplotlib.image import imread
 import numpy as np
 import pytest
+from reported import alone, whole, with_two_answers
 from simulated import CONFIG
 
-from results import alone, whole, with_two_answers
 from sim2real_estimator.cli import main
 from sim2real_estimator.inference.verdicts import Verdict
 from sim2real_estimator.posterior_file import save
