@@ -30,7 +30,7 @@ _DOMAIN = 1 + os.getpid() % 100
 _PATIENCE = 120.0
 # Memory still grows while the first draws are made and the first fits done [s].
 _SETTLING = 120.0
-_PERIOD, _TAIL = 1.0, 3.0
+_PERIOD, _TAIL = 1.0, 4.0
 # Node, worker and robot together take no more processors than this.
 _NEEDED = 1.5
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .gaussian import log_normalized
+from .gaussian import each_times, log_normalized
 from .noise_scales import NoiseScales
 
 
@@ -74,9 +74,8 @@ class Mixture:
     def draw(self, count, generator):
         """Return draws [p, count] of the parameters."""
         chosen = generator.choice(self.size, count, p=self.weights / self.weights.sum())
-        noise = generator.standard_normal((count, self.roots.shape[-1], 1))
-        moved = (self.parameter_roots()[chosen] @ noise)[..., 0]
-        return self.means[:, chosen] + moved.T
+        noise = generator.standard_normal((count, self.roots.shape[-1])).T
+        return self.means[:, chosen] + each_times(self.parameter_roots(), chosen, noise)
 
 
 def distances(means, informations):

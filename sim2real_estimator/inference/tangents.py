@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .gaussian import each_times
+
 
 @dataclass(frozen=True)
 class Tangents:
@@ -45,17 +47,17 @@ class Tangents:
     def follow(self, estimates):
         """Return all parameters [P, B] at estimates [p, B]: the likeliest where no data tell."""
         nearest = self._nearest(estimates)
-        away = (estimates - self.at[:, nearest]).T[..., None]
-        return self.points[:, nearest] + (self.slopes[nearest] @ away)[..., 0].T
+        away = estimates - self.at[:, nearest]
+        return self.points[:, nearest] + each_times(self.slopes, nearest, away)
 
     def draw(self, estimates, generator):
         """Return draws [P, B] of all parameters, from draws [p, B] of what is estimated."""
-        nearest = self._nearest(estimates)
         # A root that is symmetric, since the covariance is singular.
         sizes, directions = np.linalg.eigh(self.blind)
         roots = directions * np.sqrt(sizes.clip(0))[:, None]
-        noise = generator.standard_normal((estimates.shape[1], self.blind.shape[-1], 1))
-        return self.follow(estimates) + (roots[nearest] @ noise)[..., 0].T
+        noise = generator.standard_normal((estimates.shape[1], self.blind.shape[-1])).T
+        nearest = self._nearest(estimates)
+        return self.follow(estimates) + each_times(roots, nearest, noise)
 
     def reach(self, estimates, distance):
         """Tell whether all of some estimates [p, B], one of each place, are within a distance."""
