@@ -1,13 +1,11 @@
 """Through a frame from sample to sample, with derivatives."""
 
-from dataclasses import replace
-
 import numpy as np
-import torch
 
 from ..backend.choice import choose_backend
 from ..dynamics.system import System
 from ..inference.protocol import Linearization
+from .frame_at_once import FrameAtOnce
 from .sample_rows import SampleRows
 from .state_walk import StateWalk
 from .timing import ClockDelays, CommandDelays, is_delay, require_known
@@ -54,6 +52,7 @@ class FrameWalk:
         self._states = StateWalk(
             self.backend, state_chart, hidden, delays, len(physical), options.max_step
         )
+        self._at_once = FrameAtOnce(self._states, self._rows, chart)
         self.inputs, self.fading = self._states.inputs, self._states.fading
 
     @property
@@ -69,7 +68,7 @@ class FrameWalk:
     def through(self, points, parameters, line, derivatives):
         """Return the `Linearization` of one frame per column; slopes are left out if not asked."""
         if derivatives and self._is_punctual(line) and points.shape[1] <= _FEW_COLUMNS:
-            return self._through_at_once(points, parameters, line)
+            return self._at_once.through(points, parameters, line)
         values = self.chart.to_named(parameters)
         by_chart = self.chart.slope(parameters) if derivatives else None
         t, n = self.state_chart.size, self.state_chart.size + len(parameters)
@@ -102,98 +101,15 @@ class FrameWalk:
         )
 
     def _is_punctual(self, line):
-        """Tell whether a line has several segments, and none of them hangs on a delay."""
+        """Tell whether a line is one frame of which nothing hangs on a delay."""
         return (
-            len(line.segments) > 1
+            line.cut is not None
             and not self._commands.is_estimated
-            and not any(self._clocks.is_late(g, *m) for g in line.segments for m in g.measured)
-        )
-
-    def _through_at_once(self, points, parameters, line):
-        """
-        Return what `through` returns, all segments side by side.
-
-        A first pass without derivatives tells where each segment begins; the derivatives of all
-        of them are then asked for in one call instead of one each, which with few columns costs
-        most of the time.
-        """
-        batch, count = points.shape[1], len(line.segments)
-        values, by_chart = self.chart.to_named(parameters), self.chart.slope(parameters)
-        t, n = self.state_chart.size, self.state_chart.size + len(parameters)
-        begins, segment = self._side_by_side(points, values, line)
-        wide = np.tile(values, count)
-        ends, (by_state, by_named) = self._states.move(begins, wide, segment, None, True)
-        by_state = by_state.reshape(count, batch, t, t)
-        by_x = by_named.reshape(count, batch, t, -1) @ by_chart
-        transitions = np.empty((count, batch, t, n))
-        transition = np.zeros((batch, t, n))
-        transition[:, range(t), range(t)] = 1.0
-        for k in range(count):
-            transition = by_state[k] @ transition
-            transition[..., t:] += by_x[k]
-            transitions[k] = transition
-        residual, slope = self._measure_all(ends, wide, by_chart, transitions, line)
-        last, transition = self._states.faded(ends[:, -batch:], transition, line)
-        return Linearization(last, transition, residual, slope)
-
-    def _side_by_side(self, points, values, line):
-        """Return the states [nx, G * B] at the begins of segments, and a `Segment` of them all."""
-        batch = points.shape[1]
-        steps = max(len(segment.durations) for segment in line.segments)
-        durations, controls = [], []
-        for segment in line.segments:
-            missing = steps - len(segment.durations)
-            for parts, array in ((durations, segment.durations), (controls, segment.controls)):
-                padded = np.concatenate([array, np.zeros((missing, *array.shape[1:]))])
-                parts.append(np.broadcast_to(padded, (*padded.shape[:-1], batch)))
-        inputs = self._states.inputs(
-            points, values, np.concatenate(durations), np.concatenate(controls)
-        )
-        with torch.no_grad():
-            states = self.backend.rollout(inputs)[0].numpy()[:-1:steps]
-        begins = np.moveaxis(states, 0, 1).reshape(states.shape[1], -1)
-        if self.system.is_disturbed:
-            lengths = np.cumsum([np.zeros(batch), *(d.sum(0) for d in durations[:-1])], 0).ravel()
-            hidden = np.tile(self._states.hidden_part(points), len(durations))
-            begins = np.concatenate([begins, self._hidden.grown(hidden, lengths)])
-        side_by_side = replace(
-            line.segments[0],
-            durations=np.concatenate(durations, -1),
-            controls=np.concatenate(controls, -1),
-        )
-        return begins, side_by_side
-
-    def _measure_all(self, ends, values, by_chart, transitions, line):
-        """Return residual [B, m] and slope [B, m, n] of all samples, in the order of segments."""
-        count, batch, t, n = transitions.shape
-        alike = {}
-        for k, segment in enumerate(line.segments):
-            if segment.measured:
-                alike.setdefault(tuple(index for index, _ in segment.measured), []).append(k)
-        found = [(np.zeros((batch, 0)), np.zeros((batch, 0, n)))] * count
-        for indices, places in alike.items():
-            lanes = np.concatenate([np.arange(k * batch, (k + 1) * batch) for k in places])
-            measured = [
-                (index, np.concatenate([self._spread(line, k, j, batch) for k in places]))
-                for j, index in enumerate(indices)
-            ]
-            rows, (by_state, by_named) = self._rows.measure(
-                self.backend, ends[:, lanes], values[:, lanes], measured, True
+            and not (
+                self._clocks.is_any_late
+                and any(self._clocks.is_late(g, *m) for g in line.segments for m in g.measured)
             )
-            slope = by_state @ transitions[places].reshape(-1, t, n)
-            slope[..., t:] += (
-                by_named.reshape(len(places), batch, *by_named.shape[1:]) @ by_chart
-            ).reshape(*slope.shape[:2], -1)
-            for place, k in enumerate(places):
-                part = slice(place * batch, (place + 1) * batch)
-                found[k] = rows[part], slope[part]
-        return tuple(np.concatenate(parts, 1) for parts in zip(*found))
-
-    @staticmethod
-    def _spread(line, k, j, batch):
-        """Return the j-th samples [B, size] at the end of the k-th segment."""
-        sample = line.segments[k].measured[j][1]
-        return np.broadcast_to(sample, (batch, sample.shape[-1]))
+        )
 
     def order(self, line):
         """Return the index of the sensor of every sample, in the order of their rows."""

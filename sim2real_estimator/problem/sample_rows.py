@@ -18,24 +18,41 @@ class SampleRows:
 
     def measure(self, backend, points, values, measured, derivatives):
         """Return the rows [B, m] of samples in a state and (by state, by named) or None."""
-        outputs, d_outputs = self._observed(backend, points, values, measured, derivatives)
-        residual, by_state, by_named = [], [], []
-        for index, sample in measured:
-            sensor, part = self.sensors[index], self.slices[index]
-            rows = sensor.rows(
-                points,
-                None if outputs is None else outputs[part],
-                np.broadcast_to(sample, (points.shape[1], sensor.value_size)),
-            )
-            residual.append(rows.values)
-            if derivatives:
-                ambient, named = self._row_slopes(rows, d_outputs, part, len(values))
-                by_state.append(self._pushed(points, ambient))
-                by_named.append(named)
-        residual = np.concatenate(residual, 1)
+        asking = [index for index, _ in measured if self.sensors[index].output_size]
+        outputs = d_outputs = None
+        if asking:
+            outputs, d_outputs = self._observed(backend, points, values, derivatives)
+        found = [
+            self._compared(points, index, sample, outputs, d_outputs, len(values), derivatives)
+            for index, sample in measured
+        ]
         if not derivatives:
-            return residual, None
-        return residual, (np.concatenate(by_state, 1), np.concatenate(by_named, 1))
+            return np.concatenate([rows for rows, _, _ in found], 1), None
+        return joined(found, len(values))
+
+    def measure_one(self, backend, points, values, index, samples):
+        """
+        Return (rows [B, m], by state, by named or None) of the samples [B, k] of one sensor.
+
+        None: nothing but the state matters.
+        """
+        outputs = d_outputs = None
+        if self.sensors[index].output_size:
+            outputs, d_outputs = self._observed(backend, points, values, True)
+        return self._compared(points, index, samples, outputs, d_outputs, len(values), True)
+
+    def _compared(self, points, index, sample, outputs, d_outputs, named_size, derivatives):
+        """Return (rows, by state, by named or None) of one sensor."""
+        sensor, part = self.sensors[index], self.slices[index]
+        rows = sensor.rows(
+            points,
+            None if outputs is None else outputs[part],
+            np.broadcast_to(sample, (points.shape[1], sensor.value_size)),
+        )
+        if not derivatives:
+            return rows.values, None, None
+        ambient, named = self._row_slopes(rows, d_outputs, part, named_size)
+        return rows.values, self._pushed(points, ambient), named
 
     def _pushed(self, points, ambient):
         """Return slopes by the state's tangent [B, m, t] from those by the robot's numbers."""
@@ -46,10 +63,8 @@ class SampleRows:
         result[..., : robot.shape[-1]] = robot
         return result
 
-    def _observed(self, backend, points, values, measured, derivatives):
-        """Return the outputs [k, B] in a state and their derivative, None where nobody asks."""
-        if not any(self.sensors[index].output_size for index, _ in measured):
-            return None, None
+    def _observed(self, backend, points, values, derivatives):
+        """Return the outputs [k, B] in a state and their derivative."""
         state = points[: self._robot_chart.point_size]
         nothing = np.zeros((0, backend.system.control_size, 1)), np.zeros((0, 1))
         arrays = (state, values[: self._physical], *nothing)
@@ -61,18 +76,26 @@ class SampleRows:
         return found.outputs[0].numpy(), found.d_outputs[:, 0].numpy()
 
     def _row_slopes(self, rows, d_outputs, part, named_size):
-        """Return the slopes of a sensor's rows by the state's numbers and by named parameters."""
+        """Return the slopes of a sensor's rows by the state's numbers and by named, or None."""
+        if rows.by_outputs is None:
+            return rows.by_state, None
         batch, count = rows.values.shape
         size = self._robot_chart.point_size
-        ambient = np.zeros((batch, count, size))
+        slopes = rows.by_outputs @ d_outputs[:, part]
         named = np.zeros((batch, count, named_size))
-        if rows.by_state is not None:
-            ambient = ambient + rows.by_state
-        if rows.by_outputs is not None:
-            slopes = rows.by_outputs @ d_outputs[:, part]
-            ambient = ambient + slopes[..., :size]
-            named[..., : self._physical] += slopes[..., size:]
-        return ambient, named
+        named[..., : self._physical] = slopes[..., size:]
+        ambient = slopes[..., :size]
+        return ambient if rows.by_state is None else ambient + rows.by_state, named
+
+
+def joined(found, named_size):
+    """Return rows [B, m] and (by state, by named) of several sensors side by side."""
+    rows, by_state, by_named = zip(*found)
+    by_named = [
+        np.zeros((*own.shape, named_size)) if named is None else named
+        for own, named in zip(rows, by_named)
+    ]
+    return np.concatenate(rows, 1), (np.concatenate(by_state, 1), np.concatenate(by_named, 1))
 
 
 def _output_slices(sensors):

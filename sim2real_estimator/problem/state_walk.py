@@ -68,11 +68,22 @@ class StateWalk:
         late: index of the sensor whose samples say where the segment ends, None: its end.
         """
         durations, controls, slopes = self.steps(values, segment, late)
+        if derivatives:
+            return self.run(points, values, durations, controls, slopes)
         inputs = self.inputs(points, values, durations, controls)
         with torch.no_grad():
-            if not derivatives:
-                ends = self.backend.rollout(inputs)[0][-1].numpy()
-                return self._joined(ends, points, durations), None
+            ends = self.backend.rollout(inputs)[0][-1].numpy()
+        return self._joined(ends, points, durations), None
+
+    def run(self, points, values, durations, controls, slopes=()):
+        """
+        Return the states after steps and (by state, by named parameters).
+
+        durations [S, B], controls [S, nu, B]; slopes: (row of a named parameter, derivative of
+        the durations by it), as `steps` returns them.
+        """
+        inputs = self.inputs(points, values, durations, controls)
+        with torch.no_grad():
             found = self.backend.jacobian(inputs)
         ends, chart = found.state.numpy(), self._robot_chart
         by_named = np.zeros((points.shape[1], self.state_chart.size, len(values)))
@@ -95,6 +106,18 @@ class StateWalk:
             return ends
         lengths = np.broadcast_to(durations.sum(0), (points.shape[1],))
         return np.concatenate([ends, self._hidden.grown(self.hidden_part(points), lengths)])
+
+    def with_hidden(self, states, points, elapsed):
+        """
+        Return robot states [nx, G * B] with what the hidden forces of B points have become.
+
+        elapsed [G] [s]: since these points, for each of G groups of states.
+        """
+        if not self._hidden.size:
+            return states
+        hidden = tiled(self.hidden_part(points), len(elapsed))
+        lengths = np.repeat(elapsed, points.shape[1])
+        return np.concatenate([states, self._hidden.grown(hidden, lengths)])
 
     def _by_state(self, found, ends, points, durations):
         """Return the derivative [B, t, t] of a segment's end by its beginning."""
@@ -124,6 +147,11 @@ class StateWalk:
         points[size:] *= left
         transition[:, self._robot_chart.size :] *= left.T[:, :, None]
         return points, transition
+
+
+def tiled(columns, count):
+    """Return columns [n, B] so many times side by side; of few columns faster than np.tile."""
+    return np.repeat(columns[:, None], count, 1).reshape(len(columns), -1)
 
 
 def _middles(durations):

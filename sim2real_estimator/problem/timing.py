@@ -73,6 +73,11 @@ class ClockDelays:
         self.rows = {own[name]: row for row, name in enumerate(names) if name in own}
         self._known = {own[name]: value for name, value in (fixed or {}).items() if name in own}
 
+    @property
+    def is_any_late(self):
+        """Whether any clock may be late."""
+        return bool(self.rows or self._known)
+
     def is_late(self, segment, index, samples):
         """Tell whether samples [B, k] at a segment's end were taken at another time than that."""
         if index not in self._known:

@@ -83,6 +83,8 @@ class NativeBackend(AbstractBackend):
 
     def rollout(self, inputs, mode='reverse'):
         """Return (states, outputs)."""
+        if not torch.is_grad_enabled():
+            return _rolled_out(self, inputs)  # which saves half of the time of a short one
         return _Rollout.apply(self, mode, *inputs.tensors())
 
     def loss(self, inputs, targets, weights, kind, delta):
@@ -165,11 +167,7 @@ class _Rollout(torch.autograd.Function):
             ctx.save_for_backward(*tensors, d_states, d_outputs)
             return states.contiguous(), outputs.contiguous()
         ctx.save_for_backward(*tensors)
-        program, call = backend.any_program(), Call(backend, inputs)
-        states = empty(inputs.steps + 1, program.sizes.state, call.batch)
-        outputs = empty(inputs.steps + 1, program.sizes.outputs, call.batch)
-        program.call('rollout', **call.table, states=states, outputs=outputs)
-        return call.without_padding(states), call.without_padding(outputs)
+        return _rolled_out(backend, inputs)
 
     @staticmethod
     @once_differentiable
@@ -212,6 +210,15 @@ class _Loss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, d_value):
         return None, None, None, None, *ctx.call.collect(ctx.arrays, d_value)
+
+
+def _rolled_out(backend, inputs):
+    """Return (states, outputs), without gradients."""
+    program, call = backend.any_program(), Call(backend, inputs)
+    states = empty(inputs.steps + 1, program.sizes.state, call.batch)
+    outputs = empty(inputs.steps + 1, program.sizes.outputs, call.batch)
+    program.call('rollout', **call.table, states=states, outputs=outputs)
+    return call.without_padding(states), call.without_padding(outputs)
 
 
 def _needed_columns(backend, inputs, needed):

@@ -25,7 +25,7 @@ class Call:
 
     def add(self, name, tensor):
         """Add an array [..., samples or 1] under its three names."""
-        lane = 0 if tensor.shape[-1] == 1 and self.samples > 1 else 1
+        lane = 0 if tensor.shape[-1] == 1 else 1
         if lane and self.samples < self.batch:
             last = tensor[..., -1:].expand(*tensor.shape[:-1], self.batch - self.samples)
             tensor = torch.cat([tensor, last], -1)

@@ -1,0 +1,89 @@
+"""Through one frame with all its pieces and samples side by side."""
+
+import numpy as np
+import torch
+
+from ..inference.protocol import Linearization
+from .state_walk import tiled
+
+
+class FrameAtOnce:
+    """
+    What a filter asks for: one frame for a few columns, nothing in it late.
+
+    A first pass without derivatives tells where each piece begins; the derivatives of all of them
+    are then asked for in one call, as are the rows of each sensor. With few columns that one
+    call costs hardly more than any of the calls that it replaces.
+    """
+
+    def __init__(self, states, rows, chart):
+        """Take the `StateWalk`, the `SampleRows` and the `ParameterChart`."""
+        self._states, self._rows, self._chart = states, rows, chart
+
+    def through(self, points, parameters, line):
+        """Return the `Linearization` of the one frame of a `Line` per column."""
+        cut, batch = line.cut, points.shape[1]
+        count = len(cut.pieces)
+        values, by_chart = self._chart.to_named(parameters), self._chart.slope(parameters)
+        begins = self._begins(points, values, cut)
+        wide = tiled(values, count)
+        ends, (by_state, by_named) = self._states.run(
+            begins, wide, np.repeat(cut.durations, batch, -1), np.repeat(cut.controls, batch, -1)
+        )
+        transitions = _chained(
+            by_state.reshape(count, batch, *by_state.shape[1:]),
+            by_named.reshape(count, batch, *by_named.shape[1:]) @ by_chart,
+        )
+        residual, slope = self._measured(ends, wide, by_chart, transitions, cut)
+        # The copy is what may fade: the rows were taken before.
+        last, transition = self._states.faded(ends[:, -batch:], transitions[-1].copy(), line)
+        return Linearization(last, transition, residual, slope)
+
+    def _begins(self, points, values, cut):
+        """Return the states [nx, G * B] at the begins of all pieces."""
+        if len(cut.pieces) == 1:
+            return points
+        durations, controls, places = cut.on_end
+        inputs = self._states.inputs(points, values, durations, controls)
+        with torch.no_grad():
+            states = self._states.backend.rollout(inputs)[0].numpy()[places]
+        begins = states.swapaxes(0, 1).reshape(states.shape[1], -1)
+        return self._states.with_hidden(begins, points, cut.begins)
+
+    def _measured(self, ends, values, by_chart, transitions, cut):
+        """Return residual [B, m] and slope [B, m, n] of all samples, in the order of time."""
+        count, batch, t, n = transitions.shape
+        total = sum(len(each.rows) for each in cut.measured)
+        residual, slope = np.empty((batch, total)), np.empty((batch, total, n))
+        for each in cut.measured:
+            m = len(each.pieces)
+            lanes = (each.pieces[:, None] * batch + np.arange(batch)).ravel()
+            rows, by_state, by_named = self._rows.measure_one(
+                self._states.backend,
+                ends[:, lanes],
+                values[:, lanes],
+                each.index,
+                np.repeat(each.values, batch, 0),
+            )
+            own = by_state.reshape(m, batch, -1, t) @ transitions[each.pieces]
+            if by_named is not None:
+                own[..., t:] += by_named.reshape(m, batch, -1, by_named.shape[-1]) @ by_chart
+            rows = rows.reshape(m, batch, -1)
+            residual[:, each.rows] = rows.swapaxes(0, 1).reshape(batch, -1)
+            slope[:, each.rows] = own.swapaxes(0, 1).reshape(batch, -1, n)
+        return residual, slope
+
+
+def _chained(by_state, by_x):
+    """
+    Return derivatives [G, B, t, n] of the ends of pieces by z at the beginning of the first.
+
+    by_state [G, B, t, t], by_x [G, B, t, p]: of each end by its own beginning and parameters.
+    """
+    count, batch, t, _ = by_state.shape
+    result = np.concatenate([by_state, by_x], -1)
+    for k in range(1, count):
+        before = by_state[k] @ result[k - 1]
+        before[..., t:] += by_x[k]
+        result[k] = before
+    return result
