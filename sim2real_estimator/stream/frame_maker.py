@@ -1,7 +1,5 @@
 """Frames from samples in the order of time."""
 
-from itertools import groupby
-
 from ..records import Frame, Status
 from .plans import Edge, PlanRecorder
 
@@ -45,10 +43,8 @@ class FrameMaker:
         self._held.data_end_ns = stamp_ns
 
     def make(self, samples):
-        """Return the frames that samples complete; those of one stamp have to come together."""
-        frames = []
-        for stamp, group in groupby(samples, key=lambda sample: sample.stamp_ns):
-            frames += self._take(stamp, list(group))
+        """Return the frames that the samples of an instant complete, all of which come at once."""
+        frames = self._take(samples[0].stamp_ns, samples) if samples else []
         for frame in frames:
             self.recorder.add(frame)
         return frames
@@ -68,21 +64,22 @@ class FrameMaker:
         self._held.clear()
         return waiting
 
-    def _take(self, stamp, group):
+    def _take(self, stamp, samples):
         """Return the frames that the samples of one instant complete."""
-        measured = [sample for sample in group if sample.sensor not in self._inputs]
+        measured = [sample for sample in samples if sample.sensor not in self._inputs]
+        is_reference = self._reference in [sample.sensor for sample in measured]
         edge = Edge.INSIDE
-        if any(sample.sensor == self._reference for sample in measured):
+        if is_reference:
             edge = self.plan.edge(stamp, self._previous_ns, self._bound_ns)
         frames = self._close() if edge is Edge.OPENS else []
-        for sample in group:
+        for sample in samples:
             if sample.sensor in self._inputs:
                 self._held.put(sample)
         if edge is Edge.OPENS:
             frames.append(self._open(stamp, measured))
         else:
             self._pending += measured
-        if any(sample.sensor == self._reference for sample in measured):
+        if is_reference:
             self._previous_ns = stamp
         if edge is Edge.CLOSES:
             frames += self._close()

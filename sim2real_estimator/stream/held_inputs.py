@@ -1,9 +1,14 @@
 """Efforts between their samples: each acts until the next of its source."""
 
+from bisect import bisect_left, bisect_right
+from operator import itemgetter
+
 import numpy as np
 
 from ..records import Status
 from .pace import Pace
+
+_instant = itemgetter(0)
 
 
 class HeldInputs:
@@ -25,7 +30,7 @@ class HeldInputs:
         is_steady: whether sources renew efforts at a steady pace, or only when they change.
         """
         self._places = {name: np.array(c.places, dtype=int) for name, c in channels.items()}
-        self._further = {name: np.array(c.further_ns, dtype=int) for name, c in channels.items()}
+        self._further = {name: c.further_ns for name, c in channels.items()}
         self._size, self._counts = size, counts
         self._hold_ns, self._history_ns, self._lead_ns = hold_ns, history_ns, lead_ns
         self._is_steady = is_steady
@@ -50,14 +55,14 @@ class HeldInputs:
 
     def put(self, sample):
         """Let the efforts of a sample act from its stamp on."""
-        stamp_ns = sample.stamp_ns + self._lead_ns
+        stamp_ns, numbers = sample.stamp_ns + self._lead_ns, sample.values.tolist()
         self._expire(stamp_ns)
-        self._change(sample.sensor, np.full(len(sample.values), stamp_ns), sample.values)
+        self._change(sample.sensor, [stamp_ns] * len(numbers), sample.values)
         pace = self._paces.get(sample.sensor)
         if pace is None:
-            pace = self._paces[sample.sensor] = Pace(stamp_ns, sample.values)
+            pace = self._paces[sample.sensor] = Pace(stamp_ns, numbers)
         else:
-            pace.renew(stamp_ns, sample.values)
+            pace.renew(stamp_ns, numbers)
         self._ends[sample.sensor] = self._ends_of(pace)
         self._counts.add(sample.sensor, Status.USED)
 
@@ -80,9 +85,12 @@ class HeldInputs:
 
     def _since(self, instant, before=None):
         """Return the change that acts at an instant and all after it, up to another instant."""
-        old = sum(at <= instant for at, _ in self._changes)
-        changes = self._changes[max(old - 1, 0) :]
-        return [c for c in changes if before is None or c[0] < before or c[0] <= instant]
+        old = bisect_right(self._changes, instant, key=_instant)
+        if before is None:
+            return self._changes[max(old - 1, 0) :]
+        return self._changes[
+            max(old - 1, 0) : max(old, bisect_left(self._changes, before, key=_instant))
+        ]
 
     def _ends_of(self, pace):
         return pace.ends(self._hold_ns, self._is_steady)
@@ -90,23 +98,29 @@ class HeldInputs:
     def _expire(self, until_ns):
         """Let efforts that nobody has renewed become unknown."""
         for source, (from_ns, sure_ns) in self._ends.items():
-            if sure_ns.min() >= until_ns:
+            if min(sure_ns) >= until_ns:
                 continue
             places = self._places[source]
-            is_over = (sure_ns < until_ns) & np.isfinite(self._changes[-1][1][places])
+            is_over = np.isfinite(self._changes[-1][1][places])
+            is_over &= np.array(sure_ns) < until_ns
             self._change(source, from_ns, np.full(len(places), np.nan), is_over)
             self._counts.add(source, Status.MISSING_EFFORT, int(is_over.sum()))
 
-    def _change(self, source, from_ns, values, which=True):
-        """Let those efforts of a source act, each from its time [n] on, or as much later."""
-        act_ns, places = from_ns + self._further[source], self._places[source]
+    def _change(self, source, from_ns, values, which=None):
+        """Let efforts of a source act, each from its time [n] on, or later; None: all of them."""
+        places = self._places[source]
+        act_ns = [begin + later for begin, later in zip(from_ns, self._further[source])]
+        if which is None and len(set(act_ns)) == 1:
+            self._act(act_ns[0], places, values)
+            return
+        act_ns, which = np.array(act_ns), np.ones(len(act_ns), bool) if which is None else which
         for stamp_ns in np.unique(act_ns[which]).tolist():
             chosen = which & (act_ns == stamp_ns)
             self._act(stamp_ns, places[chosen], values[chosen])
 
     def _act(self, stamp_ns, places, values):
         """Let efforts act from an instant on; only others may have changed since."""
-        at = sum(change[0] <= stamp_ns for change in self._changes)
+        at = bisect_right(self._changes, stamp_ns, key=_instant)
         acting = self._changes[max(at - 1, 0)][1] if self._changes else np.full(self._size, np.nan)
         later = [(stamp_ns, acting), *self._changes[at:]]
         if at and self._changes[at - 1][0] == stamp_ns:

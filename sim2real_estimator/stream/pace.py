@@ -2,8 +2,6 @@
 
 from collections import deque
 
-import numpy as np
-
 # The pace is that of so many gaps between messages; before there are a few, nobody knows it.
 _GAPS, _ENOUGH = 31, 8
 # Gaps up to this part of them count as usual: a hole among them does not.
@@ -24,8 +22,9 @@ class Pace:
 
     def __init__(self, stamp_ns, values, since_ns=None, gaps=()):
         """Begin with a sample, values [n]; since_ns [n]: since when each is the same."""
-        self._stamp_ns, self._values = stamp_ns, values
-        self._since_ns = np.full(len(values), stamp_ns) if since_ns is None else since_ns
+        # Numbers of Python: of a few joints they are faster than arrays, and this is every sample.
+        self._stamp_ns, self._values = stamp_ns, tuple(values)
+        self._since_ns = (stamp_ns,) * len(values) if since_ns is None else tuple(since_ns)
         self._gaps = deque(gaps, _GAPS)
 
     def snapshot(self):
@@ -35,8 +34,11 @@ class Pace:
     def renew(self, stamp_ns, values):
         """Take the next sample."""
         self._gaps.append(stamp_ns - self._stamp_ns)
-        self._since_ns = np.where(values == self._values, self._since_ns, stamp_ns)
-        self._stamp_ns, self._values = stamp_ns, values
+        self._since_ns = tuple(
+            since_ns if value == before else stamp_ns
+            for value, before, since_ns in zip(values, self._values, self._since_ns)
+        )
+        self._stamp_ns, self._values = stamp_ns, tuple(values)
 
     def ends(self, hold_ns, is_steady):
         """
@@ -44,14 +46,18 @@ class Pace:
 
         hold_ns: the longest that any is held; is_steady: whether a pace says when one is due.
         """
-        longest = np.full(len(self._values), self._stamp_ns + hold_ns)
+        longest_ns = self._stamp_ns + hold_ns
         if not is_steady or len(self._gaps) < _ENOUGH:
+            longest = [longest_ns] * len(self._values)
             return longest, longest
         gaps = sorted(self._gaps)
         usual_ns, slow_ns = gaps[len(gaps) // 2], gaps[int(_USUAL_PART * (len(gaps) - 1))]
         overdue_ns = round(_SLACK * slow_ns) + _HARMLESS_NS
-        constant_ns = self._stamp_ns - self._since_ns
-        is_constant = constant_ns > overdue_ns
-        from_ns = self._stamp_ns + np.where(is_constant, constant_ns, usual_ns)
-        sure_ns = self._stamp_ns + np.where(is_constant, constant_ns, overdue_ns)
-        return np.minimum(from_ns, longest), np.minimum(sure_ns, longest)
+        from_ns, sure_ns = [], []
+        for since_ns in self._since_ns:
+            constant_ns = self._stamp_ns - since_ns
+            is_constant = constant_ns > overdue_ns
+            after_ns = (constant_ns, constant_ns) if is_constant else (usual_ns, overdue_ns)
+            from_ns.append(min(self._stamp_ns + after_ns[0], longest_ns))
+            sure_ns.append(min(self._stamp_ns + after_ns[1], longest_ns))
+        return from_ns, sure_ns

@@ -9,7 +9,7 @@ have come. All is a function of frames, so a replay does the same.
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 
-from ..records import Frame
+from ..records import Frame, Sample
 
 # A delay is known well enough at this part of a frame; stamps move by milliseconds.
 _KNOWN_PART, _UNIT_NS, _NANO = 0.25, 1_000_000, 1e9
@@ -17,7 +17,8 @@ _KNOWN_PART, _UNIT_NS, _NANO = 0.25, 1_000_000, 1e9
 
 def restamped(sample, by_ns):
     """Return a sample stamped earlier by so much."""
-    return replace(sample, stamp_ns=sample.stamp_ns - by_ns, moved_ns=sample.moved_ns + by_ns)
+    moved_ns = sample.moved_ns + by_ns
+    return Sample(sample.sensor, sample.stamp_ns - by_ns, sample.values, moved_ns)
 
 
 @dataclass(frozen=True)

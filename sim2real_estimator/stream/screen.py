@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass
+import math
 
 import numpy as np
 
@@ -17,9 +18,9 @@ _EFFORT_SPAN = 0.05
 class _Track:
     """A sensor's latest values, since when they are the same, and when it moved last."""
 
-    values: np.ndarray
+    values: tuple
     since_ns: int
-    anchor: np.ndarray
+    anchor: tuple
     moved_ns: int | None = None
     used_ns: int | None = None
 
@@ -28,8 +29,8 @@ class _Track:
 class _EffortTrack:
     """Efforts of one source: their range while a sensor stands still, and since when zero."""
 
-    largest: np.ndarray
-    zero_since_ns: np.ndarray
+    largest: tuple
+    zero_since_ns: tuple
     recent: deque
 
 
@@ -40,6 +41,8 @@ class Screen:
     A pose that repeats itself to the last bit is a frozen one: motion capture is never without
     noise. Encoders at rest do repeat themselves, so they count as frozen only where something
     that the same joints move keeps moving, and as unmoved where the torque on them changes.
+    Numbers are those of Python: of a few joints they are faster than arrays, and this is every
+    sample.
     """
 
     def __init__(self, channels, inputs, patience_ns, counts):
@@ -50,6 +53,7 @@ class Screen:
         encoders may repeat themselves while they should not; counts: `Counts`.
         """
         self._channels, self._inputs = channels, inputs
+        self._motions = {name: (_MOTION * c.scale).tolist() for name, c in channels.items()}
         self._patience_ns, self._counts = patience_ns, counts
         self._tracks, self._efforts = {}, {}
 
@@ -91,19 +95,18 @@ class Screen:
     def _status(self, sample, channel):
         """Return what becomes of a measurement."""
         track, stamp = self._tracks.get(sample.sensor), sample.stamp_ns
+        values = tuple(sample.values.tolist())
         if track is None:
-            self._tracks[sample.sensor] = _Track(
-                sample.values, stamp, sample.values, used_ns=stamp
-            )
+            self._tracks[sample.sensor] = _Track(values, stamp, values, used_ns=stamp)
             return Status.USED
-        is_same = np.array_equal(sample.values, track.values, equal_nan=True)
-        if not is_same:
-            track.values, track.since_ns = sample.values, stamp
-            away = np.abs(sample.values - track.anchor)
-            if (away > _MOTION * channel.scale).any():
-                track.anchor, track.moved_ns = sample.values, stamp
+        if not _are_same(values, track.values):
+            track.values, track.since_ns = values, stamp
+            if _any_farther(values, track.anchor, self._motions[sample.sensor]):
+                track.anchor, track.moved_ns = values, stamp
             # A part that was missing at first takes its place in the anchor when it comes.
-            track.anchor = np.where(np.isnan(track.anchor), sample.values, track.anchor)
+            if any(map(math.isnan, track.anchor)):
+                pairs = zip(track.anchor, values)
+                track.anchor = tuple(new if math.isnan(old) else old for old, new in pairs)
         elif not channel.measures_joints:
             return Status.FROZEN
         elif stamp - track.since_ns > self._patience_ns:
@@ -136,7 +139,7 @@ class Screen:
             if rows and len(recent) > 1:
                 with np.errstate(invalid='ignore'):
                     span = np.max(recent, 0) - np.min(recent, 0)
-                    if (span > _EFFORT_SPAN * track.largest[rows]).any():
+                    if (span > _EFFORT_SPAN * np.array(track.largest)[rows]).any():
                         return True
         return False
 
@@ -145,16 +148,20 @@ class Screen:
         channel, stamp = self._inputs[sample.sensor], sample.stamp_ns
         track = self._efforts.get(sample.sensor)
         if track is None:
-            limits = np.nan_to_num(np.array(channel.limits, dtype=float), nan=0.0)
-            track = _EffortTrack(limits, np.full(channel.size, stamp), deque())
+            limits = tuple(0.0 if math.isnan(limit) else limit for limit in channel.limits)
+            track = _EffortTrack(limits, (stamp,) * channel.size, deque())
             self._efforts[sample.sensor] = track
-        track.largest = np.fmax(track.largest, np.abs(sample.values))
+        values = sample.values.tolist()
+        # Beside what is not a number, `max` keeps what stands first.
+        track.largest = tuple(max(pair) for pair in zip(track.largest, map(abs, values)))
         track.recent.append((stamp, sample.values))
         while track.recent[0][0] < stamp - self._patience_ns:
             track.recent.popleft()
-        track.zero_since_ns = np.where(sample.values == 0, track.zero_since_ns, stamp)
-        is_zero = stamp - track.zero_since_ns > self._patience_ns
-        if any(self._joint_moves(j, stamp) for j, z in zip(channel.joints, is_zero) if z):
+        pairs = zip(values, track.zero_since_ns)
+        track.zero_since_ns = tuple(since if value == 0 else stamp for value, since in pairs)
+        before = stamp - self._patience_ns
+        zero = [j for j, since in zip(channel.joints, track.zero_since_ns) if since < before]
+        if any(self._joint_moves(joint, stamp) for joint in zero):
             self._counts.add(sample.sensor, Status.ZERO_EFFORT)
 
     def _joint_moves(self, joint, stamp):
@@ -163,3 +170,13 @@ class Screen:
             joint in self._channels[name].joints and self._moved_lately(track, stamp)
             for name, track in self._tracks.items()
         )
+
+
+def _are_same(values, others):
+    """Tell whether numbers are the same; one that is missing is the same as another."""
+    return all(a == b or (a != a and b != b) for a, b in zip(values, others))
+
+
+def _any_farther(values, others, limits):
+    """Tell whether any number is farther from another than its limit."""
+    return any(abs(a - b) > limit for a, b, limit in zip(values, others, limits))

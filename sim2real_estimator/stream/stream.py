@@ -1,6 +1,7 @@
 """The stream as one: samples in, in order of arrival; frames out, in order of time."""
 
 from dataclasses import dataclass, replace
+import math
 
 import numpy as np
 
@@ -209,6 +210,8 @@ class Stream:
     def _cleaned(self, sample):
         """Return (sample or None where it says nothing, number of missing efforts)."""
         values = np.asarray(sample.values, dtype=float)
+        if values is sample.values and all(map(math.isfinite, values.tolist())):
+            return sample, 0
         if sample.sensor in self._inputs:
             values = np.where(np.isfinite(values), values, np.nan)
             return replace(sample, values=values), int(np.isnan(values).sum())

@@ -22,27 +22,28 @@ class TimeBuffer:
         samples are not late for that.
         """
         self._lateness_ns, self._jump_ns, self._aheads = lateness_ns, jump_ns, dict(aheads)
-        self._heap, self._keys, self._last, self._floor_ns = [], set(), {}, None
+        # (stamp, sensor) of those that wait, as a heap and with their samples.
+        self._heap, self._waiting, self._last, self._floor_ns = [], {}, {}, None
 
     def __len__(self):
         return len(self._heap)
 
     def clear(self):
         """Forget everything, and return the samples that were waiting."""
-        waiting = [sample for _, _, sample in self._heap]
-        self._heap, self._keys, self._last, self._floor_ns = [], set(), {}, None
+        waiting = [self._waiting[key] for key in self._heap]
+        self._heap, self._waiting, self._last, self._floor_ns = [], {}, {}, None
         return waiting
 
     def snapshot(self):
         """Return what waits and what was seen, as plain values."""
-        waiting = tuple(sample for _, _, sample in self._heap)
+        waiting = tuple(self._waiting[key] for key in self._heap)
         return waiting, dict(self._last), self._floor_ns
 
     def restore(self, saved):
         """Go on from a snapshot."""
         waiting, last, self._floor_ns = saved
-        self._heap = [(sample.stamp_ns, sample.sensor, sample) for sample in waiting]
-        self._keys, self._last = {entry[:2] for entry in self._heap}, dict(last)
+        self._waiting = {(sample.stamp_ns, sample.sensor): sample for sample in waiting}
+        self._heap, self._last = list(self._waiting), dict(last)
 
     def push(self, sample):
         """
@@ -59,10 +60,11 @@ class TimeBuffer:
         # Late comes before repeated: what still waits depends on when somebody asked.
         if self._floor_ns is not None and stamp < self._floor_ns and stamp != last:
             return Status.LATE
-        if stamp == last or (stamp, sample.sensor) in self._keys:
+        key = stamp, sample.sensor
+        if stamp == last or key in self._waiting:
             return Status.REPEATED
-        heapq.heappush(self._heap, (stamp, sample.sensor, sample))
-        self._keys.add((stamp, sample.sensor))
+        heapq.heappush(self._heap, key)
+        self._waiting[key] = sample
         self._last[sample.sensor] = stamp if last is None else max(stamp, last)
         floor = stamp - self._aheads.get(sample.sensor, 0) - self._lateness_ns
         self._floor_ns = floor if self._floor_ns is None else max(floor, self._floor_ns)
@@ -74,9 +76,7 @@ class TimeBuffer:
             return []
         ready, stamp = [], self._heap[0][0]
         while self._heap and self._heap[0][0] == stamp:
-            _, sensor, sample = heapq.heappop(self._heap)
-            self._keys.discard((stamp, sensor))
-            ready.append(sample)
+            ready.append(self._waiting.pop(heapq.heappop(self._heap)))
         return ready
 
     def newest(self):
@@ -90,7 +90,7 @@ class TimeBuffer:
 
     def stamps(self, sensor):
         """Return the stamps of a sensor's samples that wait."""
-        return [stamp for stamp, name, _ in self._heap if name == sensor]
+        return [stamp for stamp, name in self._heap if name == sensor]
 
     def flush(self):
         """Make all samples ready: the data have come to their end."""

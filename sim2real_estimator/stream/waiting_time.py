@@ -1,6 +1,6 @@
 """How much time the samples of a sensor span that wait."""
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 
 
 class WaitingTime:
@@ -22,8 +22,8 @@ class WaitingTime:
 
     def add(self, stamp):
         """Take a stamp in that is not there yet."""
-        insort(self._stamps, stamp)
         place = bisect_left(self._stamps, stamp)
+        self._stamps.insert(place, stamp)
         self._look(place)
         self._look(place + 1)
 
