@@ -65,34 +65,16 @@ def read_pose(p, o):
 def decode_by_readers(sensor, message, arrived_ns):
     """Return the `Decoded` of a sensor whose class has `readers`; arrived_ns: when it came."""
     values, status = sensor.readers[sensor.message_type](message)
-    if not np.isfinite(values).all():
+    if not all(map(math.isfinite, values.tolist())):
         status = Status.NON_FINITE
     if status is not Status.USED:
         return Decoded(statuses=(status,))
     return Decoded((Sample(sensor.name, stamp_ns(message, arrived_ns), values),))
 
 
-def is_malformed(message, *fields):
-    """Tell whether it is unclear whose the numbers in fields of a JointState are."""
-    names = message.name
-    longest = max(len(getattr(message, field)) for field in fields)
-    return not names or len(set(names)) < len(names) or longest > len(names)
-
-
-def read_joints(message, field, joints):
-    """Return a field of a JointState in the order of `joints`, NaN where one is missing."""
-    entries = dict(zip(message.name, getattr(message, field)))
-    return np.array([entries.get(joint, math.nan) for joint in joints])
-
-
 def read_numbers(message):
     """Return the numbers of a MultiArray."""
     return np.array(message.data[message.layout.data_offset :], dtype=float)
-
-
-def joint_remarks(message, known, missing=0):
-    """Return a Status for every joint of a message nobody knows, and every one that is missing."""
-    return name_remarks(message.name, known) + (Status.MISSING_JOINT,) * missing
 
 
 def name_remarks(names, known):

@@ -5,30 +5,30 @@ They are no measurements with a residual: what they say is not predicted but dri
 inputs of the frames.
 """
 
+import numpy as np
+
 from ..errors import ConfigError
 from ..records import Sample, Status
 from .decoding import (
     checked_type,
     Decoded,
-    is_malformed,
-    joint_remarks,
     JOINT_STATE,
     NUMBERS,
-    read_joints,
     read_numbers,
     stamp_ns,
 )
+from .joint_places import JointPlaces
 
 
 def _by_name(efforts, message, arrived_ns):
     """Return the `Decoded` of a JointState; one about other joints only has no sample."""
-    if is_malformed(message, 'effort'):
+    layout = efforts.places_by_name.layout(message)
+    if layout.is_malformed(message.effort):
         return Decoded(statuses=(Status.MALFORMED,))
-    remarks = joint_remarks(message, efforts.known)
-    if not set(efforts.joints) & set(message.name):
-        return Decoded(statuses=remarks)
-    values = read_joints(message, 'effort', efforts.joints)
-    return Decoded((Sample(efforts.name, stamp_ns(message, arrived_ns), values),), remarks)
+    if not layout.has_any:
+        return Decoded(statuses=layout.remarks)
+    values = np.array(layout.read(message.effort))
+    return Decoded((Sample(efforts.name, stamp_ns(message, arrived_ns), values),), layout.remarks)
 
 
 def _by_order(efforts, message, arrived_ns):
@@ -47,7 +47,7 @@ class JointEfforts:
     values: one effort a joint [N m or N], NaN where a message has none: it is then unknown, and
     never zero. places: where the joints stand among the model's commands; limits: largest effort
     by the robot description, NaN where it gives none; order: joints of the numbers of a message
-    without names; known: names of all joints of the robot.
+    without names; known: names of all joints of the robot; places_by_name: `JointPlaces`.
     """
 
     readers = {JOINT_STATE: _by_name, NUMBERS: _by_order}
@@ -69,6 +69,7 @@ class JointEfforts:
         self.limits = tuple(float('nan') if limit is None else limit for limit in limits)
         self.value_size = len(self.joints)
         self.known = frozenset(joint.name for joint in model.joints)
+        self.places_by_name = JointPlaces(self.joints, self.known)
         self._check_order()
 
     def decode(self, message, arrived_ns=None):

@@ -1,19 +1,14 @@
 """Encoders."""
 
+import math
+
 import numpy as np
 
 from ..errors import ConfigError
 from ..records import Sample, Status
 from .base import AbstractSensor, Rows, Signal
-from .decoding import (
-    checked_type,
-    Decoded,
-    is_malformed,
-    joint_remarks,
-    JOINT_STATE,
-    read_joints,
-    stamp_ns,
-)
+from .decoding import checked_type, Decoded, JOINT_STATE, stamp_ns
+from .joint_places import JointPlaces
 
 
 class JointPositions(AbstractSensor):
@@ -32,7 +27,7 @@ class JointPositions(AbstractSensor):
         self.message_type = checked_type(self, message_type)
         self.joints = tuple(joints)
         self._has_velocities = velocity_sd is not None
-        self._known = frozenset(joint.name for joint in model.joints)
+        self._places = JointPlaces(self.joints, (joint.name for joint in model.joints))
         moving = {m.joint.name: m for m in model.moving_joints}
         for joint in self.joints:
             if joint not in moving or moving[joint].joint.kind.position_size != 1:
@@ -71,17 +66,19 @@ class JointPositions(AbstractSensor):
 
     def decode(self, message, arrived_ns=None):
         """Return the `Decoded` of a JointState; one about other joints only has no sample."""
-        fields = ('position', 'velocity') if self._has_velocities else ('position',)
-        if is_malformed(message, *fields):
+        velocity = (message.velocity,) if self._has_velocities else ()
+        fields, layout = (message.position, *velocity), self._places.layout(message)
+        if layout.is_malformed(*fields):
             return Decoded(statuses=(Status.MALFORMED,))
-        if not set(self.joints) & set(message.name):
-            return Decoded(statuses=joint_remarks(message, self._known))
-        values = np.concatenate([read_joints(message, field, self.joints) for field in fields])
+        if not layout.has_any:
+            return Decoded(statuses=layout.remarks)
+        read = [layout.read(field) for field in fields]
         # Missing is also a joint that is named, and for which there is no number.
-        missing = np.isnan(values).reshape(-1, len(self.joints)).any(0).sum()
+        missing = sum(any(map(math.isnan, numbers)) for numbers in zip(*read))
+        values = np.array([number for numbers in read for number in numbers])
         return Decoded(
             (Sample(self.name, stamp_ns(message, arrived_ns), values),),
-            joint_remarks(message, self._known, missing),
+            layout.remarks + (Status.MISSING_JOINT,) * missing,
         )
 
     def observe(self, robot, q, v):

@@ -33,6 +33,18 @@ def test_joints_are_taken_by_name(encoders):
     assert decoded.statuses == ()
 
 
+def test_each_message_is_read_by_its_own_names(encoders, efforts):
+    def read(names, numbers):
+        message = joint_state(STAMP, names, numbers, effort=numbers)
+        return [[each.values.tolist() for each in s.decode(message).samples] for s in both]
+
+    both = encoders, efforts
+    for _ in range(2):
+        assert read(['elbow', 'shoulder'], [1.0, 2.0]) == [[[2.0, 1.0]], [[1.0, 2.0]]]
+        assert read(['shoulder', 'elbow'], [1.0, 2.0]) == [[[1.0, 2.0]], [[2.0, 1.0]]]
+        assert read(['elbow', 'elbow'], [1.0, 2.0]) == [[], []]
+
+
 def test_velocities_follow_positions_where_they_are_measured(model):
     sensor = SENSORS['joint_positions']('encoders', model, ['shoulder', 'elbow'], 1e-3, 1e-2)
     message = joint_state(STAMP, ['elbow', 'shoulder'], [1.0, 2.0], [3.0, 4.0])
