@@ -1,6 +1,5 @@
 """A recording on its way into a pipeline, from any message on."""
 
-from dataclasses import dataclass
 from itertools import islice
 import time
 
@@ -14,12 +13,27 @@ from .survey import require_plausible_units, survey
 _NANO = 1e9
 
 
-@dataclass
 class Timings:
-    """Where the time of the processor has gone [s]: into reading and decoding, and estimating."""
+    """
+    Where the time of the processor goes.
 
-    reading: float = 0.0
-    estimating: float = 0.0
+    seconds: 'reading', which includes decoding, and 'estimating' -> time.
+    """
+
+    def __init__(self):
+        """Begin with none."""
+        self.seconds = {'reading': 0.0, 'estimating': 0.0}
+        self.skip()
+
+    def skip(self):
+        """Count only what comes from now on."""
+        self._latest = time.thread_time()
+
+    def add(self, part):
+        """Count the time since the last call, of this or of `skip`, as that of a part."""
+        # One look at the clock ends a part and begins the next: there are two for every message.
+        before, self._latest = self._latest, time.thread_time()
+        self.seconds[part] += self._latest - before
 
 
 class Feed:
@@ -63,13 +77,7 @@ class Feed:
         From the one after those `passed` on; their time is added to `Timings`.
         """
         # To the very end, which is when it is known whether all could be read.
-        found = islice(self.bag.messages(self._readers), self.passed, None)
-        while True:
-            began = time.thread_time()
-            entry = next(found, None)
-            if entry is None:
-                return
-            topic, time_ns, content = entry
+        for topic, time_ns, content in islice(self.bag.messages(self._readers), self.passed, None):
             if time_ns > self.split_ns:
                 continue
             message = self.bag.decoded(topic, content)
@@ -77,7 +85,7 @@ class Feed:
             decoded = [
                 (source.name, source.decode(message, time_ns)) for source in self._readers[topic]
             ]
-            timings.reading += time.thread_time() - began
+            timings.add('reading')
             yield time_ns, decoded
 
     def held_out(self, begin_ns, seconds):

@@ -147,14 +147,15 @@ class Work:
         if feed.passed == 0 and self._options.is_merged:
             self._pipeline.resume(self._blank)
             self._history.begin()
+        self._timings.skip()
         for time_ns, decoded in feed.messages(self._timings):
-            began = time.thread_time()
             for name, each in decoded:
                 self._pipeline.take(name, each)
             self._advance(number, time_ns)
-            self._timings.estimating += time.thread_time() - began
+            self._timings.add('estimating')
             if feed.passed % _MESSAGES == 0:
                 self._look_up(feed, number, time_ns)
+                self._timings.skip()
         if is_last and self._options.plan is None:
             self._advance(number, feed.split_ns, is_end=True)
         self._data += (feed.split_ns - feed.bag.begin_ns) / _NANO
@@ -231,7 +232,7 @@ class Work:
                 posterior.mixture, pipeline.estimate().stamp_ns, self._bags[-1].split_ns
             )
             self._journal.flush()
-        seconds = {**vars(self._timings), 'data': self._data}
+        seconds = {**self._timings.seconds, 'data': self._data}
         return Identification(
             problem,
             posterior,
