@@ -202,6 +202,18 @@ class Pipeline:
         """Update with all frames left: the data have come to their end."""
         return self._work_off(is_end=True)
 
+    def cut(self):
+        """
+        Cut all frames that have become complete; return how many.
+
+        They wait to be taken in. Whoever wants frames to get longer meanwhile leaves it to
+        `next_frame` to cut them, one after the other.
+        """
+        before = len(self.waiting)
+        while frames := self.stream.next_frames():
+            self.waiting.extend(frames)
+        return len(self.waiting) - before
+
     def next_frame(self, is_end=False):
         """
         Return the frame to be taken in next, None where none is complete.
@@ -290,7 +302,8 @@ class Pipeline:
         is_refused = Status.UPDATE_REFUSED.value in report.events
         outcome = Status.UPDATE_REFUSED if is_refused else Status.USED
         fates = Counter(progress.fates)
-        fates.update((sample.sensor, outcome) for sample in frame.samples)
+        for sensor, number in Counter([sample.sensor for sample in frame.samples]).items():
+            fates[sensor, outcome] += number
         report = replace(report, events=(*progress.estimate.report.events, *report.events))
         verdicts, tangents = standing.latest.verdicts, standing.tangents
         estimate = summarize(self.problem, mixture, frame.end_ns, report, verdicts, tangents)

@@ -15,8 +15,8 @@ def summarize(problem, mixture, stamp_ns, report, verdicts, tangents):
     chart = problem.chart
     mean, covariance = tangents.moments(mixture)
     values = chart.inner.to_named(mean[:, None])[:, 0]
-    slope = np.diag(chart.inner.slope(mean[:, None])[0])
-    sd = np.abs(slope) * np.sqrt(np.diag(covariance))
+    rates = chart.inner.rates(mean[:, None])[:, 0]
+    sd = np.abs(rates) * np.sqrt(np.diag(covariance))
     names = tuple(chart.names)
     if problem.noises:
         names = (*names, *(f'{name}.noise' for name in problem.noises))

@@ -31,7 +31,6 @@ class Timings:
 
     def add(self, part):
         """Count the time since the last call, of this or of `skip`, as that of a part."""
-        # One look at the clock ends a part and begins the next: there are two for every message.
         before, self._latest = self._latest, time.thread_time()
         self.seconds[part] += self._latest - before
 
@@ -70,11 +69,11 @@ class Feed:
             if each.how != 'config'
         )
 
-    def messages(self, timings):
+    def messages(self):
         """
         Yield (time in the bag [ns], [(source, `Decoded`)]) of messages that are not held out.
 
-        From the one after those `passed` on; their time is added to `Timings`.
+        From the one after those `passed` on.
         """
         # To the very end, which is when it is known whether all could be read.
         for topic, time_ns, content in islice(self.bag.messages(self._readers), self.passed, None):
@@ -82,11 +81,10 @@ class Feed:
                 continue
             message = self.bag.decoded(topic, content)
             self._pass(topic, stamp_ns(message, time_ns))
-            decoded = [
-                (source.name, source.decode(message, time_ns)) for source in self._readers[topic]
-            ]
-            timings.add('reading')
-            yield time_ns, decoded
+            yield (
+                time_ns,
+                [(each.name, each.decode(message, time_ns)) for each in self._readers[topic]],
+            )
 
     def held_out(self, begin_ns, seconds):
         """Yield the samples of a stretch of what is held out, from a time in the bag on [ns]."""
