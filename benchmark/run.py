@@ -48,6 +48,12 @@ def parse(arguments=None):
     parser.add_argument(
         '--minutes', type=float, default=1.0, help='for which the node is under load (1)'
     )
+    parser.add_argument(
+        '--bag-minutes',
+        type=float,
+        help='length of the recordings that are identified: 60 for an hour, which also measures '
+        'memory against that of a sixth (default: three times --seconds)',
+    )
     return parser.parse_args(arguments)
 
 

@@ -1,0 +1,1 @@
+"""Recordings that are identified for `benchmark/bags.py`, and what that takes."""
