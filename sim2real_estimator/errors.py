@@ -17,5 +17,9 @@ class DataError(EstimatorError):
     """A recording or an array that does not fit what it is said to be."""
 
 
+class OutputError(DataError):
+    """Something that cannot be written where it should be; what was there before still is."""
+
+
 class ProcessError(EstimatorError):
     """A process that did not do what it was started for."""

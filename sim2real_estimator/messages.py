@@ -92,7 +92,7 @@ def deserialized(content, name, store=None):
     """
     store = store or typestore()
     if len(content) < _HEAD or bytes(content[:2]) not in _ORDERS:
-        raise DataError(f"bytes of a '{name}' begin with no mark of their order; record it again")
+        raise DataError(f"bytes of a '{name}' begin with no mark of their order")
     kind = store.get_msgdef(name)
     read = kind.deserialize_cdr_le if content[1] else kind.deserialize_cdr_be
     try:

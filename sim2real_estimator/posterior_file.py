@@ -16,7 +16,7 @@ import zlib
 import numpy as np
 
 from .encoding import Decoder, Encoder
-from .errors import DataError
+from .errors import DataError, OutputError
 from .identity import Recording, require_same
 from .inference.merging import merge
 from .inference.mixture import Mixture
@@ -170,7 +170,7 @@ def _replace(path, header, arrays):
         finally:
             beside.unlink(missing_ok=True)
     except OSError as error:
-        raise DataError(f'{path}: cannot be written ({error}); choose another place') from error
+        raise OutputError(f'{path}: cannot be written ({error}); choose another place') from error
 
 
 def _write(file, header, arrays):

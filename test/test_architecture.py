@@ -125,6 +125,7 @@ THIRD_PARTY = {
     'synthetic': {'numpy', 'torch', 'transforms3d'},
     'monitor': {'rich'},
     'bags': {'backports', 'rosbags'},
+    'bags/order.py': {'numpy', 'rosbags'},
     'tables': {'numpy'},
     'bag_commands': set(),
     'demo': {'matplotlib', 'numpy', 'rich'},

@@ -112,6 +112,8 @@ def _guessed(wanted, bag, taken):
     names = {name.lstrip('/'): name for name in bag.topics}
     near = difflib.get_close_matches(wanted.name.lstrip('/'), names, 1, 0.5)
     hint = f"; did you mean '{names[near[0]]}'?" if near else ''
+    if wanted.name.lstrip('/') in names:
+        hint = '; it was recorded, but without a message: see that its publisher runs'
     several = f' ({len(fitting)} others could be meant)' if fitting else ''
     raise DataError(
         f"{bag.path}: there is no topic '{wanted.name}' of {wanted.message_type} for "
@@ -120,12 +122,17 @@ def _guessed(wanted, bag, taken):
     )
 
 
+def joints_of(message):
+    """Return the names of the joints that a message is about, None where it names none."""
+    return getattr(message, 'name', getattr(message, 'joint_names', None))
+
+
 def _speaks_of_joints(wanted, bag, topic):
     """Tell whether messages name a joint that is looked for; poses name none."""
     joints = {joint for source in wanted.sources for joint in source.joints}
     for _, _, content in islice(bag.messages([topic]), _PEEKED):
         message = bag.decoded(topic, content)
-        names = getattr(message, 'name', getattr(message, 'joint_names', None))
+        names = joints_of(message)
         if names is None or joints.intersection(names):
             return True
     return False

@@ -9,6 +9,7 @@ from rosbags.typesys import get_types_from_idl, get_types_from_msg
 
 from ..errors import DataError
 from ..messages import deserialized, typestore
+from .order import set_back
 from .storage import Storage, storage_files, told
 
 _NANO = 1e9
@@ -104,7 +105,9 @@ class BagReader:
         try:
             return deserialized(content, kind)
         except DataError as error:
-            raise DataError(f"{self.path}: topic '{topic}': {error}") from error
+            raise DataError(
+                f"{self.path}: topic '{topic}': {error}; leave its topic out, or record it again"
+            ) from error
 
     def last(self, topic):
         """Return (time in the bag [ns], bytes) of the last message of a topic."""
@@ -116,6 +119,15 @@ class BagReader:
             if latest or self.end_ns - stretch <= self.begin_ns:
                 return latest
             stretch *= 4
+
+    def set_back(self, topic):
+        """
+        Return (by how much [ns], after how many messages) the recorder's clock went back most.
+
+        As messages of a topic were written, which is not the order in which they are read.
+        """
+        with told(self.path):
+            return set_back(self._storage.readers, topic)
 
     def _require_standard(self, kind):
         """Refuse a bag that means by a standard type something else than ROS 2 does."""
@@ -148,7 +160,7 @@ def digest_of(path):
     """Return the BLAKE2b of all files of a recording that hold messages, 32 digits."""
     found = hashlib.blake2b(digest_size=16)
     for file in storage_files(path):
-        with file.open('rb') as content:
+        with told(file), file.open('rb') as content:
             while block := content.read(_BLOCK):
                 found.update(block)
     return found.hexdigest()

@@ -31,8 +31,13 @@ def told(path):
     """
     try:
         yield
-    except (EstimatorError, OSError):
+    except EstimatorError:
         raise
+    except OSError as error:
+        raise DataError(
+            f'{path}: cannot be read ({error}); see that you may read all files of the '
+            'recording, and that their disk is there'
+        ) from error
     except Exception as error:
         raise DataError(
             f'{path}: is cut off or damaged ({error}); copy it again, or let its tool repair it: '
@@ -43,18 +48,17 @@ def told(path):
 def storage_files(path):
     """Return the files of a recording that hold messages, in order of their numbers."""
     path = Path(path)
-    if not path.exists():
-        raise DataError(f'{path}: does not exist; give the folder or the file of a recording')
-    if path.is_file():
-        if not _kind(path):
-            raise DataError(f'{path}: is no .mcap and no .db3; give a rosbag2 recording')
-        return [path]
-    found = sorted((each for each in path.iterdir() if _kind(each)), key=_natural)
-    if not found:
-        raise DataError(
-            f'{path}: holds no .mcap and no .db3; give the folder of a rosbag2 recording'
-        )
-    return found
+    with told(path):
+        if not path.exists():
+            raise DataError(f'{path}: does not exist; give the folder or the file of a recording')
+        if path.is_file():
+            if not _kind(path):
+                raise DataError(f'{path}: is no .mcap and no .db3; give a rosbag2 recording')
+            return [path]
+        found = sorted(filter(_kind, path.iterdir()), key=_natural)
+        if not found:
+            raise DataError(f'{path}: holds no .mcap and no .db3; {_remedy_for_none(path)}')
+        return found
 
 
 class Storage:
@@ -69,11 +73,11 @@ class Storage:
         self.path, self.warnings, self._stack = Path(path), [], ExitStack()
         files = storage_files(path)
         try:
-            # What a list says of a file that has lost its end is no longer true.
-            is_listed = self.path.is_dir() and not any(map(is_cut_off, files))
-            self.readers = self._listed() if is_listed else []
+            self.readers, reason = self._listed(files)
             if not self.readers:
                 self.readers = self._opened_alone(files)
+            if reason:
+                self._warn(f'{self.path}: rebuilt from its files, since {reason}')
         except BaseException:
             self.close()
             raise
@@ -99,15 +103,19 @@ class Storage:
                         content = zstd.decompress(content)
                     yield connection, time_ns, content
 
-    def _listed(self):
-        """Return the one reader of all that metadata.yaml lists, or none where it is no help."""
+    def _listed(self, files):
+        """Return (the one reader of all that metadata.yaml lists, or none; why it is no help)."""
+        with told(self.path):
+            # What a list says of a file that has lost its end is no longer true.
+            if self.path.is_file() or any(map(is_cut_off, files)):
+                return [], ''
+            if not (self.path / METADATA).exists():
+                return [], f'there is no {METADATA}'
         try:
-            with told(self.path / METADATA):
-                return [self._stack.enter_context(Reader(self.path))]
-        except (DataError, OSError) as error:
-            reason = str(error) if (self.path / METADATA).exists() else f'no {METADATA}'
-            self._warn(f'{self.path}: rebuilt from its files, since there is {reason}')
-            return []
+            with told(self.path):
+                return [self._stack.enter_context(Reader(self.path))], ''
+        except DataError as error:
+            return [], f'{METADATA} is no help ({error.__cause__})'
 
     def _opened_alone(self, files):
         """Return the readers of files, in order of their times, of each as far as it is whole."""
@@ -146,6 +154,20 @@ class Storage:
     def _warn(self, text):
         self.warnings.append(text)
         _logger.warning('%s', text)
+
+
+def _remedy_for_none(path):
+    """Return what to do about a folder without any file that holds messages."""
+    inside = sorted(each.name for each in path.iterdir() if each.is_dir() and _holds_some(each))
+    if inside:
+        return f'its folders do: give {", ".join(inside)}, one by one'
+    if (path / METADATA).exists():
+        return f'only {METADATA} is there: copy the files that it lists as well'
+    return 'give the folder of a rosbag2 recording'
+
+
+def _holds_some(folder):
+    return any(map(_kind, folder.iterdir()))
 
 
 def _kind(path):

@@ -12,6 +12,8 @@ import yaml
 from ..errors import ConfigError
 from .tree import Config
 
+# Of a value in a message: the file given may be any other.
+_LONGEST = 80
 _WORDS = {str: 'text', float: 'a number', int: 'a whole number', bool: 'true or false'}
 
 
@@ -128,7 +130,9 @@ def check_facts(metadata, value, path):
 
 
 def _mismatch(path, value, wanted):
-    return ConfigError(f'{path}: is {value!r}; give {wanted}')
+    text = repr(value)
+    text = f'{text[:_LONGEST]}...' if len(text) > _LONGEST else text
+    return ConfigError(f'{path}: is {text}; give {wanted}')
 
 
 def _nearest(key, known):

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from ..errors import DataError
+from ..errors import OutputError
 
 
 def replace_file(path, content):
@@ -17,4 +17,4 @@ def replace_file(path, content):
         finally:
             beside.unlink(missing_ok=True)
     except OSError as error:
-        raise DataError(f'{path}: cannot be written ({error}); choose another place') from error
+        raise OutputError(f'{path}: cannot be written ({error}); choose another place') from error

@@ -9,7 +9,7 @@ from pathlib import Path
 import shutil
 import time
 
-from ..errors import ConfigError, DataError
+from ..errors import ConfigError, DataError, OutputError
 from ..posterior_file import load, save
 
 # Between two checkpoints [s], and so many times longer than one takes to write.
@@ -22,8 +22,8 @@ class Checkpoint:
 
     def __init__(self, output, key):
         """Take the folder of the result, and a text that only the same identification has."""
-        output = Path(output)
-        self.folder = output.with_name(f'{output.name}.partial')
+        self._output = Path(output)
+        self.folder = self._output.with_name(f'{self._output.name}.partial')
         self._key, self._saved, self._period = key, time.monotonic(), _PERIOD
 
     @contextmanager
@@ -48,9 +48,20 @@ class Checkpoint:
                 yield self
             except KeyboardInterrupt:
                 raise
+            except (OSError, OutputError) as error:
+                raise self._without_room(error) from error
             except BaseException:
                 shutil.rmtree(self.folder)
                 raise
+
+    def _without_room(self, error):
+        """Return what to raise where something could not be written; keep what is known."""
+        if isinstance(error, OSError):
+            error = f'{self._output}: cannot be written ({error}); give another --output'
+        if (self.folder / _FILE).exists():
+            return OutputError(f'{error}, or make room: the same command goes on from here')
+        shutil.rmtree(self.folder)
+        return OutputError(f'{error}, or make room')
 
     @property
     def journal(self):

@@ -63,15 +63,15 @@ def _identify(chosen):
     console.print(table(found.posterior))
     console.print(scores(found.held_out))
     for line in _accounts(found):
-        console.print(line, soft_wrap=True)
-    console.print(f'written: {output}', soft_wrap=True)
+        console.print(line, soft_wrap=True, markup=False)
+    console.print(f'written: {output}', soft_wrap=True, markup=False)
     return 0
 
 
 def _accounts(found):
     """Yield sentences on what is odd, and on where the time has gone."""
     for bag in found.bags:
-        yield from (f'{bag.name}: {warning}' for warning in bag.warnings)
+        yield from (f'{bag.name}: {remark}' for remark in (*bag.warnings, *bag.unused))
     spent = found.timings
     yield (
         f'{spent["data"]:.1f} s of data; of the processor {spent["reading"]:.1f} s of reading, '

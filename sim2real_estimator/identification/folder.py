@@ -16,7 +16,7 @@ from .journal import write_bag
 from .models import write_models
 from .open_loop import DRAWS
 
-_RESULT = 'result'
+_RESULT, _SUMMARY = 'result', 'result.json'
 
 
 def write_posterior(found, path):
@@ -75,7 +75,7 @@ WRITERS = {
     'posterior.npz': write_posterior,
     'estimates.csv': write_estimates,
     'held_out.csv': write_held_out,
-    'result.json': write_summary,
+    _SUMMARY: write_summary,
     'report.html': write_report,
 }
 # The bag with the node's own topics.
@@ -83,9 +83,18 @@ BAG = 'estimates'
 
 
 def require_free(output, force):
-    """Refuse to overwrite a result unless told to, with a ConfigError."""
-    if Path(output).exists() and not force:
+    """Refuse, with a ConfigError, to replace a result unless told to, and anything else always."""
+    output = Path(output)
+    if not output.exists():
+        return
+    if not force:
         raise ConfigError(f'{output}: exists; give another --output, or --force')
+    is_result = output.is_dir() and ((output / _SUMMARY).exists() or not any(output.iterdir()))
+    if not is_result:
+        raise ConfigError(
+            f'{output}: is no result of `identify`, and only such a folder is replaced; give '
+            'another --output, or remove it yourself'
+        )
 
 
 def write_folder(found, output, checkpoint):

@@ -1,6 +1,6 @@
 """The robot as identified, for other programs, in the folder of a result."""
 
-from ..errors import DataError, ModelError
+from ..errors import DataError, ModelError, OutputError
 from ..export import robot_of, write_mjcf, write_randomization, write_urdf
 
 # Where there is none, why.
@@ -14,5 +14,7 @@ def write_models(found, folder):
         write_urdf(robot, folder / 'robot.urdf')
         write_mjcf(robot, folder / 'robot.xml')
         write_randomization(robot, folder / 'randomization.json')
+    except OutputError:
+        raise
     except (DataError, ModelError) as error:
         (folder / REASON).write_text(f'{error}\n', encoding='utf-8')

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..posterior_file import Posterior
 from ..problem.robot_problem import RobotProblem
-from ..records import Findings
+from ..records import Findings, Status
 
 
 @dataclass(frozen=True)
@@ -154,6 +154,20 @@ class Bag:
     topics: tuple
     health: dict
     warnings: tuple
+
+    @property
+    def unused(self):
+        """A sentence for every source of which nothing was used."""
+        return tuple(
+            f'nothing of {source} was used: {in_words(words)}'
+            for source, words in self.health.items()
+            if Status.USED.value not in words
+        )
+
+
+def in_words(counts):
+    """Return {status in words: number} as text."""
+    return ', '.join(f'{number} {word}' for word, number in counts.items())
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ def identify(
     options = Options(merge, held_out, None if follow is None else _plan_of(follow, config))
     options.require_possible(len(paths))
     digests = [digest_of(path) for path in paths]
+    _require_different(paths, digests)
     if output is None:
         return Work(paths, digests, config, options, show=show).result()
     require_free(output, force)
@@ -41,6 +42,17 @@ def identify(
         result = Work(paths, digests, config, options, checkpoint, show).result()
         write_folder(result, output, checkpoint)
     return result
+
+
+def _require_different(paths, digests):
+    """Refuse a recording that is given twice, under whatever names."""
+    for number, digest in enumerate(digests):
+        first = digests.index(digest)
+        if first < number:
+            raise DataError(
+                f'{paths[number]}: is the same recording as {paths[first]}, and would count '
+                'twice; leave one of them out'
+            )
 
 
 def _plan_of(path, config):

@@ -6,10 +6,13 @@ import math
 
 import numpy as np
 
+from ..bags.matching import joints_of
 from ..errors import DataError
 from ..sensors import stamp_ns
 
 _NANO = 1e9
+# Messages that were written in another order than they came are less apart [s].
+_SET_BACK = 0.1
 # So often it is looked into, and so many messages are read each time.
 _LOOKS, _MESSAGES = 20, 50
 # No joint turns as fast [rad/s], unless its description says so.
@@ -41,12 +44,19 @@ class Surveyed:
 
 def survey(bag, matches):
     """Return bag topic -> `Surveyed`; a DataError where the stamps of topics cannot be right."""
+    for each in matches:
+        _require_order(bag, each.topic)
     found = {each.topic: _looked_into(bag, each) for each in matches}
     for topic, seen in found.items():
         if seen.last_ns == 0:
             raise DataError(
                 f"{bag.path}: stamps of '{topic}' are zero, and only stamps say when something "
                 'was measured; let the driver set header.stamp and record again'
+            )
+        if bag.topics[topic].count == 1:
+            raise DataError(
+                f"{bag.path}: there is a single message of '{topic}', and one instant tells "
+                'nothing; record for longer'
             )
         if seen.last_ns < seen.first_ns:
             raise DataError(
@@ -64,6 +74,17 @@ def survey(bag, matches):
             'or record both at once'
         )
     return found
+
+
+def _require_order(bag, topic):
+    """Refuse a recording whose own clock was set back: what comes after cannot be told apart."""
+    back_ns, number = bag.set_back(topic)
+    if back_ns > _SET_BACK * _NANO:
+        raise DataError(
+            f'{bag.path}: the clock of the recorder goes back by {back_ns / _NANO:.1f} s after '
+            f"{number} messages of '{topic}'; cut the recording there, and give the parts one by "
+            'one, or sort its messages where only their order in the file is wrong'
+        )
 
 
 def require_plausible_units(bag, matches, found, model, is_fixed):
@@ -104,7 +125,7 @@ def _places(source):
 def _looked_into(bag, each):
     """Return the `Surveyed` of a `Match`."""
     sources, topic = each.wanted.sources, each.topic
-    values, lates = {source.name: [] for source in sources}, []
+    values, lates, names = {source.name: [] for source in sources}, [], set()
     length = (bag.end_ns - bag.begin_ns) // _LOOKS
     for look in range(_LOOKS if length else 1):
         pieces = {source.name: [] for source in sources}
@@ -113,18 +134,32 @@ def _looked_into(bag, each):
         ):
             message = bag.decoded(topic, content)
             lates.append((time_ns - stamp_ns(message, time_ns)) / _NANO)
+            names.update(joints_of(message) or ())
             for source in sources:
                 pieces[source.name] += source.decode(message, time_ns).samples
         for name, samples in pieces.items():
             if samples:
                 stamps = np.array([sample.stamp_ns for sample in samples]) / _NANO
                 values[name].append((stamps, np.array([sample.values for sample in samples])))
+    _require_joints(bag, each, names)
     _, *first = next(iter(bag.messages([topic])))
     last = bag.last(topic)
     latency = float(np.median(lates))
     spread = _TO_SD * float(np.median(np.abs(np.array(lates) - latency)))
     ends = (stamp_ns(bag.decoded(topic, content), time_ns) for time_ns, content in (first, last))
     return Surveyed(*ends, latency, spread, values)
+
+
+def _require_joints(bag, each, names):
+    """Refuse a topic whose messages name joints, and none of those that a source reads."""
+    for source in each.wanted.sources:
+        if names and source.joints and not names.intersection(source.joints):
+            raise DataError(
+                f"{bag.path}: topic '{each.topic}' speaks of {', '.join(sorted(names))}, but "
+                f'{source.name} reads {", ".join(source.joints)}; set '
+                f'{" and ".join(each.wanted.settings)} to the topic that speaks of them, or '
+                'name joints as the robot description does'
+            )
 
 
 def _require_radians(where, turning, pieces):
@@ -169,7 +204,8 @@ def _speed(stamps, values):
     sound = steps > 0
     if not sound.any():
         return 0.0
-    moved = np.linalg.norm(np.diff(values, axis=0), axis=1)[sound] / steps[sound]
+    with np.errstate(invalid='ignore', over='ignore'):
+        moved = np.linalg.norm(np.diff(values, axis=0), axis=1)[sound] / steps[sound]
     moved = np.sort(moved[np.isfinite(moved)])
     return float(np.median(moved[-max(1, len(moved) // 10) :])) if len(moved) else 0.0
 

@@ -10,14 +10,14 @@ from ..errors import ConfigError, DataError
 from ..findings import find
 from ..pipeline import Pipeline
 from ..posterior_file import joined
-from ..records import Findings
+from ..records import Findings, Status
 from ..sources import build_efforts
 from .feeding import Feed, Timings
 from .history import History
 from .journal import Journal
 from .open_loop import nothing_held_out, predict, windows_of
 from .provenance import provenance_of
-from .result import Identification
+from .result import Identification, in_words
 
 _NANO = 1e9
 # Between two calls of whoever shows the progress [s].
@@ -96,6 +96,8 @@ class Work:
 
     def result(self):
         """Return the `Identification`."""
+        if len(self._paths) > 1:
+            self._require_usable()
         feed_state, end_ns = self._resume(), None
         for number, path in enumerate(self._paths):
             with BagReader(path) as bag:
@@ -113,6 +115,13 @@ class Work:
         if not self._options.is_merged:
             require_told(self._paths[-1], self._history, self._pipeline)
         return self._found()
+
+    def _require_usable(self):
+        """Look into all recordings before the first is used, which may take hours."""
+        end_ns = None
+        for number, path in enumerate(self._paths):
+            with BagReader(path) as bag:
+                end_ns = self._feed(bag, number, end_ns).end_ns
 
     def _resume(self):
         """Go on from the checkpoint, if there is one; return what the feed then kept, or None."""
@@ -277,13 +286,15 @@ def require_told(path, history, pipeline):
     elif history.words['efforts unknown']:
         reason = obstacle or 'efforts are unknown that the first fits need; see docs/samples.md'
     else:
-        counts = '; '.join(
-            f'{source}: {", ".join(f"{n} {word}" for word, n in words.items())}'
-            for source, words in pipeline.counts.table().items()
-        )
+        table = pipeline.counts.table()
+        counts = '; '.join(f'{source}: {in_words(words)}' for source, words in table.items())
+        unused = [name for name, words in table.items() if Status.USED.value not in words]
+        few = f'{history.frames} frames are too few for a first fit'
+        if unused and not history.frames:
+            few = f'nothing of {" and of ".join(unused)} can be used'
         reason = (
-            f'{history.frames} frames are too few for a first fit; samples by what became of '
-            f'them: {counts or "none"}; docs/samples.md says what these words mean'
+            f'{few}; samples by what became of them: {counts or "none"}; docs/samples.md says '
+            'what these words mean, and what helps'
         )
     raise DataError(f'{path}: {reason}')
 

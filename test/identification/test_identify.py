@@ -142,10 +142,11 @@ def test_a_folder_that_is_there_is_not_overwritten(written, bag, config):
 
 def test_a_folder_is_replaced_on_request(bag, config, tmp_path):
     (tmp_path / 'result').mkdir()
-    (tmp_path / 'result' / 'old').write_text('')
+    for name in ('old', 'result.json'):
+        (tmp_path / 'result' / name).write_text('')
     identify(bag, config, tmp_path / 'result', held_out=0, force=True)
     assert not (tmp_path / 'result' / 'old').exists()
-    assert (tmp_path / 'result' / 'result.json').exists()
+    assert (tmp_path / 'result' / 'result.json').read_text()
 
 
 def test_killed_twice_it_goes_on_to_the_same_files(written, bag, tmp_path):

@@ -15,8 +15,9 @@ def inputs(found):
     for bag in found.bags:
         blocks.append(_topics(bag))
         blocks.append(_fates(bag))
-        if bag.warnings:
-            blocks.append(Text(f'Odd in {bag.name}:', tuple(bag.warnings)))
+        odd = (*bag.warnings, *bag.unused)
+        if odd:
+            blocks.append(Text(f'Odd in {bag.name}:', odd))
     return Section('Health of the data', tuple(blocks))
 
 
