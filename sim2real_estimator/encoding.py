@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from .errors import DataError
+from .even_numbers import packed, unpacked
 from .identity import Recording
 from .inference.batch import Fits, Window
 from .inference.changes import ChangeMemory
@@ -65,7 +66,7 @@ KINDS = {
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 # Arrays of one of these types are laid end to end in one array of the file.
-_TYPES = ('float64', 'int64', 'bool')
+_TYPES = ('float64', 'int64', 'bool', 'uint8')
 
 
 class Encoder:
@@ -93,6 +94,8 @@ class Encoder:
             pairs = [[self.encode(key), self.encode(entry)] for key, entry in value.items()]
             return {'dict': pairs}
         if isinstance(value, frozenset):
+            if all(type(entry) is int for entry in value):
+                return {'whole numbers': self._whole_numbers(value)}
             return {'set': sorted(value)}
         if isinstance(value, np.ndarray) or type(value) in _NAMES:
             return {'node': self._place(value)}
@@ -121,6 +124,13 @@ class Encoder:
             # Kept, so that no other value gets the same id.
             self._alive.append(value)
         return self._places[id(value)]
+
+    def _whole_numbers(self, values):
+        """Return what it takes to have a set of whole numbers again; of a plan there are many."""
+        if not values:
+            return []
+        *known, content = packed(np.sort(np.fromiter(values, np.int64, len(values))))
+        return [*known, self._array(content)]
 
     def _array(self, array):
         """Return [type, offset, shape, order] of an array: its axes from the widest stride on."""
@@ -160,6 +170,8 @@ class Decoder:
             return float(content)
         if tag == 'dict':
             return {self.decode(key): self.decode(entry) for key, entry in content}
+        if tag == 'whole numbers':
+            return self._whole_numbers(content)
         if tag == 'set':
             return frozenset(content)
         raise DataError(f"there is a value of the unknown sort '{tag}'")
@@ -172,6 +184,12 @@ class Decoder:
             raise DataError(f"there is an object of the unknown kind '{node['kind']}'")
         entries = {name: self.decode(entry) for name, entry in node['fields'].items()}
         return KINDS[node['kind']](**entries)
+
+    def _whole_numbers(self, content):
+        if not content:
+            return frozenset()
+        *known, place = content
+        return frozenset(unpacked(*known, self._array(place)).tolist())
 
     def _array(self, content):
         name, start, shape, order = content

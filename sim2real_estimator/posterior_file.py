@@ -24,7 +24,9 @@ from .inference.noise_scales import NoiseScales
 from .inference.protocol import Gaussian
 from .records import Findings
 
-FORMAT, VERSION = 'sim2real_estimator posterior', 1
+FORMAT, VERSION = 'sim2real_estimator posterior', 2
+# In version 1 the stamps of frames were written one by one.
+_READABLE = (1, VERSION)
 _HEADER = 'header.json'
 _DISTRIBUTIONS = ('log_weights', 'means', 'roots', 'prior_mean', 'prior_root')
 # The same content gives the same file: an archive would else have the time of day in it.
@@ -218,10 +220,10 @@ def _checked_header(path, archive):
         raise DataError(f'{path}: {_STRANGE} ({error!r})') from error
     if name != FORMAT:
         raise DataError(f"{path}: is a file of '{name}'; give one of '{FORMAT}'")
-    if version != VERSION:
+    if version not in _READABLE:
         raise DataError(
             f'{path}: has version {version} of the format, written by version '
-            f"'{header.get('package')}' of the package; this one reads version {VERSION}: "
+            f"'{header.get('package')}' of the package; this one reads versions up to {VERSION}: "
             'install the version that wrote it'
         )
     return header

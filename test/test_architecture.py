@@ -35,7 +35,8 @@ ROOMS = {
     'sources': {'errors', 'config', 'model', 'sensors'},
     'build': (_FLOW | {'delays', 'priors', 'sources'}) - {'pipeline'},
     'identity': {'errors'},
-    'encoding': {'errors', 'identity', 'inference', 'records', 'stream'},
+    'even_numbers': set(),
+    'encoding': {'errors', 'even_numbers', 'identity', 'inference', 'records', 'stream'},
     'posterior_file': {'encoding', 'errors', 'identity', 'inference', 'records'},
     'pipeline': (_FLOW | {'build', 'findings', 'identity', 'posterior_file', 'summary'})
     - {'pipeline'},
@@ -111,6 +112,7 @@ THIRD_PARTY = {
     'sources': set(),
     'build': set(),
     'identity': {'numpy'},
+    'even_numbers': {'numpy'},
     'encoding': {'numpy'},
     'posterior_file': {'numpy'},
     'posterior_report': {'numpy', 'rich'},

@@ -195,7 +195,7 @@ def with_pickle(members):
     ('change', 'reason'),
     [
         (with_pickle, 'means.npy cannot be read .*[Oo]bject arrays cannot be loaded'),
-        (with_header(version=2, package='9.9'), "version 2 .*'9.9'.*reads version 1"),
+        (with_header(version=3, package='9.9'), "version 3 .*'9.9'.*versions up to 2"),
         (with_header(format='a song'), "a file of 'a song'"),
         (with_header(nodes=[]), 'is damaged'),
         (with_header(content=[None, {'node': -1, 'more': 1}]), 'is damaged'),
