@@ -153,10 +153,13 @@ class Screen:
             self._efforts[sample.sensor] = track
         values = sample.values.tolist()
         # Beside what is not a number, `max` keeps what stands first.
-        track.largest = tuple(max(pair) for pair in zip(track.largest, map(abs, values)))
+        track.largest = tuple(map(max, track.largest, map(abs, values)))
         track.recent.append((stamp, sample.values))
         while track.recent[0][0] < stamp - self._patience_ns:
             track.recent.popleft()
+        if 0.0 not in values:
+            track.zero_since_ns = (stamp,) * channel.size
+            return
         pairs = zip(values, track.zero_since_ns)
         track.zero_since_ns = tuple(since if value == 0 else stamp for value, since in pairs)
         before = stamp - self._patience_ns
