@@ -12,10 +12,9 @@ from .inference.verdicts import (
     judge,
     modes_of,
     null_directions,
-    spectrum,
     Verdict,
 )
-from .problem.fibre import physical_draws, tangents_of
+from .problem.fibre import physical_draws, spectrum_of, tangents_of
 from .problem.parameter_chart import DirectChart
 from .records import CombinationFinding, Findings, ParameterFinding
 
@@ -111,16 +110,16 @@ def find(problem, mixture, stamp_ns, exact=True, tangents=None):
     tangents = tangents or tangents_of(chart, mixture)
     mean, covariance = tangents.moments(mixture)
     draws = _draws(chart, mixture, tangents, np.random.default_rng([abs(stamp_ns)]), exact)
-    weights, means, covariances = tangents.components(mixture)
-    modes = weights, means, np.sqrt(np.einsum('kpp->pk', covariances).clip(0))
-    blind = np.sqrt(np.einsum('kpp->kp', tangents.blind).max(0).clip(0))
-    found = spectrum(inner.prior.root, covariance)
+    found = spectrum_of(inner, mean, covariance)
     directions = null_directions(found, _NAMED)
+    judged = inner.separated(draws), _modes_apart(inner, tangents, mixture), directions
     return Findings(
         stamp_ns,
         (
             *_beside_disturbances(
-                problem, mixture, _parameters(inner, draws, modes, directions, blind)
+                problem,
+                mixture,
+                _parameters(inner.apart, chart.priors, *judged, _blind_apart(inner, tangents)),
             ),
             *_noises(problem, mixture, stamp_ns),
         ),
@@ -131,6 +130,23 @@ def find(problem, mixture, stamp_ns, exact=True, tangents=None):
         information_gain(problem.prior.root, mixture),
         tuple((weight, _values(inner, tangents, at)) for weight, at in modes_of(mixture)),
     )
+
+
+def _modes_apart(inner, tangents, mixture):
+    """Return (weights [K], means [P, K], sds [P, K]) of a mixture, every parameter apart."""
+    weights, means, covariances = tangents.components(mixture)
+    return weights, inner.separated(means), _deviations_apart(inner, means, covariances).T
+
+
+def _blind_apart(inner, tangents):
+    """Return the deviations [P] of what no data tell, every parameter apart."""
+    return _deviations_apart(inner, tangents.points, tangents.blind).max(0)
+
+
+def _deviations_apart(inner, points, covariances):
+    """Return the deviations [K, P] of covariances [K, P, P] at points [P, K] of an inner chart."""
+    slopes = inner.separation(points)
+    return np.sqrt(np.einsum('kpp->kp', slopes @ covariances @ slopes.swapaxes(1, 2)).clip(0))
 
 
 def _values(inner, tangents, at):
@@ -146,19 +162,23 @@ def _draws(chart, mixture, tangents, generator, exact):
     return tangents.draw(mixture.draw(_LINEAR_DRAWS, generator), generator)
 
 
-def _parameters(inner, draws, modes, directions, blind=0.0):
-    """Return a `ParameterFinding` for every parameter, from what `judge` takes."""
-    sd = np.sqrt(np.diag(inner.prior.covariance))
-    beliefs = Beliefs(inner.names, inner.prior.mean, sd, inner.limits)
-    values = inner.to_named(draws)
+def _parameters(apart, priors, draws, modes, directions, blind=0.0):
+    """
+    Return a `ParameterFinding` for every parameter, from what `judge` takes.
+
+    apart: the `DirectChart` of the draws; priors: name -> `Prior` as it was given.
+    """
+    sd = np.sqrt(np.diag(apart.prior.covariance))
+    beliefs = Beliefs(apart.names, apart.prior.mean, sd, apart.limits)
+    values = apart.to_named(draws)
     quantiles = np.quantile(values, _QUANTILES, axis=1).T.tolist()
     means, deviations = values.mean(1).tolist(), values.std(1).tolist()
     found = []
     for k, judged in enumerate(judge(beliefs, draws, modes, directions, blind)):
-        prior = inner.priors[inner.names[k]]
+        prior = priors[apart.names[k]]
         found.append(
             ParameterFinding(
-                inner.names[k],
+                apart.names[k],
                 means[k],
                 deviations[k],
                 tuple(quantiles[k]),
@@ -197,7 +217,7 @@ def _noises(problem, mixture, stamp_ns):
     chart = DirectChart({f'{name}.noise': prior for name, prior in problem.noises.items()})
     generator = np.random.default_rng([abs(stamp_ns), 1])
     draws = mixture.noises.draw(mixture.weights, _LINEAR_DRAWS, generator)
-    return _parameters(chart, draws, None, ())
+    return _parameters(chart, chart.priors, draws, None, ())
 
 
 def _combinations(problem, mean, covariance):

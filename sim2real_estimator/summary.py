@@ -15,8 +15,7 @@ def summarize(problem, mixture, stamp_ns, report, verdicts, tangents):
     chart = problem.chart
     mean, covariance = tangents.moments(mixture)
     values = chart.inner.to_named(mean[:, None])[:, 0]
-    rates = chart.inner.rates(mean[:, None])[:, 0]
-    sd = np.abs(rates) * np.sqrt(np.diag(covariance))
+    sd = chart.inner.deviations_of_values(mean, covariance)
     names = tuple(chart.names)
     if problem.noises:
         names = (*names, *(f'{name}.noise' for name in problem.noises))

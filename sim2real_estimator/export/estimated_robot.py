@@ -12,12 +12,13 @@ from ..errors import ConfigError, DataError
 from ..findings import find
 from ..identity import describe, require_same
 from ..inference.verdicts import modes_of
+from ..model.body_numbers import are_possible, at_centre
 from ..model.robot import joint_origin, link_inertia
 from ..posterior_file import load, Posterior, require_same_prior
 from ..problem.fibre import likeliest
 from ..records import Findings
 from .alike import alike_directions
-from .possible_bodies import are_possible, at_centre, nearest_possible, relative
+from .possible_bodies import nearest_possible, relative
 
 # A combination of which data leave more of the prior's standard deviation stays as it was.
 _UNTOLD = 0.9

@@ -12,11 +12,11 @@ import numpy as np
 from transforms3d.quaternions import mat2quat
 
 from ..errors import ModelError
+from ..model.body_numbers import at_centre
 from ..model.tree import WORLD
 from ..model.urdf_reader import read_robot
 from .files import replace_file
 from .numbers import word, words
-from .possible_bodies import at_centre
 from .provenance import provenance
 from .shapes import shapes_of
 

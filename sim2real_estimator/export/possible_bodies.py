@@ -8,39 +8,11 @@ be built among all with which the robot moves exactly alike.
 
 import numpy as np
 
+from ..model.body_numbers import second_moments
 from .interior import interior_point
 
-# Of the sum of a body's second moments, what rounding may leave below zero.
+# Part of a body's numbers below which they do not move: it is rounding.
 _ROUNDING = 1e-12
-
-
-def are_possible(bodies):
-    """Tell of bodies [..., 10], about their links' frames, whether mass can be so distributed."""
-    mass, _, about_centre = at_centre(bodies)
-    smallest = np.linalg.eigvalsh(second_moments(about_centre))[..., 0]
-    trace = about_centre[..., :3].sum(-1) / 2
-    return (mass >= 0) & (smallest >= -_ROUNDING * np.abs(trace))
-
-
-def at_centre(bodies):
-    """
-    Return (mass [...], centre of mass [..., 3], inertia about it [..., 6]) of bodies [..., 10].
-
-    The ten are those of `BodyInertia`: mass, first moments, inertia about the frame's origin.
-    """
-    mass, first = bodies[..., 0], bodies[..., 1:4]
-    centre = np.divide(first, mass[..., None], out=np.zeros_like(first), where=mass[..., None] > 0)
-    x, y, z = np.moveaxis(centre, -1, 0)
-    shift = np.stack([y * y + z * z, x * x + z * z, x * x + y * y, -x * y, -x * z, -y * z], -1)
-    return mass, centre, bodies[..., 4:] - mass[..., None] * shift
-
-
-def second_moments(inertia):
-    """Return the second moments of mass [..., 3, 3] of an inertia [..., 6]."""
-    xx, yy, zz, xy, xz, yz = np.moveaxis(inertia, -1, 0)
-    half = (xx + yy + zz) / 2
-    rows = [[half - xx, -xy, -xz], [-xy, half - yy, -yz], [-xz, -yz, half - zz]]
-    return np.stack([np.stack(row, -1) for row in rows], -2)
 
 
 def nearest_possible(bodies, directions):

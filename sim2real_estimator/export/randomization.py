@@ -5,10 +5,10 @@ import json
 import numpy as np
 
 from ..errors import DataError
+from ..model.body_numbers import at_centre
 from ..problem.fibre import draw_samples
 from .estimated_robot import numbers_of, possible_bodies
 from .files import replace_file
-from .possible_bodies import at_centre
 from .provenance import facts
 
 FORMAT, VERSION = 'sim2real_estimator randomization', 1

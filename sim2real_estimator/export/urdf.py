@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from ..model.body_numbers import at_centre
 from ..model.urdf_elements import read_origin
 from ..model.urdf_reader import read_bytes, read_robot
 from ..model.urdf_text import UrdfText
 from ..spatial.inertia import Symmetric3
 from .files import replace_file
 from .numbers import word, words
-from .possible_bodies import at_centre
 from .provenance import provenance
 
 _DYNAMICS = ('damping', 'friction', 'armature')

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .linear_chart import linear_chart
 from .parameter_chart import DirectChart, SliceChart, TimedChart
 from .responses import Responses
 from .state_chart import StateChart
@@ -11,6 +12,11 @@ from .timing import is_delay
 # rounded to eleven digits make directions of 5e-6 that no data will ever see.
 _RANK_TOLERANCE = 1e-5
 _SMALL_SHARE = 0.005
+# With more unknowns the numbers of bodies are estimated in which torques are linear: of so many
+# combinations of logarithms some bend long before they are known. Few are soon known well.
+_FEW = 16
+# What moves alike at the prior's mean moves alike elsewhere, where slopes along it are less.
+_STRAIGHT, _DRAWS = 10 * _RANK_TOLERANCE, 2
 
 
 def choose_chart(parameters, sensors, priors, fixed=None, driven=None):
@@ -19,12 +25,15 @@ def choose_chart(parameters, sensors, priors, fixed=None, driven=None):
 
     priors: name to `Prior`, delays included; fixed: name to float of others; driven: for every
     command whether it acts and is known (None: all). Where data can tell all parameters apart
-    they are estimated as they are, else those combinations of them that it can. Delays stay as
-    they are.
+    they are estimated as they are, else those combinations of them that it can; of an arm those
+    combinations in which its torques are linear. Delays stay as they are.
     """
     delays = {name: prior for name, prior in priors.items() if is_delay(name)}
     physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
     chart = _physical_chart(parameters, sensors, DirectChart(physical, fixed), driven)
+    linear = linear_chart(chart.inner, parameters) if len(chart.labels) > _FEW else None
+    if linear:
+        chart = _physical_chart(parameters, sensors, linear, driven)
     return TimedChart(chart, delays) if delays else chart
 
 
@@ -40,20 +49,36 @@ def _physical_chart(parameters, sensors, inner, driven):
     if rank == len(inner.names):
         return inner
     seen = directions[:rank].T
-    combinations = _readable(seen, root)
+    combinations = _readable(seen, inner)
     basis = root @ seen @ np.linalg.inv(combinations @ root @ seen)
     labels = [_label(row, inner.labels) for row in combinations]
-    return SliceChart(inner, basis, labels, combinations, responses)
+    unseen = root @ directions[rank:].T / sizes[0]
+    is_straight = inner.apart is not inner and _leads_nowhere(unseen, inner, responses)
+    return SliceChart(inner, basis, labels, combinations, responses, is_straight)
 
 
-def _readable(seen, root):
+def _leads_nowhere(unseen, inner, responses):
+    """
+    Tell whether directions that data cannot tell at the prior's mean are so at draws of it.
+
+    unseen [p, r]: as long as what is told best there changes responses by one.
+    """
+    draws = inner.offsets(_DRAWS, np.random.default_rng(0)) + inner.prior.mean[:, None]
+    return bool(np.abs(responses.slopes(draws)[1] @ unseen).max(initial=0.0) < _STRAIGHT)
+
+
+def _readable(seen, inner):
     """
     Return what is identifiable as combinations [rank, p] of the coordinates.
 
     Each has one leading coordinate that no other combination has; the leaders are chosen by
     pivoting, so that they are as independent as can be.
     """
+    root = inner.prior.root
     left, leaders = seen.T.copy(), []
+    if inner.apart is not inner:
+        # Of coordinates that hang together beforehand, by their standard deviations.
+        left = left @ np.linalg.inv(root) * inner.deviations
     for _ in range(left.shape[0]):
         leaders.append(int(np.argmax((left**2).sum(0))))
         column = left[:, leaders[-1]] / np.linalg.norm(left[:, leaders[-1]])

@@ -62,8 +62,7 @@ class CompiledResponses:
             rows = self._acceleration(found.state, inputs)
             slopes = found.by_parameters[:, self._positions :]
         slopes = slopes.numpy().reshape(batch, situations, self.kinds, -1).transpose(0, 2, 1, 3)
-        rates = self._chart.rates(coordinates).T[:, None, None]
-        slopes = slopes * (rates / self._scale[:, None])
+        slopes = self._chart.chained(slopes, self._scale[:, None], coordinates)
         return self._arranged(rows, batch), slopes.reshape(batch, self.kinds * situations, -1)
 
     def _inputs(self, coordinates, situations):

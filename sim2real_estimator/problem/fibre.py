@@ -1,9 +1,11 @@
 """From what data can tell back to physical parameters, under the prior."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..inference.tangents import Tangents
-from ..inference.verdicts import modes_of
+from ..inference.verdicts import modes_of, spectrum
 from .nearest import nearest
 
 _RANK_TOLERANCE = 1e-5
@@ -24,7 +26,8 @@ def straight_draws(chart, coordinates, generator):
     coordinates [p, N]: draws of the estimator's coordinates. What data cannot tell is drawn from
     the prior. Exact where responses are linear, and fast.
     """
-    return _on_a_straight_line(chart, coordinates, _prior_offsets(chart, coordinates, generator))
+    offsets = chart.inner.offsets(coordinates.shape[1], generator)
+    return _on_a_straight_line(chart, coordinates, offsets)
 
 
 def physical_draws(chart, coordinates, generator, pause=None):
@@ -36,10 +39,10 @@ def physical_draws(chart, coordinates, generator, pause=None):
     the estimator's. The few that do not settle are left out. pause: called before every piece of
     work that takes a while, to let others go first.
     """
-    offsets = _prior_offsets(chart, coordinates, generator)
+    offsets = chart.inner.offsets(coordinates.shape[1], generator)
     current = _on_a_straight_line(chart, coordinates, offsets)
-    if chart.responses is None:
-        return current
+    if chart.is_straight:
+        return current[:, chart.inner.are_sound(current)]
     size, settled = chart.responses.size, []
     known, prior = chart.embed(coordinates), chart.inner.prior.mean[:, None] + offsets
     equations = _equations(chart, current.shape[1])
@@ -49,7 +52,7 @@ def physical_draws(chart, coordinates, generator, pause=None):
             equations, known[:size, part], prior[:size, part], current[:size, part], pause
         )
         settled.append(is_settled)
-    return current[:, np.concatenate(settled)]
+    return current[:, np.concatenate(settled) & chart.inner.are_sound(current)]
 
 
 def draw_samples(problem, mixture, count, seed, pause=None):
@@ -77,7 +80,7 @@ def likeliest(chart, coordinates):
     Among all that respond alike it is those nearest to the mean of the prior, in its metric.
     """
     points = chart.embed(coordinates)
-    if chart.responses is None:
+    if chart.is_straight:
         return points, np.ones(points.shape[1], dtype=bool)
     size = chart.responses.size
     equations = _equations(chart, points.shape[1])
@@ -99,8 +102,8 @@ def tangents_of(chart, mixture, before=None):
     """
     metric = np.linalg.inv(chart.prior.root)
     answers = np.stack([mean for _, mean in modes_of(mixture)], 1)
-    if chart.responses is None:
-        return _same_everywhere(chart, metric)
+    if chart.is_straight:
+        return before or _same_everywhere(chart, metric)
     if before is not None and before.reach(answers, _NEAR):
         return before
     size, known = chart.responses.size, chart.embed(answers)
@@ -118,22 +121,35 @@ def tangents_of(chart, mixture, before=None):
     for k, changes in enumerate(on_slice @ basis):
         least = np.linalg.lstsq(here[k], changes, rcond=_RANK_TOLERANCE)[0]
         slopes[k, :size] = root[:size, :size] @ least
+    return Tangents(answers, points, slopes, _unseen(root, slopes), metric)
+
+
+def spectrum_of(inner, mean, covariance):
+    """
+    Return the `Spectrum` of all parameters, whose directions are in their own prior deviations.
+
+    inner: an inner chart; mean [P], covariance [P, P]: of the posterior in its coordinates.
+    """
+    found = spectrum(inner.prior.root, covariance)
+    apart = inner.separation(mean[:, None])[0] @ inner.prior.root
+    directions = apart / inner.apart.deviations[:, None] @ found.directions
+    return replace(found, directions=directions)
+
+
+def _unseen(root, slopes):
+    """Return the covariance [A, P, P] that slopes [A, P, p] leave of one with a root."""
     seen = np.linalg.qr(np.linalg.solve(root, slopes))[0]
     unseen = root @ (np.eye(len(root)) - seen @ np.swapaxes(seen, 1, 2))
-    return Tangents(answers, points, slopes, unseen @ root.T, metric)
+    return unseen @ root.T
 
 
 def _same_everywhere(chart, metric):
-    """Return the `Tangents` of a chart that leaves nothing out."""
-    size = len(metric)
-    at, blind = np.zeros((size, 1)), np.zeros((1, size, size))
-    return Tangents(at, chart.embed(at), chart.basis[None], blind, metric)
-
-
-def _prior_offsets(chart, coordinates, generator):
-    """Return draws [P, N] of the prior of all parameters, less its mean."""
-    root = chart.inner.prior.root
-    return root @ generator.standard_normal((len(root), coordinates.shape[1]))
+    """Return the `Tangents` of a chart in which what moves alike lies on straight lines."""
+    at, slopes = np.zeros((len(metric), 1)), chart.basis[None]
+    blind = np.zeros((1, *metric.shape))
+    if chart.responses is not None:
+        blind = _unseen(chart.inner.prior.root, slopes)
+    return Tangents(at, chart.embed(at), slopes, blind, metric)
 
 
 def _on_a_straight_line(chart, coordinates, offsets):

@@ -21,12 +21,12 @@ class FibreEquations:
 
     def __init__(self, responses, rank, is_compiled):
         """Take the `Responses`, how many combinations data can tell, and how to evaluate."""
-        chart = responses.chart
-        self._mean, self._root = chart.prior.mean, np.diag(chart.prior.root)
-        at_mean = responses.slopes(self._mean[:, None])[1][0] * self._root
+        self._chart, size = responses.chart, responses.size
+        at_mean = responses.slopes(self._chart.prior.mean[:, None])[1][0]
+        at_mean = self._chart.by_whitened(at_mean)
         kinds = len(responses.scale) // responses.situations.count
         # [kinds, situations, p]
-        at_mean = at_mean.reshape(kinds, -1, len(self._mean))
+        at_mean = at_mean.reshape(kinds, -1, size)
         if is_compiled:
             moving = responses.system.model.velocity_size
             is_observed = bool(at_mean[moving:].any())
@@ -37,21 +37,22 @@ class FibreEquations:
         else:
             self._slopes, self._how = responses.slopes, ()
         self._values = responses.values
-        left, sizes, _ = np.linalg.svd(at_mean.reshape(-1, len(self._mean)), full_matrices=False)
+        left, sizes, _ = np.linalg.svd(at_mean.reshape(-1, size), full_matrices=False)
         self._reduction = (left[:, :rank] / sizes[:rank]).T
 
     def point(self, coordinates):
         """Return the points [B, p] of coordinates [p, B]."""
-        return ((coordinates - self._mean[:, None]) / self._root[:, None]).T
+        return self._chart.whitened(coordinates)
 
     def coordinates(self, points):
         """Return the coordinates [p, B] of points [B, p]."""
-        return self._mean[:, None] + self._root[:, None] * points.T
+        return self._chart.unwhitened(points)
 
     def sides(self, points):
         """Return the left sides [B, r] of the equations and their slopes [B, r, p]."""
         values, slopes = self._slopes(self.coordinates(points), *self._how)
-        return values.T @ self._reduction.T, (self._reduction @ slopes) * self._root
+        slopes = self._chart.by_whitened(self._reduction @ slopes)
+        return values.T @ self._reduction.T, slopes
 
     def mismatch(self, points, others):
         """Return by how much [B] the responses of points differ at most from those of others."""

@@ -32,11 +32,12 @@ class DirectChart:
     names: of the parameters; labels: of the coordinates; fixed: values of others;
     relative_root: of the coordinates' covariance where every parameter varies by its own size, or
     by its prior's standard deviation where that is not one of logarithms. As in all charts,
-    inner: the `DirectChart` of all parameters; basis, combinations: from the coordinates to its
-    and back, both linear; responses: what data depend on, None where all is told.
+    inner: the `DirectChart` or `LinearChart` of all parameters; basis, combinations: from the
+    coordinates to its and back, both linear; responses: what data depend on, None where all is
+    told; is_straight: whether what moves alike lies on straight lines of the inner coordinates.
     """
 
-    responses = None
+    responses, is_straight = None, True
 
     def __init__(self, priors, fixed=None):
         """Take name -> `Prior` of the unknown parameters and name -> float of the others."""
@@ -75,9 +76,31 @@ class DirectChart:
         """This chart."""
         return self
 
+    @property
+    def apart(self):
+        """The chart in which every parameter stands by itself: this one."""
+        return self
+
+    @property
+    def deviations(self):
+        """The standard deviations [p] of the coordinates before any data."""
+        return np.array([prior.sd for prior in self.priors.values()])
+
+    def with_more(self, priors):
+        """Return the chart of these parameters and of others after them."""
+        return DirectChart({**self.priors, **priors}, self.fixed)
+
     def embed(self, coordinates):
         """Return the coordinates [p, B] of the inner chart."""
         return coordinates
+
+    def separated(self, coordinates):
+        """Return the coordinates [p, B] of the chart of the parameters apart."""
+        return coordinates
+
+    def separation(self, coordinates):
+        """Return the derivative [B, p, p] of what `separated` returns by the coordinates."""
+        return np.tile(np.eye(len(coordinates)), (coordinates.shape[1], 1, 1))
 
     def to_named(self, coordinates):
         """Return the parameter values [P, B] of coordinates [p, B]."""
@@ -97,12 +120,44 @@ class DirectChart:
         result[:, range(scale.shape[1]), range(scale.shape[1])] = scale
         return result
 
+    def deviations_of_values(self, mean, covariance):
+        """Return the standard deviations [p] of the values, carried on at a mean [p]."""
+        return np.abs(self.rates(mean[:, None])[:, 0]) * np.sqrt(np.diag(covariance))
+
+    def are_sound(self, coordinates):
+        """Tell which of coordinates [p, B] are of robots that can be simulated: all."""
+        return np.ones(coordinates.shape[1], dtype=bool)
+
+    def offsets(self, count, generator):
+        """Return draws [p, count] of the prior, less its mean."""
+        return self.prior.root @ generator.standard_normal((len(self.names), count))
+
+    def whitened(self, coordinates):
+        """Return coordinates [p, B] as standard deviations of the prior off its mean, [B, p]."""
+        return ((coordinates - self.prior.mean[:, None]) / self.deviations[:, None]).T
+
+    def unwhitened(self, points):
+        """Return the coordinates [p, B] of what `whitened` returns."""
+        return self.prior.mean[:, None] + self.deviations[:, None] * points.T
+
+    def by_whitened(self, slopes):
+        """Return derivatives [..., p] by whitened coordinates from those by coordinates."""
+        return slopes * self.deviations
+
+    def chained(self, slopes, scale, coordinates):
+        """
+        Return derivatives [B, k, S, p] by coordinates [p, B] from those by values.
+
+        scale [k, 1, 1]: by which they are divided.
+        """
+        return slopes * (self.rates(coordinates).T[:, None, None] / scale)
+
 
 class TimedChart:
     """
     The coordinates of physical parameters, followed by delays [s] as they are.
 
-    physical: a `DirectChart` or `SliceChart`; delays: name -> `Prior`, not of logarithms.
+    physical: a chart of the others; delays: name -> `Prior`, not of logarithms.
     """
 
     def __init__(self, physical, delays):
@@ -116,7 +171,7 @@ class TimedChart:
         root = _block_diagonal(first.root, second.root)
         self.prior = Gaussian(np.concatenate([first.mean, second.mean]), root)
         self.relative_root = _block_diagonal(physical.relative_root, self._delays.relative_root)
-        self.inner = DirectChart(self.priors, self.fixed)
+        self.inner, self.is_straight = physical.inner.with_more(delays), physical.is_straight
         self.basis = _block_diagonal(physical.basis, self._delays.basis)
         self.combinations = _block_diagonal(physical.combinations, self._delays.combinations)
         self.responses = physical.responses
@@ -158,17 +213,18 @@ class SliceChart:
     metric of the prior; it crosses every set of equally good parameters once.
     """
 
-    def __init__(self, inner, basis, labels, combinations, responses):
+    def __init__(self, inner, basis, labels, combinations, responses, is_straight=False):
         """
         Take the slice.
 
-        inner: a `DirectChart`; basis [p_inner, p]; a label for every direction; combinations
-        [p, p_inner]: x as linear functions of the inner coordinates, less those of the
-        reference; responses: the `Responses` that the slice was found by.
+        inner: a `DirectChart` or `LinearChart`; basis [p_inner, p]; a label for every direction;
+        combinations [p, p_inner]: x as linear functions of the inner coordinates, less those of
+        the reference; responses: the `Responses` that the slice was found by.
         """
         self.inner, self.basis, self.labels = inner, basis, tuple(labels)
         self.names, self.fixed, self.priors = inner.names, inner.fixed, inner.priors
         self.combinations, self.responses = combinations, responses
+        self.is_straight = is_straight
         root = self._seen(inner.prior.root)
         self.prior = Gaussian(np.zeros(basis.shape[1]), root)
         self.relative_root = self._seen(inner.relative_root)

@@ -14,8 +14,8 @@ from sim2real_estimator.cli import main
 from sim2real_estimator.config import load_config
 from sim2real_estimator.errors import DataError
 from sim2real_estimator.export import robot_of, write_mjcf, write_parameters
-from sim2real_estimator.export.possible_bodies import are_possible, second_moments
 from sim2real_estimator.export.randomization import possible_draws, randomization
+from sim2real_estimator.model.body_numbers import are_possible, second_moments
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.posterior_file import save
 

@@ -13,8 +13,8 @@ from sim2real_estimator.dynamics.system import System
 from sim2real_estimator.errors import DataError
 from sim2real_estimator.export import robot_of
 from sim2real_estimator.export.mjcf import mjcf_text
-from sim2real_estimator.export.possible_bodies import are_possible
 from sim2real_estimator.export.urdf import urdf_bytes
+from sim2real_estimator.model.body_numbers import are_possible
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.urdf import load_urdf
 

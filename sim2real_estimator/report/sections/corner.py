@@ -25,7 +25,9 @@ def corner(found):
     estimates = mixture.draw(_DRAWS, generator)
     inner = tangents.draw(estimates, generator)
     values, answer = chart.inner.to_named(inner), _answers(found, estimates)
-    return Section(title, (_picture(found, values, answer, _chosen(inner)),))
+    return Section(
+        title, (_picture(found, values, answer, _chosen(chart.inner.separated(inner))),)
+    )
 
 
 def _answers(found, estimates):
@@ -41,9 +43,9 @@ def _answers(found, estimates):
     return np.argmin(away, 0)
 
 
-def _chosen(inner):
+def _chosen(draws):
     """Return the indices of the parameters that depend most on one another, in their order."""
-    together = np.abs(np.corrcoef(inner))
+    together = np.abs(np.corrcoef(draws))
     np.fill_diagonal(together, 0.0)
     return sorted(np.argsort(-together.max(1), kind='stable')[:_MOST].tolist())
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ...inference.verdicts import in_words, spectrum
-from ...problem.fibre import tangents_of
+from ...inference.verdicts import in_words
+from ...problem.fibre import spectrum_of, tangents_of
 from ..blocks import Section, Table, Text
 from ..drawing import drawing, picture, plain_numbers
 from ..looks import BLUE, GREY, ORANGE, WIDTH
@@ -53,8 +53,7 @@ def _summary(findings):
 def _picture(found):
     """Draw what is left of the prior's standard deviation along principal directions."""
     chart, mixture = found.problem.chart, found.posterior.mixture
-    covariance = tangents_of(chart, mixture).moments(mixture)[1]
-    told = spectrum(chart.inner.prior.root, covariance)
+    told = spectrum_of(chart.inner, *tangents_of(chart, mixture).moments(mixture))
     order = np.argsort(-told.information, kind='stable')[:_MOST]
     left = 100 / np.sqrt(1 + np.maximum(told.information[order], 0))
     names = [in_words(chart.inner.names, told.directions[:, k]) for k in order]

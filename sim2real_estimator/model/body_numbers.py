@@ -1,0 +1,47 @@
+"""The ten numbers of a rigid body, about its centre of mass and about the frame of its link."""
+
+import numpy as np
+
+# Of the sum of a body's second moments, what rounding may leave below zero.
+_ROUNDING = 1e-12
+
+
+def at_centre(bodies):
+    """
+    Return (mass [...], centre of mass [..., 3], inertia about it [..., 6]) of bodies [..., 10].
+
+    The ten are those of `BodyInertia`: mass, first moments, inertia about the frame's origin.
+    """
+    mass, first = bodies[..., 0], bodies[..., 1:4]
+    centre = np.divide(first, mass[..., None], out=np.zeros_like(first), where=mass[..., None] > 0)
+    return mass, centre, bodies[..., 4:] - mass[..., None] * _shift(centre)
+
+
+def about_frame(mass, centre, inertia):
+    """Return bodies [..., 10] of what `at_centre` returns."""
+    first = mass[..., None] * centre
+    return np.concatenate(
+        [mass[..., None], first, inertia + mass[..., None] * _shift(centre)], axis=-1
+    )
+
+
+def _shift(centre):
+    """Return the inertia [..., 6] of a point of one kilogram at a place [..., 3]."""
+    x, y, z = np.moveaxis(centre, -1, 0)
+    return np.stack([y * y + z * z, x * x + z * z, x * x + y * y, -x * y, -x * z, -y * z], -1)
+
+
+def second_moments(inertia):
+    """Return the second moments of mass [..., 3, 3] of an inertia [..., 6]."""
+    xx, yy, zz, xy, xz, yz = np.moveaxis(inertia, -1, 0)
+    half = (xx + yy + zz) / 2
+    rows = [[half - xx, -xy, -xz], [-xy, half - yy, -yz], [-xz, -yz, half - zz]]
+    return np.stack([np.stack(row, -1) for row in rows], -2)
+
+
+def are_possible(bodies):
+    """Tell of bodies [..., 10], about their links' frames, whether mass can be so distributed."""
+    mass, _, about_centre = at_centre(bodies)
+    smallest = np.linalg.eigvalsh(second_moments(about_centre))[..., 0]
+    trace = about_centre[..., :3].sum(-1) / 2
+    return (mass >= 0) & (smallest >= -_ROUNDING * np.abs(trace))

@@ -1,0 +1,231 @@
+"""Coordinates in which the torques of a robot are linear."""
+
+import math
+
+import numpy as np
+
+from ..inference.protocol import Gaussian
+from ..model.body_numbers import at_centre
+from .body_priors import BodyPrior, drawn
+from .parameter_chart import DirectChart, Prior
+
+# What torques are linear in, besides the numbers of bodies.
+_LINEAR = ('damping', 'friction', 'armature', 'stiffness')
+# A logarithm with a wider prior stays one: so wide, a normal distribution is often below zero.
+_WIDEST = 0.5
+# Part of the prior's mean: what is lighter is taken as if it were as heavy.
+_LEAST_MASS = 0.05
+_AXES = 'xyz'
+
+
+def linear_chart(direct, parameters):
+    """
+    Return the `LinearChart` of the parameters of a `DirectChart`.
+
+    None where there is no link all of whose ten numbers are unknown, and none of them very much.
+    """
+    links = {}
+    for link in parameters.model.links:
+        names = parameters.inertial_names(link.name)
+        if all(name in direct.priors and _is_narrow(direct.priors[name]) for name in names):
+            links[link.name] = names
+    are_checked = not parameters.model.accepts_infeasible_inertia
+    return LinearChart(direct, links, are_checked) if links else None
+
+
+class LinearChart:
+    """
+    Bodies by mass, first moments and inertia about the frames of their links, losses as they are.
+
+    Torques are linear in these numbers: what data leave of them is a normal distribution however
+    little is known, and parameters that move alike lie on straight lines. Others are as in the
+    `DirectChart`, and so are all attributes but prior: of these numbers, with the moments that
+    the priors of single parameters give them; apart: the `DirectChart` of the parameters by
+    themselves, without logarithms of what is linear.
+    """
+
+    responses, is_straight = None, True
+
+    def __init__(self, direct, links, are_checked=True):
+        """
+        Take the parameters.
+
+        direct: their `DirectChart`; links: name -> names of the ten numbers of its body;
+        are_checked: whether bodies have to be such as can be built.
+        """
+        self.names, self.priors, self.fixed = direct.names, direct.priors, direct.fixed
+        self.links, self._are_checked = links, are_checked
+        rows = {name: row for row, name in enumerate(self.names)}
+        self._rows = np.array([[rows[name] for name in ten] for ten in links.values()])
+        self._bodies = [
+            BodyPrior([self.priors[n] for n in ten], are_checked) for ten in links.values()
+        ]
+        self.apart = DirectChart(self._priors_apart(), self.fixed)
+        mean, root = self.apart.prior.mean.copy(), self.apart.prior.root.copy()
+        labels = list(self.apart.labels)
+        for link, ten, body in zip(links, self._rows, self._bodies):
+            mean[ten], root[np.ix_(ten, ten)] = body.mean, np.linalg.cholesky(body.covariance)
+            for row, label in zip(ten, _labels(link, links[link])):
+                labels[row] = label
+        self.prior, self.labels = Gaussian(mean, root), tuple(labels)
+        self._least = _LEAST_MASS * mean[self._rows[:, 0]]
+        self.basis = self.combinations = np.eye(len(mean))
+        by_itself = np.linalg.inv(self.separation(mean[:, None])[0])
+        self.relative_root = by_itself * [self._own_size(name) for name in self.names]
+
+    def _priors_apart(self):
+        """Return name -> `Prior` of the parameters, without logarithms of what is linear."""
+        found = {}
+        for name, prior in self.priors.items():
+            is_linear = name.rpartition('.')[2] in _LINEAR or '.inertia.' in name
+            found[name] = _linear(prior) if is_linear and _is_narrow(prior) else prior
+        for ten, body in zip(self.links.values(), self._bodies):
+            for name, mean, sd in zip(ten, body.means, body.deviations):
+                found[name] = Prior(float(mean), float(sd), False, self.priors[name].limits)
+        return found
+
+    def _own_size(self, name):
+        """Return the size of a parameter as its coordinate apart has it."""
+        prior = self.priors[name]
+        if not prior.is_log:
+            return prior.sd
+        return 1.0 if self.apart.priors[name].is_log else abs(prior.mean)
+
+    @property
+    def inner(self):
+        """This chart."""
+        return self
+
+    @property
+    def deviations(self):
+        """The standard deviations [P] of the coordinates before any data."""
+        return np.sqrt(np.diag(self.prior.covariance))
+
+    def with_more(self, priors):
+        """Return the chart of these parameters and of others after them: delays."""
+        direct = DirectChart({**self.priors, **priors}, self.fixed)
+        return LinearChart(direct, self.links, self._are_checked)
+
+    def embed(self, coordinates):
+        """Return the coordinates [P, B] of the inner chart."""
+        return coordinates
+
+    def to_named(self, coordinates):
+        """Return the parameter values [P, B] of coordinates [P, B]."""
+        return self.apart.to_named(self.separated(coordinates))
+
+    def slope(self, coordinates):
+        """Return the derivative of the values by the coordinates, [B, P, P]."""
+        rates = self.apart.rates(self.separated(coordinates))
+        return rates.T[:, :, None] * self.separation(coordinates)
+
+    def separated(self, coordinates):
+        """Return the coordinates [P, B] of the chart of the parameters apart."""
+        result = np.array(coordinates, dtype=float)
+        # [L, B, 10]
+        bodies = np.swapaxes(result[self._rows], 1, 2)
+        bodies[..., 0] = np.maximum(bodies[..., 0], self._least[:, None])
+        mass, centre, inertia = at_centre(bodies)
+        result[self._rows[:, 0]] = mass
+        result[self._rows[:, 1:4]] = np.swapaxes(centre, 1, 2)
+        result[self._rows[:, 4:]] = np.swapaxes(inertia, 1, 2)
+        return result
+
+    def separation(self, coordinates):
+        """Return the derivative [B, P, P] of what `separated` returns by the coordinates."""
+        coordinates = np.asarray(coordinates, dtype=float)
+        count = len(self.names)
+        result = np.tile(np.eye(count), (coordinates.shape[1], 1, 1))
+        bodies = np.moveaxis(coordinates[self._rows], 2, 0)
+        slopes = _slopes_at_centre(bodies, self._least)
+        result[:, self._rows[:, :, None], self._rows[:, None, :]] = slopes
+        return result
+
+    def deviations_of_values(self, mean, covariance):
+        """Return the standard deviations [P] of the values, carried on at a mean [P]."""
+        slope = self.slope(mean[:, None])[0]
+        return np.sqrt(((slope @ covariance) * slope).sum(1).clip(0))
+
+    def are_sound(self, coordinates):
+        """Tell which of coordinates [P, B] are of bodies that have a mass worth the name."""
+        return (coordinates[self._rows[:, 0]] > self._least[:, None]).all(0)
+
+    def offsets(self, count, generator):
+        """Return draws [P, count] of what single parameters are beforehand, less the mean."""
+        noise = generator.standard_normal((len(self.names), count))
+        mean = self.prior.mean[:, None]
+        result = self.apart.prior.root @ noise
+        for row, name in enumerate(self.names):
+            if self.priors[name].is_log and not self.apart.priors[name].is_log:
+                result[row] = drawn(self.priors[name], noise[row]) - mean[row]
+        for ten, body in zip(self._rows, self._bodies):
+            result[ten] = body.draw(count, generator).T - mean[ten]
+        return result
+
+    def whitened(self, coordinates):
+        """Return coordinates [P, B] as standard deviations of the prior off its mean, [B, P]."""
+        return np.linalg.solve(self.prior.root, coordinates - self.prior.mean[:, None]).T
+
+    def unwhitened(self, points):
+        """Return the coordinates [P, B] of what `whitened` returns."""
+        return self.prior.mean[:, None] + self.prior.root @ points.T
+
+    def by_whitened(self, slopes):
+        """Return derivatives [..., P] by whitened coordinates from those by coordinates."""
+        return slopes @ self.prior.root
+
+    def chained(self, slopes, scale, coordinates):
+        """
+        Return derivatives [B, k, S, P] by coordinates [P, B] from those by values.
+
+        scale [k, 1, 1]: by which they are divided.
+        """
+        return slopes @ self.slope(coordinates)[:, None] / scale
+
+
+def _is_narrow(prior):
+    return not prior.is_log or prior.sd <= _WIDEST
+
+
+def _linear(prior):
+    """Return a `Prior` that is none of logarithms, with the same mean and standard deviation."""
+    if not prior.is_log:
+        return prior
+    mean = prior.mean * math.exp(prior.sd**2 / 2)
+    return Prior(mean, abs(mean) * math.sqrt(math.expm1(prior.sd**2)), False, prior.limits)
+
+
+def _labels(link, names):
+    """Return what the ten numbers of a body about its frame are called."""
+    moments = [f'{link}.mass*com.{axis}' for axis in _AXES]
+    entries = [name.rpartition('.')[2] for name in names[4:]]
+    return (names[0], *moments, *(f'{link}.frame_inertia.{entry}' for entry in entries))
+
+
+def _slopes_at_centre(bodies, least):
+    """
+    Return the derivative of what `at_centre` returns by bodies [B, L, 10], [B, L, 10, 10].
+
+    least [L]: masses that count where a body is lighter; what does not count has no slope.
+    """
+    is_light = bodies[..., 0] < least
+    mass = np.where(is_light, least, bodies[..., 0])
+    x, y, z = np.moveaxis(bodies[..., 1:4] / mass[..., None], -1, 0)
+    zero = np.zeros_like(x)
+    result = np.zeros((*bodies.shape, bodies.shape[-1]))
+    result[..., range(10), range(10)] = 1.0
+    result[..., 1:4, 1:4] /= mass[..., None, None]
+    result[..., 1:4, 0] = -np.stack([x, y, z], -1) / mass[..., None]
+    by_mass = (y * y + z * z, x * x + z * z, x * x + y * y, -x * y, -x * z, -y * z)
+    result[..., 4:, 0] = np.stack(by_mass, -1)
+    by_moments = (
+        (zero, -2 * y, -2 * z),
+        (-2 * x, zero, -2 * z),
+        (-2 * x, -2 * y, zero),
+        (y, x, zero),
+        (z, zero, x),
+        (zero, z, y),
+    )
+    result[..., 4:, 1:4] = np.stack([np.stack(row, -1) for row in by_moments], -2)
+    result[..., 0] *= ~is_light[..., None]
+    return result
