@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..inference.protocol import Gaussian
-from ..model.body_numbers import at_centre
+from ..model.body_numbers import about_frame, at_centre
 from .body_priors import BodyPrior, drawn
 from .parameter_chart import DirectChart, Prior
 
@@ -14,7 +14,7 @@ _LINEAR = ('damping', 'friction', 'armature', 'stiffness')
 # A logarithm with a wider prior stays one: so wide, a normal distribution is often below zero.
 _WIDEST = 0.5
 # Part of the prior's mean: what is lighter is taken as if it were as heavy.
-_LEAST_MASS = 0.05
+LEAST_MASS = 0.05
 _AXES = 'xyz'
 
 
@@ -41,7 +41,7 @@ class LinearChart:
     little is known, and parameters that move alike lie on straight lines. Others are as in the
     `DirectChart`, and so are all attributes but prior: of these numbers, with the moments that
     the priors of single parameters give them; apart: the `DirectChart` of the parameters by
-    themselves, without logarithms of what is linear.
+    themselves, without logarithms of what is linear; rows [L, 10]: of the numbers of bodies.
     """
 
     responses, is_straight = None, True
@@ -56,19 +56,19 @@ class LinearChart:
         self.names, self.priors, self.fixed = direct.names, direct.priors, direct.fixed
         self.links, self._are_checked = links, are_checked
         rows = {name: row for row, name in enumerate(self.names)}
-        self._rows = np.array([[rows[name] for name in ten] for ten in links.values()])
+        self.rows = np.array([[rows[name] for name in ten] for ten in links.values()])
         self._bodies = [
             BodyPrior([self.priors[n] for n in ten], are_checked) for ten in links.values()
         ]
         self.apart = DirectChart(self._priors_apart(), self.fixed)
         mean, root = self.apart.prior.mean.copy(), self.apart.prior.root.copy()
         labels = list(self.apart.labels)
-        for link, ten, body in zip(links, self._rows, self._bodies):
+        for link, ten, body in zip(links, self.rows, self._bodies):
             mean[ten], root[np.ix_(ten, ten)] = body.mean, np.linalg.cholesky(body.covariance)
             for row, label in zip(ten, _labels(link, links[link])):
                 labels[row] = label
         self.prior, self.labels = Gaussian(mean, root), tuple(labels)
-        self._least = _LEAST_MASS * mean[self._rows[:, 0]]
+        self._least = LEAST_MASS * mean[self.rows[:, 0]]
         self.basis = self.combinations = np.eye(len(mean))
         by_itself = np.linalg.inv(self.separation(mean[:, None])[0])
         self.relative_root = by_itself * [self._own_size(name) for name in self.names]
@@ -121,24 +121,16 @@ class LinearChart:
 
     def separated(self, coordinates):
         """Return the coordinates [P, B] of the chart of the parameters apart."""
-        result = np.array(coordinates, dtype=float)
-        # [L, B, 10]
-        bodies = np.swapaxes(result[self._rows], 1, 2)
-        bodies[..., 0] = np.maximum(bodies[..., 0], self._least[:, None])
-        mass, centre, inertia = at_centre(bodies)
-        result[self._rows[:, 0]] = mass
-        result[self._rows[:, 1:4]] = np.swapaxes(centre, 1, 2)
-        result[self._rows[:, 4:]] = np.swapaxes(inertia, 1, 2)
-        return result
+        return at_centres(coordinates, self.rows, self._least)
 
     def separation(self, coordinates):
         """Return the derivative [B, P, P] of what `separated` returns by the coordinates."""
         coordinates = np.asarray(coordinates, dtype=float)
         count = len(self.names)
         result = np.tile(np.eye(count), (coordinates.shape[1], 1, 1))
-        bodies = np.moveaxis(coordinates[self._rows], 2, 0)
+        bodies = np.moveaxis(coordinates[self.rows], 2, 0)
         slopes = _slopes_at_centre(bodies, self._least)
-        result[:, self._rows[:, :, None], self._rows[:, None, :]] = slopes
+        result[:, self.rows[:, :, None], self.rows[:, None, :]] = slopes
         return result
 
     def deviations_of_values(self, mean, covariance):
@@ -148,7 +140,7 @@ class LinearChart:
 
     def are_sound(self, coordinates):
         """Tell which of coordinates [P, B] are of bodies that have a mass worth the name."""
-        return (coordinates[self._rows[:, 0]] > self._least[:, None]).all(0)
+        return (coordinates[self.rows[:, 0]] > self._least[:, None]).all(0)
 
     def offsets(self, count, generator):
         """Return draws [P, count] of what single parameters are beforehand, less the mean."""
@@ -158,7 +150,7 @@ class LinearChart:
         for row, name in enumerate(self.names):
             if self.priors[name].is_log and not self.apart.priors[name].is_log:
                 result[row] = drawn(self.priors[name], noise[row]) - mean[row]
-        for ten, body in zip(self._rows, self._bodies):
+        for ten, body in zip(self.rows, self._bodies):
             result[ten] = body.draw(count, generator).T - mean[ten]
         return result
 
@@ -181,6 +173,31 @@ class LinearChart:
         scale [k, 1, 1]: by which they are divided.
         """
         return slopes @ self.slope(coordinates)[:, None] / scale
+
+
+def at_centres(values, rows, least):
+    """
+    Return values [P, B] in which bodies about the frames of their links are about their centres.
+
+    rows [L, 10]: of the numbers of bodies; least [L]: the mass that a lighter one counts as.
+    """
+    result = np.array(values, dtype=float)
+    # [L, B, 10]
+    bodies = np.swapaxes(result[rows], 1, 2)
+    bodies[..., 0] = np.maximum(bodies[..., 0], least[:, None])
+    mass, centre, inertia = at_centre(bodies)
+    result[rows[:, 0]] = mass
+    result[rows[:, 1:4]], result[rows[:, 4:]] = (np.swapaxes(x, 1, 2) for x in (centre, inertia))
+    return result
+
+
+def about_frames(values, rows):
+    """Return values [P, B] in which bodies about their centres are about their links' frames."""
+    result = np.array(values, dtype=float)
+    bodies = np.swapaxes(result[rows], 1, 2)
+    bodies = about_frame(bodies[..., 0], bodies[..., 1:4], bodies[..., 4:])
+    result[rows] = np.swapaxes(bodies, 1, 2)
+    return result
 
 
 def _is_narrow(prior):

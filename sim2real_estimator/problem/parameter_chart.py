@@ -82,6 +82,11 @@ class DirectChart:
         return self
 
     @property
+    def rows(self):
+        """The rows [0, 10] of bodies about the frames of their links: there are none."""
+        return np.zeros((0, 10), dtype=int)
+
+    @property
     def deviations(self):
         """The standard deviations [p] of the coordinates before any data."""
         return np.array([prior.sd for prior in self.priors.values()])

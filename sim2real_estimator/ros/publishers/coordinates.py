@@ -5,12 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import DataError
+from ...model.parameters import AXES, INERTIA_NAMES
+from ...problem.linear_chart import about_frames, at_centres, LEAST_MASS
 from .statuses import status, status_array, values_of
 
 _COORDINATE, _PARAMETER = 'coordinate ', 'parameter '
 _SLOPE = 'slope by '
 # Sign of the values whose logarithm is taken; 0: they are taken as they are.
 _TRANSFORMS = {'none': 0.0, 'log(x)': 1.0, 'log(-x)': -1.0}
+# Of the numbers of bodies in which torques are linear.
+_FIRST_MOMENT, _FRAME_INERTIA = 'mass*com', 'inertia about the frame'
 # As the estimator does: far out, but never infinite.
 _LARGEST_LOG = 500.0
 
@@ -21,11 +25,12 @@ class CoordinateMap:
     The map between the coordinates x [p] of a posterior and physical parameters [P].
 
     z = reference + slopes x, and a parameter is z, exp(z) or -exp(z). Back again
-    x = combinations (z - reference).
+    x = combinations (z - reference). Of bodies all of whose numbers are unknown z are mass, mass
+    times centre of mass, and the inertia about the frame of the link.
 
     labels [p]: of the coordinates; names, units [P]: of the parameters; signs [P]: 1 or -1 where
     z is a logarithm, else 0; reference [P]; slopes [P, p]; combinations [p, P]; prior_mean,
-    prior_sd [P]: of z, before any data.
+    prior_sd [P]: of z, before any data; bodies [L, 10]: the rows of such bodies.
     """
 
     labels: tuple
@@ -37,6 +42,7 @@ class CoordinateMap:
     combinations: np.ndarray
     prior_mean: np.ndarray
     prior_sd: np.ndarray
+    bodies: np.ndarray
 
     def to_named(self, coordinates):
         """
@@ -49,7 +55,7 @@ class CoordinateMap:
         log = self.signs != 0
         size = np.exp(np.clip(values[log], -_LARGEST_LOG, _LARGEST_LOG))
         values[log] = self.signs[log, None] * size
-        return values
+        return at_centres(values, self.bodies, LEAST_MASS * self.prior_mean[self.bodies[:, 0]])
 
     def to_coordinates(self, values):
         """
@@ -61,6 +67,7 @@ class CoordinateMap:
         log = self.signs != 0
         with np.errstate(invalid='ignore', divide='ignore'):
             transformed[log] = np.log(self.signs[log, None] * transformed[log])
+        transformed = about_frames(transformed, self.bodies)
         return self.combinations @ (transformed - self.reference[:, None])
 
 
@@ -71,7 +78,7 @@ def map_of(chart, units):
     units: of the parameters, in the order of the chart's names.
     """
     reference = chart.embed(np.zeros((len(chart.labels), 1)))[:, 0]
-    priors = [chart.priors[name] for name in chart.names]
+    priors = chart.inner.apart.priors.values()
     return CoordinateMap(
         tuple(chart.labels),
         tuple(chart.names),
@@ -81,7 +88,8 @@ def map_of(chart, units):
         chart.basis,
         chart.combinations,
         chart.inner.prior.mean,
-        np.array([p.sd for p in priors]),
+        chart.inner.deviations,
+        chart.inner.rows,
     )
 
 
@@ -96,10 +104,15 @@ def coordinates_message(mapping, stamp_ns):
         status(f'{_COORDINATE}{label}', _sparse('', mapping.names, row))
         for label, row in zip(mapping.labels, mapping.combinations)
     ]
-    transforms = {sign: word for word, sign in _TRANSFORMS.items()}
+    words = {sign: word for word, sign in _TRANSFORMS.items()}
+    transforms = [words[sign] for sign in mapping.signs]
+    for body in mapping.bodies:
+        for places, word in ((body[1:4], _FIRST_MOMENT), (body[4:], _FRAME_INERTIA)):
+            for k in places:
+                transforms[k] = word
     for k, name in enumerate(mapping.names):
         values = {
-            'transform': transforms[mapping.signs[k]],
+            'transform': transforms[k],
             'unit': mapping.units[k],
             'prior mean': mapping.prior_mean[k],
             'prior sd': mapping.prior_sd[k],
@@ -131,13 +144,26 @@ def read_coordinates(message):
         labels,
         names,
         tuple(values['unit'] for values in parameters.values()),
-        np.array([_TRANSFORMS[values['transform']] for values in parameters.values()]),
+        np.array([_TRANSFORMS.get(values['transform'], 0.0) for values in parameters.values()]),
         column('reference'),
         _dense(labels, _SLOPE, parameters.values()),
         _dense(names, '', coordinates.values()),
         column('prior mean'),
         column('prior sd'),
+        _bodies(parameters),
     )
+
+
+def _bodies(parameters):
+    """Return the rows [L, 10] of bodies of which mass times centre of mass are coordinates."""
+    names, found = list(parameters), []
+    for name, values in parameters.items():
+        link, _, entry = name.rpartition('.com.')
+        if values['transform'] == _FIRST_MOMENT and entry == AXES[0]:
+            ten = (f'{link}.mass', *(f'{link}.com.{axis}' for axis in AXES))
+            ten += tuple(f'{link}.inertia.{entry}' for entry in INERTIA_NAMES)
+            found.append([names.index(each) for each in ten])
+    return np.array(found, dtype=int).reshape(-1, 10)
 
 
 def _sparse(prefix, names, row):
