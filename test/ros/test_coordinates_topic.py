@@ -5,8 +5,10 @@ from pathlib import Path
 import re
 
 import numpy as np
+from problems import seven_joints
 import pytest
 
+from sim2real_estimator.build import build_parts
 from sim2real_estimator.errors import DataError
 from sim2real_estimator.inference.mixture import Mixture
 from sim2real_estimator.model.parameters import Parameters
@@ -112,6 +114,21 @@ def test_the_map_arrives_bit_for_bit(slice_chart):
 def test_the_way_back_leads_to_the_coordinates(slice_chart):
     mapping, draws = arrived(slice_chart), draws_of(slice_chart)
     np.testing.assert_allclose(mapping.to_coordinates(mapping.to_named(draws)), draws, atol=1e-12)
+
+
+def test_bodies_about_the_frames_of_their_links_come_and_go_with_it():
+    problem = build_parts(seven_joints.config(simulation__backend='eager'))[0]
+    chart, units = problem.chart, [problem.parameters.unit(n) for n in problem.chart.names]
+    message = coordinates_message(map_of(chart, units), STAMP_NS)
+    mapping, draws = read_coordinates(received(message)), 0.3 * draws_of(chart)
+    np.testing.assert_array_equal(mapping.bodies, chart.inner.rows)
+    values = chart.to_named(draws)
+    np.testing.assert_allclose(mapping.to_named(draws), values, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(mapping.to_coordinates(values), draws, atol=1e-10)
+    transforms = {each.name: each.values[0].value for each in message.status}
+    assert transforms['parameter hand.com.y'] == 'mass*com'
+    assert transforms['parameter hand.inertia.xy'] == 'inertia about the frame'
+    assert transforms['parameter hand.mass'] == transforms['parameter elbow_pitch.damping'] == 'none'
 
 
 def test_the_way_back_of_direct_coordinates():

@@ -1,0 +1,188 @@
+"""An arm in coordinates in which its torques are linear."""
+
+import numpy as np
+from problems import p2, seven_joints
+import pytest
+
+from sim2real_estimator.build import build_parts
+from sim2real_estimator.dynamics.regressor import regressor, regressor_names
+from sim2real_estimator.findings import find
+from sim2real_estimator.inference.mixture import Mixture
+from sim2real_estimator.inference.verdicts import Verdict
+from sim2real_estimator.model.body_numbers import are_possible
+from sim2real_estimator.model.robot import realize
+from sim2real_estimator.problem.chart_choice import choose_chart
+from sim2real_estimator.problem.fibre import draw_samples, likeliest, physical_draws, tangents_of
+from sim2real_estimator.problem.linear_chart import LinearChart
+from sim2real_estimator.problem.parameter_chart import Prior
+
+pytestmark = pytest.mark.usefixtures('one_thread')
+
+RANK_TOLERANCE = 1e-5
+
+
+@pytest.fixture(scope='module')
+def problem():
+    """Return the `RobotProblem` of the arm; nothing is simulated."""
+    return build_parts(seven_joints.config(simulation__backend='eager'))[0]
+
+
+@pytest.fixture(scope='module')
+def chart(problem):
+    return problem.chart
+
+
+def known(chart, generator, away=0.5):
+    """Return coordinates [p, 1] that may be estimated."""
+    return away * chart.prior.root @ generator.standard_normal((len(chart.labels), 1))
+
+
+def told(chart, mean, left):
+    """Return a `Mixture` about a mean [p, 1] that leaves a part of the prior's deviations."""
+    return Mixture(np.zeros(1), np.zeros((0, 1)), mean, left * chart.prior.root[None])
+
+
+def torque_columns(problem):
+    """Return what torques depend on [rows, P], one column for each of the inner coordinates."""
+    robot, generator = realize(problem.parameters, {}), np.random.default_rng(3)
+    rows = []
+    for _ in range(40):
+        q, v, a = (list(row) for row in generator.standard_normal((3, 7)))
+        columns = [[float(x) for x in column] for column in regressor(robot, q, v, a)]
+        rows.append(np.array(columns).T)
+    inner, names = problem.chart.inner, regressor_names(robot)
+    found = dict(zip(names, np.concatenate(rows).T))
+    words = (label.replace('frame_inertia.', '') for label in inner.labels)
+    return np.stack([found[word] for word in words], 1)
+
+
+def test_data_tell_what_torques_tell(problem, chart):
+    columns = torque_columns(problem)
+    columns = columns * chart.inner.deviations
+    _, sizes, directions = np.linalg.svd(columns / np.linalg.norm(columns, axis=0).max())
+    rank = int((sizes > RANK_TOLERANCE * sizes[0]).sum())
+    assert (len(chart.names), len(chart.labels)) == (91, rank) == (91, 62)
+    unseen = chart.inner.deviations[:, None] * directions[rank:].T
+    shares = np.abs(chart.combinations @ unseen)
+    assert shares.max() < 1e-4 * np.sqrt(np.diag(chart.prior.covariance)).max()
+
+
+def test_its_combinations_are_called_by_what_they_are(chart):
+    labels = ' '.join(chart.labels)
+    for label in ('hand.mass*com.x', 'hand.frame_inertia.xy', 'wrist_roll.friction'):
+        assert label in labels
+    assert 'log(' not in labels
+
+
+def test_slopes_are_those_of_the_values(chart):
+    inner = chart.inner
+    at = inner.prior.mean[:, None] + inner.offsets(2, np.random.default_rng(0))
+    slopes, step = inner.slope(at), 1e-6
+    for k in range(len(inner.names)):
+        move = step * np.eye(len(inner.names))[:, k : k + 1]
+        change = (inner.to_named(at + move) - inner.to_named(at - move)) / (2 * step)
+        np.testing.assert_allclose(slopes[:, :, k], change.T, atol=1e-6)
+
+
+def test_the_prior_has_the_moments_of_bodies_that_can_be_built(chart):
+    inner = chart.inner
+    draws = inner.prior.mean[:, None] + inner.offsets(4000, np.random.default_rng(1))
+    white = inner.whitened(draws)
+    np.testing.assert_allclose(white.mean(0), 0.0, atol=0.1)
+    np.testing.assert_allclose(np.cov(white.T), np.eye(len(draws)), atol=0.25)
+    for rows in inner.rows:
+        assert are_possible(draws[rows].T).all()
+    np.testing.assert_allclose(inner.unwhitened(white), draws)
+
+
+def test_draws_move_exactly_alike_and_vary_as_the_prior_in_what_is_unseen(chart):
+    generator = np.random.default_rng(2)
+    at = known(chart, generator)
+    draws = physical_draws(chart, np.repeat(at, 60, 1), generator)
+    responses = chart.responses.values(np.concatenate([draws, chart.embed(at)], 1))
+    np.testing.assert_allclose(responses, np.repeat(responses[:, -1:], len(draws.T) + 1, 1))
+    spread = dict(zip(chart.inner.labels, draws.std(1) / chart.inner.deviations))
+    # The first joint turns about the vertical.
+    assert spread['column.mass'] > 0.8 and spread['column.mass*com.z'] > 0.8
+    assert spread['hand.mass*com.x'] < 1e-9
+    assert (np.linalg.norm(draws - draws[:, :1], axis=0)[1:] > 0).all()
+
+
+def test_the_likeliest_of_all_that_move_alike_is_what_is_simulated(chart):
+    at = known(chart, np.random.default_rng(4))
+    points, is_settled = likeliest(chart, at)
+    assert is_settled.all()
+    offset = points[:, 0] - chart.inner.prior.mean
+    blind = tangents_of(chart, told(chart, at, 0.01)).blind[0]
+    across = blind @ np.linalg.solve(chart.inner.prior.covariance, offset)
+    np.testing.assert_allclose(across, 0.0, atol=1e-9)
+    masses = chart.to_named(at)[chart.inner.rows[:, 0], 0]
+    assert (masses > 0.5 * chart.inner.prior.mean[chart.inner.rows[:, 0]]).all()
+
+
+@pytest.mark.parametrize('exact', (False, True))
+def test_nothing_that_torques_leave_open_is_called_identified(problem, chart, exact):
+    at = known(chart, np.random.default_rng(5), 0.3)
+    found = find(problem, told(chart, at, 1e-4), 10**9, exact)
+    assert (found.told, found.untold) == (62, 29)
+    assert len(found.null_directions) == 29
+    verdicts = {each.name: each.verdict for each in found.parameters}
+    for name in ('column.mass', 'column.com.z', 'hand.mass', 'hand.com.z', 'hand.inertia.xx'):
+        assert verdicts[name] != Verdict.IDENTIFIED.value
+    for name in ('wrist_roll.damping', 'base_yaw.friction', 'elbow_pitch.armature'):
+        assert verdicts[name] == Verdict.IDENTIFIED.value
+    blind = tangents_of(chart, told(chart, at, 1e-4)).blind[0]
+    slope = chart.inner.slope(chart.embed(at))[0]
+    open_ = np.sqrt(np.diag(slope @ blind @ slope.T)) > 0.3 * chart.inner.apart.deviations
+    names = np.array(chart.names)[open_]
+    assert len(names) > 40
+    assert not {verdicts[name] for name in names} & {Verdict.IDENTIFIED.value}
+
+
+def test_draws_have_masses(problem, chart):
+    at = known(chart, np.random.default_rng(6), 1.5)
+    values = draw_samples(problem, told(chart, at, 0.3), 300, 0)
+    assert values.shape == (91, 300)
+    assert (values[chart.inner.rows[:, 0]] > 0).all() and np.isfinite(values).all()
+    assert np.array_equal(values, draw_samples(problem, told(chart, at, 0.3), 300, 0))
+
+
+def test_what_has_no_mass_left_stays_finite(chart):
+    at = chart.inner.prior.mean[:, None].repeat(2, 1)
+    at[chart.inner.rows[0, 0], 0] = -1.0
+    assert np.isfinite(chart.inner.to_named(at)).all()
+    assert np.isfinite(chart.inner.slope(at)).all()
+    assert chart.inner.are_sound(at).tolist() == [False, True]
+
+
+def test_delays_stay_beside_it(problem):
+    late = {'commands.delay': Prior(0.0, 0.005, False)}
+    chart = choose_chart(problem.parameters, problem.sensors, {**problem.chart.priors, **late})
+    assert chart.labels == (*problem.chart.labels, 'commands.delay') and chart.is_straight
+    draws = physical_draws(chart, np.zeros((63, 5)), np.random.default_rng(7))
+    assert draws[:91].std(1).max() > 0 and not draws[91].any()
+
+
+def test_lengths_bend_it(problem):
+    """Where a joint sits is estimated too: what masses and it have in common is no line."""
+    far = {'elbow_pitch.origin.y': Prior(-0.2, 0.01, False), 'hand.mass': Prior(0.9, 0.25, True)}
+    chart = choose_chart(problem.parameters, problem.sensors, {**problem.chart.priors, **far})
+    assert isinstance(chart.inner, LinearChart) and not chart.is_straight
+    at = known(chart, np.random.default_rng(8))
+    draws = physical_draws(chart, np.repeat(at, 4, 1), np.random.default_rng(9))
+    assert draws.shape[1] == 4
+    responses = chart.responses.values(np.concatenate([draws, chart.embed(at)], 1))
+    np.testing.assert_allclose(responses, np.repeat(responses[:, -1:], 5, 1), atol=2e-6)
+
+
+def test_wide_logarithms_stay_logarithms(problem):
+    wide = {'wrist_roll.friction': Prior(1.0, 0.7, True), 'base_yaw.damping': Prior(2.0, 0.4, True)}
+    chart = choose_chart(problem.parameters, problem.sensors, {**problem.chart.priors, **wide})
+    assert 'log(wrist_roll.friction)' in chart.labels and 'base_yaw.damping' in chart.labels
+    row = chart.labels.index('base_yaw.damping')
+    deviation = np.sqrt(chart.prior.covariance[row, row])
+    assert deviation == pytest.approx(2.0 * np.sqrt(np.exp(0.32) - np.exp(0.16)))
+
+
+def test_few_unknowns_stay_as_they_are():
+    assert len(p2.make_problem().chart.inner.rows) == 0

@@ -1,0 +1,47 @@
+"""
+The ready arm of seven joints, seen by its encoders only, of which nothing is known but its URDF.
+
+All masses, centres of mass, inertias, losses and armatures are drawn from the prior, 91 numbers.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from sim2real_estimator.config import with_values
+from sim2real_estimator.problem.linear_chart import about_frames
+from sim2real_estimator.synthetic.robot import SyntheticRobot
+from sim2real_estimator.synthetic.settings import load_estimator, load_synthetic
+
+ROBOT = Path(__file__).resolve().parents[2] / 'config' / 'synthetic' / 'seven_joint_arm.yaml'
+SENSOR = 'encoders'
+
+
+def config(**changes):
+    """Return the `Config`; changes: settings by path, with two underscores for a dot."""
+    known = load_estimator(load_synthetic(ROBOT))
+    encoders = replace(known.sensors[SENSOR], max_rate=250.0)
+    given = {name.replace('__', '.'): value for name, value in changes.items()}
+    return with_values(replace(known, sensors={SENSOR: encoders}), given)
+
+
+def robot(config, seed, spread=1.0):
+    """Return the `SyntheticRobot`; spread: of its truth, in standard deviations of the prior."""
+    settings = load_synthetic(ROBOT)
+    streams = {'joint_states': settings.streams['joint_states']}
+    settings = replace(settings, streams=streams, seed=seed, spread=spread)
+    return SyntheticRobot(settings, config=config)
+
+
+def coordinates(chart, values):
+    """
+    Return (inner [P, 1], estimated [p]): the coordinates of true values in a chart.
+
+    values: name -> float.
+    """
+    named = np.array([[values[name]] for name in chart.names])
+    is_log = [prior.is_log for prior in chart.inner.apart.priors.values()]
+    named[is_log] = np.log(np.abs(named[is_log]))
+    inner = about_frames(named, chart.inner.rows)
+    return inner, (chart.combinations @ (inner - chart.inner.prior.mean[:, None]))[:, 0]
