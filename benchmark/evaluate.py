@@ -24,6 +24,11 @@ def parse(arguments=None):
         '--problems', type=int, default=130, help='how many problems of each study to estimate'
     )
     parser.add_argument(
+        '--study',
+        action='append',
+        help='of the section estimation, run this study only; may be repeated',
+    )
+    parser.add_argument(
         '--processes', type=int, default=2, help='how many problems to estimate side by side'
     )
     return parser.parse_args(arguments)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..inference.protocol import Gaussian
 from ..model.body_numbers import about_frame, at_centre
+from ..model.parameters import AXES
 from .body_priors import BodyPrior, drawn
 from .parameter_chart import DirectChart, Prior
 
@@ -15,7 +16,16 @@ _LINEAR = ('damping', 'friction', 'armature', 'stiffness')
 _WIDEST = 0.5
 # Part of the prior's mean: what is lighter is taken as if it were as heavy.
 LEAST_MASS = 0.05
-_AXES = 'xyz'
+# How the inertia xx, yy, zz, xy, xz, yz about the centre changes with first moments, times the
+# centre: for every axis of the centre a row of [6, 3].
+_BY_MOMENTS = np.array(
+    [
+        [[0, 0, 0], [-2, 0, 0], [-2, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]],
+        [[0, -2, 0], [0, 0, 0], [0, -2, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1]],
+        [[0, 0, -2], [0, 0, -2], [0, 0, 0], [0, 0, 0], [1, 0, 0], [0, 1, 0]],
+    ],
+    dtype=float,
+).reshape(3, 18)
 
 
 def linear_chart(direct, parameters):
@@ -214,7 +224,7 @@ def _linear(prior):
 
 def _labels(link, names):
     """Return what the ten numbers of a body about its frame are called."""
-    moments = [f'{link}.mass*com.{axis}' for axis in _AXES]
+    moments = [f'{link}.mass*com.{axis}' for axis in AXES]
     entries = [name.rpartition('.')[2] for name in names[4:]]
     return (names[0], *moments, *(f'{link}.frame_inertia.{entry}' for entry in entries))
 
@@ -225,24 +235,15 @@ def _slopes_at_centre(bodies, least):
 
     least [L]: masses that count where a body is lighter; what does not count has no slope.
     """
-    is_light = bodies[..., 0] < least
-    mass = np.where(is_light, least, bodies[..., 0])
-    x, y, z = np.moveaxis(bodies[..., 1:4] / mass[..., None], -1, 0)
-    zero = np.zeros_like(x)
-    result = np.zeros((*bodies.shape, bodies.shape[-1]))
-    result[..., range(10), range(10)] = 1.0
-    result[..., 1:4, 1:4] /= mass[..., None, None]
-    result[..., 1:4, 0] = -np.stack([x, y, z], -1) / mass[..., None]
-    by_mass = (y * y + z * z, x * x + z * z, x * x + y * y, -x * y, -x * z, -y * z)
-    result[..., 4:, 0] = np.stack(by_mass, -1)
-    by_moments = (
-        (zero, -2 * y, -2 * z),
-        (-2 * x, zero, -2 * z),
-        (-2 * x, -2 * y, zero),
-        (y, x, zero),
-        (z, zero, x),
-        (zero, z, y),
-    )
-    result[..., 4:, 1:4] = np.stack([np.stack(row, -1) for row in by_moments], -2)
-    result[..., 0] *= ~is_light[..., None]
+    is_heavy = bodies[..., 0] > least
+    inverse = 1 / np.where(is_heavy, bodies[..., 0], least)[..., None]
+    centre = bodies[..., 1:4] * inverse
+    by_moments = (centre @ _BY_MOMENTS).reshape(*centre.shape[:-1], 6, 3)
+    result = np.empty((*bodies.shape, bodies.shape[-1]))
+    result[:] = np.eye(bodies.shape[-1])
+    result[..., 1:4, 1:4] *= inverse[..., None]
+    result[..., 4:, 1:4] = by_moments
+    result[..., 1:4, 0] = -centre * inverse
+    result[..., 4:, 0] = (by_moments @ centre[..., None])[..., 0] / -2
+    result[..., 0] *= is_heavy[..., None]
     return result

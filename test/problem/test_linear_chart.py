@@ -5,12 +5,10 @@ from problems import p2, seven_joints
 import pytest
 
 from sim2real_estimator.build import build_parts
-from sim2real_estimator.dynamics.regressor import regressor, regressor_names
 from sim2real_estimator.findings import find
 from sim2real_estimator.inference.mixture import Mixture
 from sim2real_estimator.inference.verdicts import Verdict
 from sim2real_estimator.model.body_numbers import are_possible
-from sim2real_estimator.model.robot import realize
 from sim2real_estimator.problem.chart_choice import choose_chart
 from sim2real_estimator.problem.fibre import draw_samples, likeliest, physical_draws, tangents_of
 from sim2real_estimator.problem.linear_chart import LinearChart
@@ -42,24 +40,9 @@ def told(chart, mean, left):
     return Mixture(np.zeros(1), np.zeros((0, 1)), mean, left * chart.prior.root[None])
 
 
-def torque_columns(problem):
-    """Return what torques depend on [rows, P], one column for each of the inner coordinates."""
-    robot, generator = realize(problem.parameters, {}), np.random.default_rng(3)
-    rows = []
-    for _ in range(40):
-        q, v, a = (list(row) for row in generator.standard_normal((3, 7)))
-        columns = [[float(x) for x in column] for column in regressor(robot, q, v, a)]
-        rows.append(np.array(columns).T)
-    inner, names = problem.chart.inner, regressor_names(robot)
-    found = dict(zip(names, np.concatenate(rows).T))
-    words = (label.replace('frame_inertia.', '') for label in inner.labels)
-    return np.stack([found[word] for word in words], 1)
-
-
 def test_data_tell_what_torques_tell(problem, chart):
-    columns = torque_columns(problem)
-    columns = columns * chart.inner.deviations
-    _, sizes, directions = np.linalg.svd(columns / np.linalg.norm(columns, axis=0).max())
+    columns = seven_joints.torque_columns(problem) * chart.inner.deviations
+    _, sizes, directions = np.linalg.svd(columns)
     rank = int((sizes > RANK_TOLERANCE * sizes[0]).sum())
     assert (len(chart.names), len(chart.labels)) == (91, rank) == (91, 62)
     unseen = chart.inner.deviations[:, None] * directions[rank:].T
@@ -176,7 +159,10 @@ def test_lengths_bend_it(problem):
 
 
 def test_wide_logarithms_stay_logarithms(problem):
-    wide = {'wrist_roll.friction': Prior(1.0, 0.7, True), 'base_yaw.damping': Prior(2.0, 0.4, True)}
+    wide = {
+        'wrist_roll.friction': Prior(1.0, 0.7, True),
+        'base_yaw.damping': Prior(2.0, 0.4, True),
+    }
     chart = choose_chart(problem.parameters, problem.sensors, {**problem.chart.priors, **wide})
     assert 'log(wrist_roll.friction)' in chart.labels and 'base_yaw.damping' in chart.labels
     row = chart.labels.index('base_yaw.damping')

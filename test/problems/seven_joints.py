@@ -10,6 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from sim2real_estimator.config import with_values
+from sim2real_estimator.dynamics.regressor import regressor, regressor_names
+from sim2real_estimator.dynamics.system import System
+from sim2real_estimator.model.robot import realize
 from sim2real_estimator.problem.linear_chart import about_frames
 from sim2real_estimator.synthetic.robot import SyntheticRobot
 from sim2real_estimator.synthetic.settings import load_estimator, load_synthetic
@@ -45,3 +48,21 @@ def coordinates(chart, values):
     named[is_log] = np.log(np.abs(named[is_log]))
     inner = about_frames(named, chart.inner.rows)
     return inner, (chart.combinations @ (inner - chart.inner.prior.mean[:, None]))[:, 0]
+
+
+def system(problem):
+    """Return the `System` of a problem's parameters."""
+    return System(problem.parameters, problem.chart.names)
+
+
+def torque_columns(problem, motions=40):
+    """Return what torques are linear in [rows, P]: a column for every inner coordinate."""
+    robot, generator = realize(problem.parameters, {}), np.random.default_rng(3)
+    rows = []
+    for _ in range(motions):
+        q, v, a = (list(row) for row in generator.standard_normal((3, 7)))
+        columns = [[float(x) for x in column] for column in regressor(robot, q, v, a)]
+        rows.append(np.array(columns).T)
+    found = dict(zip(regressor_names(robot), np.concatenate(rows).T))
+    labels = (label.replace('frame_inertia.', '') for label in problem.chart.inner.labels)
+    return np.stack([found[label] for label in labels], 1)

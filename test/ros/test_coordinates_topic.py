@@ -128,7 +128,9 @@ def test_bodies_about_the_frames_of_their_links_come_and_go_with_it():
     transforms = {each.name: each.values[0].value for each in message.status}
     assert transforms['parameter hand.com.y'] == 'mass*com'
     assert transforms['parameter hand.inertia.xy'] == 'inertia about the frame'
-    assert transforms['parameter hand.mass'] == transforms['parameter elbow_pitch.damping'] == 'none'
+    assert (
+        transforms['parameter hand.mass'] == transforms['parameter elbow_pitch.damping'] == 'none'
+    )
 
 
 def test_the_way_back_of_direct_coordinates():

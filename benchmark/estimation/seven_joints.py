@@ -1,0 +1,172 @@
+"""An arm of seven joints known by its URDF alone, from encoders: 91 parameters, 62 to be told."""
+
+import time
+
+import numpy as np
+from problems import seven_joints
+import torch
+
+from sim2real_estimator.export.estimated_robot import possible_bodies
+from sim2real_estimator.inference.verdicts import Verdict
+from sim2real_estimator.model.robot import realize
+from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.problem.parameter_chart import mass_matrices
+from sim2real_estimator.synthetic.messages import message_of
+
+from .metrics import judge, Quantities
+from .targets import covered, Line, median_nees, share, total
+
+TITLE = (
+    'arm of seven joints, 91 parameters from its URDF, torques and encoders of 2e-4 rad at 250 Hz'
+)
+MARKS = (5, 10, 20)
+# More problems than these tell little more, and each takes as long as many pendulums.
+MOST = 40
+_POSES, _MOTIONS = 60, 200
+# Singular values below this part of the largest count as zero.
+_RANK_TOLERANCE = 1e-5
+# Part of the prior's deviation that no torque can tell, from which on nothing is identified.
+_BLIND = 0.3
+
+
+def measure(seed):
+    """Return the record of one problem."""
+    config = seven_joints.config(simulation__disturbance_time=None)
+    robot = seven_joints.robot(config, int(np.random.default_rng(seed).integers(2**31)))
+    pipeline, values = Pipeline.from_config(config), robot.truths[0].values
+    problem, record, course = pipeline.problem, {}, _Course()
+    quantities = base_quantities(problem.chart, values)
+    named = problem.chart.to_named
+    for mark in MARKS:
+        course.follow(pipeline, robot, mark)
+        mixture = pipeline.estimator.mixture(problem, pipeline.state)
+        mean = mixture.moments()[0][:, None]
+        torques = [torques_of(problem, x) for x in (_column(problem, values), named(mean))]
+        wrong = np.sqrt(((torques[1] - torques[0]) ** 2).mean(1) / (torques[0] ** 2).mean(1))
+        record[str(mark)] = judge(mixture, quantities) | {'torque': 100 * float(wrong.mean())}
+        record[f'definite {mark}'] = float(_are_definite(problem, named(mean)))
+        found = pipeline.findings(exact=False)
+        record[f'blind {mark}'] = _identified_though_blind(problem, mean, found)
+    bodies = possible_bodies(problem, dict(zip(problem.chart.names, named(mean))))[1]
+    return record | course.record() | {'feasible': float(bodies.all())}
+
+
+class _Course:
+    """A pipeline fed by a robot, and how long it takes."""
+
+    def __init__(self):
+        """Begin with nothing."""
+        self._events, self._nis, self._frames, self._batch = [], [], [], 0.0
+
+    def follow(self, pipeline, robot, until):
+        """Feed a pipeline until a time of the robot [s]; what is sent at it is taken too."""
+        for reading in robot.run(until - 1e-9 * robot.time_ns):
+            message = message_of(reading)
+            for name in robot.readers[reading.topic]:
+                pipeline.receive(name, message, robot.arrival_ns(reading))
+            begin, cpu = time.perf_counter(), time.process_time()
+            estimates = pipeline.step()
+            taken, used = time.perf_counter() - begin, time.process_time() - cpu
+            self._note(estimates, taken, used)
+
+    def _note(self, estimates, taken, used):
+        for estimate in estimates:
+            report = estimate.report
+            self._events += [(1e-9 * estimate.stamp_ns, event) for event in report.events]
+            if report.stage == 'filter':
+                self._nis.append((report.nis, report.degrees))
+                self._frames.append(taken / len(estimates))
+            else:
+                self._batch += used / len(estimates)
+
+    def record(self):
+        """Return what happened as numbers."""
+        handed = [at for at, event in self._events if event == 'handed over']
+        squared, degrees = np.sum(self._nis, 0) if self._nis else (np.nan, 1.0)
+        return {
+            'handed_over': handed[0] if handed else None,
+            'false_alarms': sum(event == 'changed' for _, event in self._events),
+            'nis': float(squared / degrees),
+            'frame_ms': 1e3 * float(np.median(self._frames)) if self._frames else None,
+            'batch_cpu': self._batch,
+        }
+
+
+def base_quantities(chart, values):
+    """Return the base parameters, which torques are linear in, as `Quantities`."""
+    return Quantities(lambda x: np.array(x), seven_joints.coordinates(chart, values)[1])
+
+
+def torques_of(problem, values):
+    """Return the torques [nv, motions] of random motions, of parameter values [P, 1]."""
+    chart, generator = problem.chart, np.random.default_rng(5)
+    system = seven_joints.system(problem)
+    robot = realize(problem.parameters, dict(zip(chart.names, torch.from_numpy(values))))
+    q, v, a = (list(torch.from_numpy(x)) for x in generator.standard_normal((3, 7, _MOTIONS)))
+    return torch.stack(system.residual(robot, q, v, a, [0.0] * system.control_size)).numpy()
+
+
+def _column(problem, values):
+    return np.array([[values[name]] for name in problem.chart.names])
+
+
+def _are_definite(problem, values):
+    """Tell whether the mass matrix is positive definite in random poses."""
+    poses = np.random.default_rng(6).uniform(-np.pi, np.pi, (7, _POSES))
+    matrices = mass_matrices(seven_joints.system(problem), np.repeat(values, _POSES, 1), poses)
+    return bool((np.linalg.eigvalsh(matrices) > 0).all())
+
+
+def _identified_though_blind(problem, mean, findings):
+    """Return how many parameters are called identified that no torque can tell."""
+    inner = problem.chart.inner
+    torques = seven_joints.torque_columns(problem) * inner.deviations
+    _, sizes, directions = np.linalg.svd(torques)
+    unseen = inner.deviations[:, None] * directions[(sizes > _RANK_TOLERANCE * sizes[0]).sum() :].T
+    moves = inner.slope(problem.chart.embed(mean))[0] @ unseen
+    is_blind = np.linalg.norm(moves, axis=1) > _BLIND * inner.apart.deviations
+    verdicts = np.array([each.verdict for each in findings.parameters])
+    return int((is_blind & (verdicts == Verdict.IDENTIFIED.value)).sum())
+
+
+def _of_most(key, part):
+    """Return the statistic of what a part of the problems does not exceed."""
+
+    def statistic(records):
+        values = [r[key] for r in records if r[key] is not None]
+        return float(np.quantile(values, part)) if values else np.nan
+
+    return statistic
+
+
+def _worst_nees(mark):
+    return lambda records: float(np.quantile([r[mark]['nees'] for r in records], 0.9))
+
+
+def _torque(mark):
+    return lambda records: float(np.median([r[mark]['torque'] for r in records]))
+
+
+def lines():
+    """Return the lines of the table: what the feasibility study of such arms asks for."""
+    found = [Line('hand-over [s], 95 % of problems', _of_most('handed_over', 0.95), (None, 4.0))]
+    for mark in map(str, MARKS):
+        beside = 'torques wrong by [%]', _torque(mark)
+        found += [
+            Line(f'50 % intervals, {mark} s', covered(mark, 0.5), (0.43, 0.62), 'share', beside),
+            Line(f'90 % intervals, {mark} s', covered(mark, 0.9), (0.86, 0.97), 'share', beside),
+            Line(f'median NEES / p, {mark} s', median_nees(mark), (0.55, 1.1)),
+            Line(f'NEES / p, 90 % of problems, {mark} s', _worst_nees(mark), (None, 2.0)),
+            Line(f'positive mass matrices, {mark} s', share(f'definite {mark}'), (1, None)),
+            Line(f'identified, though untold, {mark} s', total(f'blind {mark}'), (None, 0)),
+        ]
+    return [
+        *found,
+        Line('torques wrong by [%], 5 s', _torque('5'), (None, 0.03)),
+        Line('torques wrong by [%], 10 s', _torque('10'), (None, 0.01)),
+        Line('bodies of the mean that can be built', share('feasible'), (0.99, None), 'share'),
+        Line('mean NIS per degree', share('nis'), (0.95, 1.05)),
+        Line('false alarms of a change', total('false_alarms'), (None, 0)),
+        Line('time of a frame [ms]', _of_most('frame_ms', 0.5), (None, 10.0)),
+        Line('processor time until the hand-over [s]', _of_most('batch_cpu', 0.5), (None, 60.0)),
+    ]
