@@ -4,6 +4,8 @@ import numpy as np
 
 # Of the sum of a body's second moments, what rounding may leave below zero.
 _ROUNDING = 1e-12
+# Part of the mass that is expected: what is lighter is taken as if it were as heavy.
+LEAST_MASS = 0.05
 
 
 def at_centre(bodies):
@@ -45,3 +47,28 @@ def are_possible(bodies):
     smallest = np.linalg.eigvalsh(second_moments(about_centre))[..., 0]
     trace = about_centre[..., :3].sum(-1) / 2
     return (mass >= 0) & (smallest >= -_ROUNDING * np.abs(trace))
+
+
+def at_centres(values, rows, least):
+    """
+    Return values [P, B] in which bodies about the frames of their links are about their centres.
+
+    rows [L, 10]: of the numbers of bodies; least [L]: the mass that a lighter one counts as.
+    """
+    result = np.array(values, dtype=float)
+    # [L, B, 10]
+    bodies = np.swapaxes(result[rows], 1, 2)
+    bodies[..., 0] = np.maximum(bodies[..., 0], least[:, None])
+    mass, centre, inertia = at_centre(bodies)
+    result[rows[:, 0]] = mass
+    result[rows[:, 1:4]], result[rows[:, 4:]] = (np.swapaxes(x, 1, 2) for x in (centre, inertia))
+    return result
+
+
+def about_frames(values, rows):
+    """Return values [P, B] in which bodies about their centres are about their links' frames."""
+    result = np.array(values, dtype=float)
+    bodies = np.swapaxes(result[rows], 1, 2)
+    bodies = about_frame(bodies[..., 0], bodies[..., 1:4], bodies[..., 4:])
+    result[rows] = np.swapaxes(bodies, 1, 2)
+    return result

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..inference.protocol import Gaussian
-from ..model.body_numbers import about_frame, at_centre
+from ..model.body_numbers import at_centres, LEAST_MASS
 from ..model.parameters import AXES
 from .body_priors import BodyPrior, drawn
 from .parameter_chart import DirectChart, Prior
@@ -14,8 +14,6 @@ from .parameter_chart import DirectChart, Prior
 _LINEAR = ('damping', 'friction', 'armature', 'stiffness')
 # A logarithm with a wider prior stays one: so wide, a normal distribution is often below zero.
 _WIDEST = 0.5
-# Part of the prior's mean: what is lighter is taken as if it were as heavy.
-LEAST_MASS = 0.05
 # How the inertia xx, yy, zz, xy, xz, yz about the centre changes with first moments, times the
 # centre: for every axis of the centre a row of [6, 3].
 _BY_MOMENTS = np.array(
@@ -183,31 +181,6 @@ class LinearChart:
         scale [k, 1, 1]: by which they are divided.
         """
         return slopes @ self.slope(coordinates)[:, None] / scale
-
-
-def at_centres(values, rows, least):
-    """
-    Return values [P, B] in which bodies about the frames of their links are about their centres.
-
-    rows [L, 10]: of the numbers of bodies; least [L]: the mass that a lighter one counts as.
-    """
-    result = np.array(values, dtype=float)
-    # [L, B, 10]
-    bodies = np.swapaxes(result[rows], 1, 2)
-    bodies[..., 0] = np.maximum(bodies[..., 0], least[:, None])
-    mass, centre, inertia = at_centre(bodies)
-    result[rows[:, 0]] = mass
-    result[rows[:, 1:4]], result[rows[:, 4:]] = (np.swapaxes(x, 1, 2) for x in (centre, inertia))
-    return result
-
-
-def about_frames(values, rows):
-    """Return values [P, B] in which bodies about their centres are about their links' frames."""
-    result = np.array(values, dtype=float)
-    bodies = np.swapaxes(result[rows], 1, 2)
-    bodies = about_frame(bodies[..., 0], bodies[..., 1:4], bodies[..., 4:])
-    result[rows] = np.swapaxes(bodies, 1, 2)
-    return result
 
 
 def _is_narrow(prior):

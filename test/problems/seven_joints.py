@@ -12,8 +12,8 @@ import numpy as np
 from sim2real_estimator.config import with_values
 from sim2real_estimator.dynamics.regressor import regressor, regressor_names
 from sim2real_estimator.dynamics.system import System
+from sim2real_estimator.model.body_numbers import about_frames
 from sim2real_estimator.model.robot import realize
-from sim2real_estimator.problem.linear_chart import about_frames
 from sim2real_estimator.synthetic.robot import SyntheticRobot
 from sim2real_estimator.synthetic.settings import load_estimator, load_synthetic
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import DataError
+from ...model.body_numbers import about_frames, at_centres, LEAST_MASS
 from ...model.parameters import AXES, INERTIA_NAMES
-from ...problem.linear_chart import about_frames, at_centres, LEAST_MASS
 from .statuses import status, status_array, values_of
 
 _COORDINATE, _PARAMETER = 'coordinate ', 'parameter '
