@@ -13,6 +13,7 @@ from ..findings import find
 from ..identity import describe, require_same
 from ..inference.verdicts import modes_of
 from ..model.body_numbers import are_possible, at_centre
+from ..model.checks import NEVER_NEGATIVE
 from ..model.robot import joint_origin, link_inertia
 from ..posterior_file import load, Posterior, require_same_prior
 from ..problem.fibre import likeliest
@@ -34,7 +35,8 @@ class EstimatedRobot:
     problem: the `RobotProblem`; values: name -> float of all that was estimated or given another
     value than in the description; bodies: link -> [10] of links that changed, about the link's
     frame in the order of `BodyInertia`; completed: those of them that had to be changed to be
-    bodies at all; findings: of the posterior.
+    bodies at all; raised: name -> what was below zero by the mean, where no joint has that, and
+    is zero in `values`; findings: of the posterior.
     """
 
     posterior: Posterior
@@ -43,6 +45,7 @@ class EstimatedRobot:
     values: dict
     bodies: dict
     completed: tuple
+    raised: dict
 
     @property
     def urdf(self):
@@ -111,10 +114,12 @@ def robot_of(problem, posterior):
 
     Combinations of which data tell nothing stay at the prior; of all robots that move like the
     rest says, it is the likeliest under the prior, with bodies that can be built. A DataError
-    where there are no such bodies.
+    where there are no such bodies. Losses that noise has left below zero are zero.
     """
     findings = posterior.findings or find(problem, posterior.mixture, 0, exact=False)
     values = _values(problem, posterior.mixture)
+    raised = {n: v for n, v in values.items() if v < 0 and n.split('.')[-1] in NEVER_NEGATIVE}
+    values.update(dict.fromkeys(raised, 0.0))
     named = {name: np.array([value]) for name, value in values.items()}
     bodies, is_possible = possible_bodies(problem, named)
     if not is_possible.all() and not problem.model.accepts_infeasible_inertia:
@@ -134,7 +139,7 @@ def robot_of(problem, posterior):
                 numbers = numbers_of(problem.parameters, link, body)
                 values.update({name: float(each[0]) for name, each in numbers.items()})
     bodies = {link: body[0] for link, body in bodies.items()}
-    return EstimatedRobot(posterior, problem, findings, values, bodies, tuple(completed))
+    return EstimatedRobot(posterior, problem, findings, values, bodies, tuple(completed), raised)
 
 
 def _faulty(bodies):

@@ -46,6 +46,9 @@ def provenance(robot):
     if robot.completed:
         names = ', '.join(robot.completed)
         lines.append(f'  So that they can be built, bodies follow where no motion shows: {names}')
+    if robot.raised:
+        names = ', '.join(f'{name} ({value:.3g})' for name, value in robot.raised.items())
+        lines.append(f'  Below zero by the mean, as no joint is, so written as zero: {names}')
     # Two hyphens would end the comment.
     return '\n'.join(lines).replace('--', '- -')
 

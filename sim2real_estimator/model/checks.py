@@ -9,6 +9,8 @@ from .inertia_checks import check_resistance, infeasible_inertias
 from .joints import AbstractJoint
 from .suggestions import suggestions
 
+# Numbers of a joint that would feed energy into the robot.
+NEVER_NEGATIVE = ('damping', 'friction', 'armature', 'stiffness')
 _UNIT_TOLERANCE = 1e-6
 
 
@@ -156,7 +158,7 @@ def _check_joint_numbers(model, joint):
             raise _joint_error(
                 model, joint, f'its {name} {value} is not {_count(1)}', 'correct it'
             )
-    for name in ('damping', 'friction', 'armature', 'stiffness'):
+    for name in NEVER_NEGATIVE:
         if numbers[name] < 0:
             raise _joint_error(
                 model,

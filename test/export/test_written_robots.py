@@ -199,6 +199,20 @@ def test_bodies_follow_where_a_single_number_was_estimated(robots):
     assert 'bodies follow where no motion shows' in urdf_bytes(robots['planar']).decode()
 
 
+def test_losses_below_zero_are_written_as_none():
+    config = pendulum(estimate={'*.damping': {'sd': 0.1, 'log': False}})
+    problem, posterior = posterior_of(config, away=0.0)
+    mixture = posterior.mixture
+    means = mixture.means + np.array([[-0.2], [0.0]])
+    below = replace(posterior, mixture=replace(mixture, means=means, scales=None))
+    robot = robot_of(problem, below)
+    assert robot.raised == {'shoulder.damping': pytest.approx(-0.12)}
+    text = urdf_bytes(robot).decode()
+    assert 'written as zero: shoulder.damping (-0.12)' in text
+    damping = [joint.physics.damping for joint in load_urdf(text).joints]
+    assert damping == [0.0, pytest.approx(0.04)]
+
+
 def test_the_heaviest_answer_is_written():
     problem, posterior = posterior_of(pendulum())
     mixture = posterior.mixture
