@@ -47,7 +47,7 @@ class SyntheticRobot:
         model = build_model(config)
         sensors, sources = build_sensors(config, model), build_efforts(config, model)
         parameters = Parameters(model, [p for sensor in sensors for p in sensor.parameters])
-        chosen = choose_with_delays(parameters, sensors, config.estimate)
+        chosen, self._noises = _without_noises(settings, config, parameters, sensors)
         clocks = [f'{sensor.name}.delay' for sensor in sensors]
         self._truth = Truth(settings, parameters, clocks, chosen)
         values = self._truth.at(0)
@@ -136,7 +136,23 @@ class SyntheticRobot:
 
     def _tell_truth(self, values):
         told = {name: values[name] for name in self._truth.names}
-        self.truths.append(TruthAt(self.time_ns, told))
+        self.truths.append(TruthAt(self.time_ns, told | self._noises))
+
+
+def _without_noises(settings, config, parameters, sensors):
+    """
+    Return (what the estimator knows, as `Chosen`; name -> float of noises that it estimates).
+
+    Those are true of a topic, not drawn: what its stream says.
+    """
+    noises = {f'{sensor.name}.noise': topics(config)[sensor.name] for sensor in sensors}
+    chosen = choose_with_delays(parameters, sensors, config.estimate, noises)
+    asked = {name: topic for name, topic in noises.items() if name in chosen.priors}
+    true = {
+        name: settings.streams.get(topic, StreamConfig()).noise for name, topic in asked.items()
+    }
+    rest = {name: prior for name, prior in chosen.priors.items() if name not in noises}
+    return replace(chosen, priors=rest), true
 
 
 def _feeds(settings, config, model, parts, values):

@@ -136,3 +136,18 @@ def test_one_message_cannot_serve_two_bodies(make):
         more |= {f'sensors.{name}.link': 'lower'}
     with pytest.raises(ConfigError, match="topic 'body': a, b read it"):
         make('', more)
+
+
+def test_noise_that_is_estimated_is_true_as_its_stream_says(make):
+    wish = {'estimate.encoders.noise.sd': 0.5}
+    robot = make('streams: {joint_states: {noise: 2.0}}', more=wish)
+    assert robot.truth.values['encoders.noise'] == 2.0
+    assert make(more=wish).truth.values['encoders.noise'] == 1.0
+    # All else is drawn as without.
+    rest = {name: v for name, v in robot.truth.values.items() if name != 'encoders.noise'}
+    assert rest == make().truth.values
+    quiet = [reading.content.position for reading in make(more=wish).run(0.2)]
+    loud = [reading.content.position for reading in robot.run(0.2)]
+    exact = make('streams: {joint_states: {noise: 0.0}}', more=wish)
+    true = np.array([reading.content.position for reading in exact.run(0.2)])
+    np.testing.assert_allclose(loud - true, 2 * (quiet - true), atol=1e-12)
