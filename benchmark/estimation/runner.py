@@ -35,6 +35,8 @@ STUDIES = (
     'free_body',
     'mujoco_data',
     'seven_joints',
+    'panda',
+    'xarm7',
 )
 _COLUMNS = 190
 

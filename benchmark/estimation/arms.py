@@ -1,0 +1,69 @@
+"""Arms of seven joints of which nothing is known but the URDF that comes with them."""
+
+from dataclasses import dataclass
+import json
+from pathlib import Path
+import sysconfig
+
+from sim2real_estimator.config import read_config
+from sim2real_estimator.synthetic.robot import SyntheticRobot
+from sim2real_estimator.synthetic.settings import SyntheticConfig
+
+_ROBOTS = Path(sysconfig.get_path('purelib'), 'cmeel.prefix/share/example-robot-data/robots')
+# What each joint swings by, and how long from one waypoint to the next [rad, s].
+_SWING, _INTERVAL = 0.8, 1.2
+
+
+@dataclass(frozen=True)
+class Arm:
+    """
+    An arm.
+
+    urdf: file, in the folder of robots; prefix: of the names link1 ... link7, joint1 ... joint7;
+    middles: where each joint swings about [rad]; fixed: other joints, which do not move.
+    """
+
+    urdf: str
+    prefix: str
+    middles: tuple
+    fixed: tuple = ()
+
+    @property
+    def joints(self):
+        """The names of the seven joints."""
+        return tuple(f'{self.prefix}joint{k}' for k in range(1, 8))
+
+    def config(self):
+        """Return the `Config` of an estimator that has torques and encoders of 2e-4 rad."""
+        links, joints = (f'{self.prefix}{word}[1-7]' for word in ('link', 'joint'))
+        encoders = {'kind': 'joint_positions', 'topic': 'joint_states', 'joints': [*self.joints]}
+        settings = {
+            'model': {
+                'urdf': (_ROBOTS / self.urdf).read_text().strip(),
+                'joint_types': dict.fromkeys(self.fixed, 'fixed'),
+            },
+            'joints': {joint: {'effort': 'measured'} for joint in self.joints},
+            'sensors': {'encoders': {**encoders, 'sd': 2e-4, 'max_rate': 250.0}},
+            'estimate': {
+                f'{links}.mass': {'sd': 0.25},
+                f'{links}.com.*': {'sd': 0.015},
+                f'{links}.inertia.*': {},
+                f'{joints}.damping': {'mean': 1.0, 'sd': 0.4},
+                f'{joints}.friction': {'mean': 0.6, 'sd': 0.4},
+                f'{joints}.armature': {'mean': 0.1},
+            },
+            'frames': {'max_rate': 100.0},
+            'simulation': {'max_step': 0.002, 'disturbance_time': None},
+            'estimator': {'settings': {'starts': 1, 'horizons': [25, 50, 75, 100, 150, 200]}},
+        }
+        return read_config(json.dumps(settings), self.urdf)
+
+    def robot(self, config, seed):
+        """Return the `SyntheticRobot`, its truth drawn from the prior."""
+        motion = {
+            joint: {'interval': _INTERVAL, 'low': middle - _SWING, 'high': middle + _SWING}
+            for joint, middle in zip(self.joints, self.middles)
+        }
+        settings = {'config': self.urdf, 'seed': seed, 'spread': 1.0, 'motion': motion}
+        settings = read_config(json.dumps(settings), 'robot', SyntheticConfig)
+        return SyntheticRobot(settings, config=config)
