@@ -1,4 +1,4 @@
-"""The ready arm of seven joints known by its URDF alone, from encoders: 91 parameters, 62 to be told."""
+"""The ready arm of seven joints, known by its URDF alone: 91 parameters, 62 to be told."""
 
 import time
 
