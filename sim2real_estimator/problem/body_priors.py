@@ -17,8 +17,8 @@ class BodyPrior:
     """
     Bodies whose ten numbers are drawn from priors of their own, as long as they can be built.
 
-    mean [10], covariance [10, 10]: of the numbers of `BodyInertia`, in which torques are linear;
-    means, deviations [10]: of mass, centre of mass and inertia about it.
+    mean [10], root [10, 10]: of the numbers of `BodyInertia`, in which torques are linear, and of
+    their covariance; means, deviations [10]: of mass, centre of mass and inertia about it.
     """
 
     def __init__(self, priors, are_checked):
@@ -29,7 +29,9 @@ class BodyPrior:
         share = float(possible.mean())
         self._share = share if are_checked and share >= _FEWEST else None
         bodies = bodies if self._share is None else bodies[possible]
-        self.mean, self.covariance = bodies.mean(0), np.cov(bodies.T)
+        self.mean = bodies.mean(0)
+        # Of the draws, not of their covariance: a body may be next to a point.
+        self.root = np.linalg.qr(bodies - self.mean, mode='r').T / math.sqrt(len(bodies) - 1)
         mass, centre, inertia = at_centre(bodies)
         numbers = np.concatenate([mass[:, None], centre, inertia], 1)
         self.means, self.deviations = numbers.mean(0), numbers.std(0)

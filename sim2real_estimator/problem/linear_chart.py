@@ -72,7 +72,7 @@ class LinearChart:
         mean, root = self.apart.prior.mean.copy(), self.apart.prior.root.copy()
         labels = list(self.apart.labels)
         for link, ten, body in zip(links, self.rows, self._bodies):
-            mean[ten], root[np.ix_(ten, ten)] = body.mean, np.linalg.cholesky(body.covariance)
+            mean[ten], root[np.ix_(ten, ten)] = body.mean, body.root
             for row, label in zip(ten, _labels(link, links[link])):
                 labels[row] = label
         self.prior, self.labels = Gaussian(mean, root), tuple(labels)

@@ -9,6 +9,7 @@ from sim2real_estimator.findings import find
 from sim2real_estimator.inference.mixture import Mixture
 from sim2real_estimator.inference.verdicts import Verdict
 from sim2real_estimator.model.body_numbers import are_possible
+from sim2real_estimator.problem.body_priors import BodyPrior
 from sim2real_estimator.problem.chart_choice import choose_chart
 from sim2real_estimator.problem.fibre import draw_samples, likeliest, physical_draws, tangents_of
 from sim2real_estimator.problem.linear_chart import LinearChart
@@ -168,6 +169,16 @@ def test_wide_logarithms_stay_logarithms(problem):
     row = chart.labels.index('base_yaw.damping')
     deviation = np.sqrt(chart.prior.covariance[row, row])
     assert deviation == pytest.approx(2.0 * np.sqrt(np.exp(0.32) - np.exp(0.16)))
+
+
+def test_a_body_next_to_a_point_has_a_prior():
+    heavy = [Prior(5.0, 0.3, True), *[Prior(0.1, 0.015, False)] * 3]
+    tiny = [*[Prior(1e-9, 0.4, True)] * 3, *[Prior(0.0, 1e-10, False)] * 3]
+    body = BodyPrior([*heavy, *tiny], are_checked=True)
+    draws = body.draw(500, np.random.default_rng(0)) - body.mean
+    white = np.linalg.solve(body.root, draws.T)
+    np.testing.assert_allclose(np.cov(white), np.eye(10), atol=0.4)
+    np.testing.assert_allclose(body.deviations[4:7], 4e-10, rtol=0.3)
 
 
 def test_few_unknowns_stay_as_they_are():
