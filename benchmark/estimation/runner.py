@@ -9,6 +9,7 @@ import time
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -130,7 +131,8 @@ def _print(outcomes):
             shown = o.study
         low, high = o.interval
         table.add_row(
-            f'  {o.line.name}',
+            # Units in brackets are no markup.
+            f'  {escape(o.line.name)}',
             o.line.wanted,
             f'{o.value:.3g}',
             f'{low:.3g} ... {high:.3g}',
