@@ -21,6 +21,7 @@ IMAGES = Path(__file__).resolve().parents[1] / 'docs' / 'images'
 _TORQUE_AT = 4.0  # [s]
 _BIMODAL_SEED = 1
 _LATE = 0.004  # [s]
+_OF_CHANGES = ('changed', 'cause')
 
 
 def run(arguments):
@@ -96,47 +97,53 @@ def _bimodal():
 
 
 def _change():
-    """Draw how a lower link that becomes twice as heavy is found again."""
+    """Draw how a lower link that becomes twice as heavy, and light again, is found again."""
     problem, rng = p2.make_problem(), np.random.default_rng(4)
     before = log_normal_draw(p2.priors(), rng)
     after = before | {'lower.mass': 2 * before['lower.mass']}
-    state, torques = p2.draw_motion(rng, 8.0)
-    controls, change = torch.from_numpy(torques), 400
-    first = states_of(roll(p2.simulator(), state, p2.RATE, change, before, controls[:change]))
-    rest = len(torques) - change
-    second = states_of(roll(p2.simulator(), first[-1], p2.RATE, rest, after, controls[change:]))
-    frames = p2.observed(rng, np.concatenate([first, second[1:]]), torques)
-    times, lows, middles, highs, alarms = [], [], [], [], []
-    generator = np.random.default_rng(0)
+    parts = ((0, 4, before), (4, 6.5, after), (6.5, 8, before))
+    state, torques = p2.draw_motion(rng, parts[-1][1])
+    states = [np.asarray(state)[None]]
+    for begin, end, values in parts:
+        first, count = round(begin * p2.RATE), round((end - begin) * p2.RATE)
+        controls = torch.from_numpy(torques[first : first + count])
+        rolled = roll(p2.simulator(), states[-1][-1], p2.RATE, count, values, controls)
+        states.append(states_of(rolled)[1:])
+    frames = p2.observed(rng, np.concatenate(states), torques)
+    generator, bands, happened = np.random.default_rng(0), [], []
     for time, mixture, events in _history(problem, frames):
-        named = problem.chart.to_named(mixture.draw(200, generator))
-        moment = p2.base_parameters(named)[4]
-        low, middle, high = np.quantile(moment, [0.05, 0.5, 0.95])
-        times.append(time)
-        lows.append(low)
-        middles.append(middle)
-        highs.append(high)
-        alarms += [time] if 'changed' in events else []
-    figure, axis = pyplot.subplots(figsize=(9, 3.8))
-    axis.fill_between(times, lows, highs, alpha=0.35, label='90 % interval')
-    axis.plot(times, middles, label='median')
-    for part, values, label in (((0, 4), before, 'truth'), ((4, 8), after, None)):
-        column = np.array([values[n] for n in p2.NAMES])
-        axis.plot(part, [p2.base_parameters(column)[4]] * 2, 'k--', linewidth=1.2, label=label)
-    for alarm in alarms:
-        axis.axvline(
-            alarm,
-            color='tab:red',
-            label=f'change noticed {1000 * (alarm - 4):.0f} ms after it happened',
-        )
-    axis.set(
-        xlabel='time [s]',
-        ylabel='mass x distance of the lower link [kg m]',
-        yscale='log',
-        title='The lower link becomes twice as heavy after 4 s',
-    )
-    axis.legend()
+        drawn = p2.base_parameters(problem.chart.to_named(mixture.draw(200, generator)))
+        bands.append((time, *np.quantile(drawn, [0.05, 0.5, 0.95], axis=1)))
+        happened += [(time, word) for word in events if word.partition(':')[0] in _OF_CHANGES]
+    figure, axes = pyplot.subplots(2, 1, figsize=(9, 6), sharex=True)
+    shown = {4: 'mass x distance of the\nlower link [kg m]', 5: 'damping of the\nshoulder [N m s]'}
+    for axis, (which, label) in zip(axes, shown.items()):
+        _draw_band(axis, bands, parts, which)
+        for time, word in happened:
+            color = 'tab:red' if word == 'changed' else 'tab:green'
+            axis.axvline(time, color=color, linewidth=1)
+        axis.set(ylabel=label, yscale='log')
+    for time, word in happened:
+        if word != 'changed':
+            text = word.removeprefix('cause: ')
+            axes[0].text(time + 0.05, 0.93, text, transform=axes[0].get_xaxis_transform())
+    axes[0].set_title('The lower link is twice as heavy from 4 s to 6.5 s')
+    # Room for the last of the texts.
+    axes[0].set_xlim(-0.3, parts[-1][1] + 2.0)
+    axes[0].legend(loc='lower right')
+    axes[1].set_xlabel('time [s]; red: a change is noticed, green: it is known what has changed')
     return _save(figure, 'change.png')
+
+
+def _draw_band(axis, bands, parts, which):
+    """Draw the intervals of a base parameter over time, and the truth in parts."""
+    times, low, middle, high = zip(*((t, a[which], b[which], c[which]) for t, a, b, c in bands))
+    axis.fill_between(times, low, high, alpha=0.35, label='90 % interval')
+    axis.plot(times, middle, label='median')
+    for k, (begin, end, values) in enumerate(parts):
+        true = p2.base_parameters(np.array([values[n] for n in p2.NAMES]))[which]
+        label = None if k else 'truth'
+        axis.plot((begin, end), (true, true), 'k--', linewidth=1.2, label=label)
 
 
 def _latency():

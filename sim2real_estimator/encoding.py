@@ -16,14 +16,16 @@ from .even_numbers import packed, unpacked
 from .identity import Recording
 from .inference.batch import Fits, Window
 from .inference.changes import ChangeMemory
-from .inference.estimators.gaussian_sum import BatchState, FilterState
 from .inference.estimators.gumbel_mixture import GumbelState
+from .inference.explaining import Memory, Past
 from .inference.lagging import Lag
 from .inference.mixture import Mixture
 from .inference.moments import Moments
 from .inference.noise_scales import NoiseScales
+from .inference.phases import BatchState, FilterState
 from .inference.protocol import Gaussian
 from .inference.smoother import Courses
+from .inference.suspicion import SuspectState
 from .inference.tangents import Tangents
 from .records import (
     CombinationFinding,
@@ -51,15 +53,18 @@ KINDS = {
     'gaussian': Gaussian,
     'gumbel state': GumbelState,
     'lag': Lag,
+    'memory': Memory,
     'mixture': Mixture,
     'moments': Moments,
     'noise scales': NoiseScales,
     'parameter finding': ParameterFinding,
+    'past': Past,
     'recorded plan': RecordedPlan,
     'recording': Recording,
     'reference plan': ReferencePlan,
     'restamping': Restamping,
     'sample': Sample,
+    'suspect state': SuspectState,
     'tangents': Tangents,
     'update report': UpdateReport,
     'window': Window,

@@ -28,7 +28,9 @@ _TOLD, _UNTOLD, _NAMED = 10.0, 0.1, 1.0
 _SECOND = 10**9
 # Findings are renewed this often [ns], and after whatever moves the posterior at once.
 _PERIOD = _SECOND
-_TURNS = frozenset(('fitted', 'handed over', 'resumed', Verdict.CHANGED.value))
+_TURNS = frozenset(
+    ('fitted', 'handed over', 'resumed', Verdict.CHANGED.value, 'explained', 'forgotten')
+)
 # Tangents are renewed as often, or when the mean is so many deviations of the prior away.
 _MOVED = 0.03
 # They are not renewed more often than this [ns], which costs an arm more than its filter does.
@@ -45,13 +47,15 @@ class Standing:
     What is said of a run as it goes on; all times are of data.
 
     latest: `Findings` that are at most a second old; changed_ns: when the
-    robot changed last, None where it never did; unknown_efforts: of the newest frame; tangents:
+    robot changed last, None where it never did; changed: names of the parameters that did, None
+    while that is not known; unknown_efforts: of the newest frame; tangents:
     from what is estimated to all parameters, near the latest mean; followed_ns: when they were
     renewed last.
     """
 
     latest: Findings
     changed_ns: int | None = None
+    changed: tuple | None = None
     unknown_efforts: tuple = ()
     tangents: Tangents | None = None
     followed_ns: int | None = None
@@ -66,7 +70,9 @@ class Standing:
         """Return the standing after a frame, with the mixture and the `UpdateReport` it led to."""
         new = replace(self, unknown_efforts=problem.unknown_efforts(frame))
         if Verdict.CHANGED.value in report.events:
-            new = replace(new, changed_ns=frame.end_ns)
+            new = replace(new, changed_ns=frame.end_ns, changed=None)
+        if 'explained' in report.events:
+            new = replace(new, changed=report.changed)
         # A clock that is set back makes what was found last of the future.
         is_old = not 0 <= frame.end_ns - self.latest.stamp_ns < _PERIOD
         is_due = is_old or _TURNS.intersection(report.events)
@@ -91,11 +97,16 @@ class Standing:
         tangents = tangents_of(problem.chart, mixture, self.tangents)
         found = find(problem, mixture, stamp_ns, exact, tangents)
         if self.changed_ns is not None and 0 <= stamp_ns - self.changed_ns < _CHANGED_FOR:
-            word = Verdict.CHANGED.value
-            parameters = tuple(replace(each, verdict=word) for each in found.parameters)
+            parameters = tuple(map(self._marked, found.parameters))
             found = replace(found, parameters=parameters)
         misfit = float(report.nis / report.degrees) if report.degrees else None
         return replace(found, misfit=misfit, unknown_efforts=self.unknown_efforts)
+
+    def _marked(self, parameter):
+        """Return a `ParameterFinding` marked as changed where it has, or may have."""
+        if self.changed is not None and parameter.name not in self.changed:
+            return parameter
+        return replace(parameter, verdict=Verdict.CHANGED.value)
 
 
 def find(problem, mixture, stamp_ns, exact=True, tangents=None):

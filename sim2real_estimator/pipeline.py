@@ -16,7 +16,6 @@ from .findings import Standing
 from .identity import describe, Recording, require_same
 from .inference.merging import matched
 from .inference.mixture import Mixture
-from .inference.verdicts import Verdict
 from .posterior_file import load, Posterior, require_same_prior, save
 from .records import Estimate, Status, UpdateReport
 from .stream.restamping import Restamping
@@ -293,8 +292,8 @@ class Pipeline:
     def _taken_in(self, progress, frame):
         """Return the `Progress` with one more frame, all of whose samples are there."""
         state, report = self.estimator.update(self._begun, progress.state, frame)
-        # After a change the data before it are forgotten, and so is this frame.
-        is_forgotten = Verdict.CHANGED.value in report.events
+        # Where nothing known is of use the data before are forgotten, and so is this frame.
+        is_forgotten = 'forgotten' in report.events
         recording = progress.recording or Recording.begun(frame)
         recording = None if is_forgotten else recording.until(frame)
         mixture = self.estimator.mixture(self._begun, state)

@@ -98,13 +98,15 @@ class UpdateReport:
     What one frame did to the posterior.
 
     stage: 'batch' or 'filter'; nis: normalised innovation squared of the heaviest component and
-    its degrees of freedom; events: what happened, as text.
+    its degrees of freedom; events: what happened, as text; changed: names of the parameters by
+    which a change has just been explained.
     """
 
     stage: str
     nis: float = 0.0
     degrees: int = 0
     events: tuple = ()
+    changed: tuple = ()
 
 
 @dataclass(frozen=True)

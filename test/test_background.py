@@ -11,7 +11,8 @@ import torch
 
 from sim2real_estimator.background import Background, Relief
 from sim2real_estimator.config.tree import FramesConfig
-from sim2real_estimator.inference.estimators.gaussian_sum import FilterState, GaussianSum
+from sim2real_estimator.inference.estimators.gaussian_sum import GaussianSum
+from sim2real_estimator.inference.phases import FilterState
 from sim2real_estimator.records import Status
 
 # So long may anything take where others compete for the cores.

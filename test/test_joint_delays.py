@@ -13,7 +13,7 @@ from sim2real_estimator.build import build_parts
 from sim2real_estimator.config import with_values
 from sim2real_estimator.config.tree import PriorConfig
 from sim2real_estimator.errors import ConfigError
-from sim2real_estimator.inference.estimators.gaussian_sum import FilterState
+from sim2real_estimator.inference.phases import FilterState
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.urdf import load_urdf
 from sim2real_estimator.pipeline import Pipeline

@@ -10,7 +10,7 @@ from simulated import config as shipped_config
 from sim2real_estimator.config import with_values
 from sim2real_estimator.delays import Delays
 from sim2real_estimator.errors import ConfigError
-from sim2real_estimator.inference.estimators.gaussian_sum import FilterState
+from sim2real_estimator.inference.phases import FilterState
 from sim2real_estimator.model.urdf import load_urdf
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.problem.parameter_chart import DirectChart, Prior

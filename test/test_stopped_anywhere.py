@@ -7,7 +7,8 @@ from posteriors import feed, posterior_bytes
 import pytest
 from scenarios import continued, SCENARIOS
 
-from sim2real_estimator.inference.estimators.gaussian_sum import BatchState, FilterState
+from sim2real_estimator.inference.phases import BatchState, FilterState
+from sim2real_estimator.inference.suspicion import SuspectState
 from sim2real_estimator.posterior_file import load
 
 # The long one takes part in the tests of files.
@@ -86,7 +87,11 @@ def test_the_stops_are_where_they_should_be(runs):
         handed_over = run.happened('handed over')
         assert isinstance(state_of(run.stops[handed_over - 1][0]), BatchState)
         assert isinstance(state_of(run.stops[handed_over][0]), FilterState)
-    after_change = state_of(runs['changed'].stops[runs['changed'].happened('changed')][0])
+    noticed, given_up = (runs['changed'].happened(word) for word in ('changed', 'forgotten'))
+    for number in range(noticed, given_up):
+        state = state_of(runs['changed'].stops[number][0])
+        assert isinstance(state, SuspectState) and len(state.frames) == number - noticed
+    after_change = state_of(runs['changed'].stops[given_up][0])
     assert isinstance(after_change, BatchState) and not after_change.frames
     in_gap = state_of(runs['paused'].stops[runs['paused'].happened('resumed') - 1][0])
     assert isinstance(in_gap, BatchState) and in_gap.knowledge is not None

@@ -6,8 +6,8 @@ import numpy as np
 
 from sim2real_estimator.inference.changes import ChangeDetector
 from sim2real_estimator.inference.estimators import ESTIMATORS
-from sim2real_estimator.inference.estimators.gaussian_sum import FilterState
 from sim2real_estimator.inference.mixture import Mixture
+from sim2real_estimator.inference.phases import FilterState
 
 # Frames whose squared innovations are looked at together.
 GROUP = 5

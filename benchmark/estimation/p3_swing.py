@@ -4,7 +4,7 @@ import numpy as np
 from problems import p3
 
 from sim2real_estimator.inference.estimators import ESTIMATORS
-from sim2real_estimator.inference.estimators.gaussian_sum import FilterState
+from sim2real_estimator.inference.phases import FilterState
 
 from .course import follow
 from .metrics import judge, Quantities

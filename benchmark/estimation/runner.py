@@ -25,6 +25,7 @@ STUDIES = (
     'p2',
     'p2_outliers',
     'p2_change',
+    'p2_worn',
     'p2_friction',
     'p2_delay',
     'noise_scale',

@@ -33,7 +33,7 @@ _PREFIX = '/sim2real_estimator/'
 _HEAD = struct.Struct('<HqI')
 _NANO = 1e9
 _JUDGED = ('parameters', 'posterior', 'markers')
-_TURNS = frozenset(('handed over', 'changed'))
+_TURNS = frozenset(('handed over', 'changed', 'explained'))
 _MOST_PENDING = 1 << 20
 # As many earlier means as the node shows.
 _TRAIL = 300

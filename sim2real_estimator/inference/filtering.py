@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import logsumexp
 
 from .drift import walk
 from .gaussian import log_normalized, measure, predict, Update
@@ -22,13 +23,15 @@ class Step:
 
     mixture: after it; misfit: twice the cost of the frame's rows under the heaviest component,
     chi-squared where the noise is normal; surprises: how many rows missed their prediction by
-    more than `SURPRISE` standard deviations; lag: what a filter that looks back carries on.
+    more than `SURPRISE` standard deviations; log_evidence: how probable the rows were; lag: what
+    a filter that looks back carries on.
     """
 
     mixture: Mixture
     misfit: float
     rows: int
     surprises: int
+    log_evidence: float
 
     lag = None
 
@@ -56,8 +59,9 @@ def take_frame(problem, mixture, frame, noise, drift=0.0):
             noises = learned(noises, sensors, found, update, noise)
     size = problem.tangent_size
     moves = (found.transition @ update.step[..., None])[..., 0]
+    log_weights = mixture.log_weights + update.log_evidence - log_scale
     after = Mixture(
-        log_normalized(mixture.log_weights + update.log_evidence - log_scale),
+        log_normalized(log_weights),
         problem.retract(found.ends, moves.T),
         mixture.means + update.step[:, size:].T,
         predict(
@@ -74,7 +78,16 @@ def take_frame(problem, mixture, frame, noise, drift=0.0):
     heaviest = after.heaviest()
     rows = int(is_row(found.residual[heaviest], found.slope[heaviest]).sum())
     surprising = np.abs(standardised(mixture.roots, found)[heaviest]) > SURPRISE
-    return Step(after, float(cost[heaviest]), rows, int(surprising.sum()))
+    log_evidence = logsumexp(log_weights) + unmeasured(found, noise)[heaviest]
+    return Step(after, float(cost[heaviest]), rows, int(surprising.sum()), float(log_evidence))
+
+
+def unmeasured(found, noise):
+    """Return what rows that are none have been counted for in log evidence, [K]; see `is_row`."""
+    if not isinstance(noise, NormalNoise):
+        return np.zeros(len(found.residual))
+    is_none = ~is_row(found.residual, found.slope)
+    return 0.5 * np.log(2 * np.pi) * is_none.sum(-1)
 
 
 def is_row(residual, slope):

@@ -67,7 +67,7 @@ def predict(root, transition, floor, walk=None):
     Return the root after z = (state, parameters) has moved on.
 
     transition [B, t, n]: the new state by z; floor [t] or [B, t]: standard deviations that are
-    added to the state's; walk [p, p]: root of what is added to the parameters' covariance, None
+    added to the state's; walk [p, r]: root of what is added to the parameters' covariance, None
     for nothing.
     """
     size = floor.shape[-1]
@@ -76,7 +76,7 @@ def predict(root, transition, floor, walk=None):
     noise[:, range(size), range(size)] = floor
     parts = [np.swapaxes(moved, -1, -2), noise]
     if walk is not None:
-        turned = np.concatenate([np.zeros((len(walk), size)), walk.T], axis=1)
+        turned = np.concatenate([np.zeros((walk.shape[1], size)), walk.T], axis=1)
         parts.append(np.broadcast_to(turned, (len(root), *turned.shape)))
     stacked = np.concatenate(parts, axis=1)
     return np.swapaxes(np.linalg.qr(stacked, mode='r'), -1, -2)

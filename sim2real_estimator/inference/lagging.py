@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import logsumexp
 
 from .filtering import is_finite, standardised, Step, SURPRISE, survivors
 from .mixture import Mixture
@@ -65,7 +66,7 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=0.0):
     mixture = smoother.mixture(courses, steps, -1, weights[-1])
     if not is_finite(mixture):
         return None
-    heaviest = mixture.heaviest()
+    heaviest, earlier = mixture.heaviest(), known.log_weights
     last, before = steps[-1], steps[-2].root_on if len(steps) > 1 else known.roots
     misses = standardised(before, last.found)[heaviest]
     if len(frames) > depth:
@@ -76,6 +77,7 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=0.0):
         float(last.cost[heaviest]),
         int(last.rows[heaviest]),
         int((np.abs(misses) > SURPRISE).sum()),
+        float(logsumexp(weights[-1]) - logsumexp(weights[-2] if len(weights) > 1 else earlier)),
         Lag(known, frames, courses),
     )
 

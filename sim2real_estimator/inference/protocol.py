@@ -38,6 +38,20 @@ class Linearization:
     slope: np.ndarray
 
 
+@dataclass(frozen=True)
+class Jump:
+    """
+    A way in which a robot may change all at once.
+
+    name: for people; parameters: names of those that it concerns; root [p, r]: of the covariance
+    by which the coordinates jump, as likely one way as the other.
+    """
+
+    name: str
+    parameters: tuple
+    root: np.ndarray
+
+
 class Problem(Protocol):
     """
     A robot with sensors and unknown parameters.
@@ -91,6 +105,12 @@ class Problem(Protocol):
 
     def loses_sight(self, frame):
         """Tell whether after a frame the motion may be anywhere: a new guess tells more of it."""
+
+    def jolt(self, frame):
+        """Return the sd [t] of what a change somewhere in a frame does to the state in it."""
+
+    def jumps(self, mean):
+        """Return a `Jump` for each way in which a robot of coordinates [p] may change."""
 
     def trajectory(self, points, parameters, frames):
         """Return the states [H + 1, nx, B] at the bounds of consecutive frames."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .drift import walk
-from .filtering import is_row, pushed, take_rows
+from .filtering import is_row, pushed, take_rows, unmeasured
 from .gaussian import log_normalized, measure, predict
 from .mixture import Mixture
 from .noise_scales import learned, NoiseScales, whitened
@@ -243,7 +243,9 @@ class Smoother:
 
     def _described(self, courses, steps, is_settled):
         """Return courses as `Smoothed`, with all that a filter about them says."""
-        log_weights = self.known.log_weights + sum(step.log_evidence for step in steps)
+        log_weights = self.known.log_weights + sum(
+            step.log_evidence + unmeasured(step.found, self.noise) for step in steps
+        )
         log_weights = np.where(np.isfinite(log_weights), log_weights, -np.inf)
         mixture = self.mixture(courses, steps, -1, log_weights)
         return Smoothed(

@@ -15,6 +15,9 @@ _AT_ONCE = 1000
 _NEAR = 0.01
 # Draws that do not settle are drawn anew, so often.
 _ATTEMPTS = 5
+# Steps to the place on a slice that responds like a point, in standard deviations of the prior,
+# and what then counts as alike.
+_CORRECTIONS, _LONGEST_CORRECTION, _ALIKE = 8, 1.0, 1e-3
 # Steps by which what settled comes to respond alike to the last digits.
 _POLISHINGS = 2
 
@@ -90,6 +93,30 @@ def likeliest(chart, coordinates):
         # From now on only what is wanting to respond exactly alike is made up for.
         wanted = found
     return np.concatenate([found, points[size:]]), is_settled
+
+
+def on_slice(chart, points):
+    """
+    Return (coordinates [p, B], is settled [B]) of the estimator that respond like points [P, B].
+
+    points: of the inner chart.
+    """
+    coordinates = chart.combinations @ (points - chart.embed(np.zeros((len(chart.labels), 1))))
+    if chart.responses is None:
+        return coordinates, np.ones(points.shape[1], dtype=bool)
+    size, equations = chart.responses.size, _equations(chart, points.shape[1])
+    basis = np.linalg.solve(chart.inner.prior.root[:size, :size], chart.basis[:size])
+    wanted = equations.point(points[:size])
+    target = equations.sides(wanted)[0]
+    for _ in range(_CORRECTIONS):
+        here = equations.point(chart.embed(coordinates)[:size])
+        values, slopes = equations.sides(here)
+        missing = (target - values)[..., None]
+        step = (np.linalg.pinv(slopes @ basis, rcond=_RANK_TOLERANCE) @ missing)[..., 0]
+        step /= np.maximum(np.abs(step).max(1, keepdims=True) / _LONGEST_CORRECTION, 1.0)
+        coordinates = coordinates + step.T
+    here = equations.point(chart.embed(coordinates)[:size])
+    return coordinates, equations.mismatch(here, wanted) < _ALIKE
 
 
 def tangents_of(chart, mixture, before=None):

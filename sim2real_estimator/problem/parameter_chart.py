@@ -114,6 +114,13 @@ class DirectChart:
         values[log] = self._sign * np.exp(np.clip(values[log], -500, 500))
         return values
 
+    def coordinates_of(self, rows, values):
+        """Return the coordinates [r, B] of values [r, B] of some of the parameters."""
+        values = np.array(values, dtype=float)
+        log = self._is_log[rows]
+        values[log] = np.log(np.abs(values[log]))
+        return values
+
     def rates(self, coordinates):
         """Return the derivative [p, B] of every value by its own coordinate."""
         return np.where(self._is_log[:, None], self.to_named(coordinates), 1.0)

@@ -12,6 +12,7 @@ from .first_state import guess_course, guess_state
 from .frame_walk import FrameWalk
 from .hidden_forces import HiddenForces
 from .parameter_chart import mass_matrices
+from .possible_changes import PossibleChanges
 from .state_chart import StateChart
 from .timeline import TimelineCache
 from .trajectory_loss import TrajectoryLoss
@@ -93,6 +94,7 @@ class RobotProblem:
         self.noise_prior = _noise_prior(self.noises.values())
         self.disturbance_size = self._hidden.disturbance_size
         self.is_driven = bool(self._hidden.standing)
+        self._changes = PossibleChanges(parameters, chart, self.sensors)
         delays = {f'{sensor.name}.delay': sensor.name for sensor in self.sensors}
         self.late_sensors = {
             delays[label]: row for row, label in enumerate(self.labels) if label in delays
@@ -172,11 +174,20 @@ class RobotProblem:
         Where one is unknown, velocities may change by all that efforts usually do; an effort on
         one joint moves all that hang together.
         """
+        if self.knows_inputs(frame):
+            return np.zeros(self.tangent_size)
+        return self.jolt(frame)
+
+    def jolt(self, frame):
+        """Return the standard deviation of what usual efforts do to the state in a frame, [t]."""
         nv, result = self.model.velocity_size, np.zeros(self.tangent_size)
-        if not self.knows_inputs(frame):
-            length = 1e-9 * (frame.end_ns - frame.start_ns)
-            result[nv : 2 * nv] = length * self._usual_accelerations
+        length = 1e-9 * (frame.end_ns - frame.start_ns)
+        result[nv : 2 * nv] = length * self._usual_accelerations
         return result
+
+    def jumps(self, mean):
+        """Return a `Jump` for each way in which a robot of coordinates [p] may change."""
+        return self._changes.jumps(mean)
 
     def loses_sight(self, frame):
         """Tell whether after a frame the motion may be anywhere: a new guess tells more of it."""

@@ -33,7 +33,7 @@ MEANINGS = {
     'aliased': 'only a combination with the parameters named is known',
     'ambiguous': 'several separate answers fit',
     'out of prior': 'far from what was believed, or at a limit: check belief and description',
-    'changed': 'the robot changed a moment ago, nobody knows yet in what',
+    'changed': 'it changed a moment ago, or may have',
 }
 # Width of the page [inch at 100 dpi].
 WIDTH = 10.8

@@ -34,7 +34,7 @@ _SAMPLES = 'samples'
 # So long [s] draws let the estimator go first, before each piece of them.
 _LONGEST_PAUSE = 1.0
 # After these, draws made before are of no use.
-_TURNS = frozenset(('handed over', 'changed'))
+_TURNS = frozenset(('handed over', 'changed', 'explained'))
 # Five minutes of judgements.
 _TRAIL = 300
 _logger = logging.getLogger(__name__)

@@ -77,6 +77,7 @@ def test_the_chronicle_tells_a_change_before_and_after():
     assert converged.name == 'converged'
     assert news.name == 'new values'
     assert news.values == {
+        'cause': 'everything',
         'before elbow.damping': 0.1,
         'before lower.mass': THIRDS,
         'after elbow.damping': 2.0,
@@ -100,6 +101,28 @@ def test_a_change_and_what_follows_may_come_in_one_report():
     events = chronicle.take(('changed', 'fitted', 'handed over'), estimate((2, 3)))
     assert [event.name for event in events] == ['changed', 'converged', 'new values']
     assert events[-1].values['after lower.mass'] == 3.0
+
+
+def test_an_explained_change_is_told_with_its_cause():
+    chronicle = Chronicle()
+    chronicle.take((), estimate())
+    chronicle.take(('changed',), estimate((1, 1)))
+    words = ('explained', 'cause: mass on lower (0.98)')
+    (news,) = chronicle.take(words, estimate((2, 3)))
+    assert news.name == 'new values' and news.values['cause'] == 'mass on lower (0.98)'
+    assert news.values['before elbow.damping'] == 0.1
+    assert news.values['after lower.mass'] == 3.0
+    # What is explained has not to be told again.
+    assert [event.name for event in chronicle.take(('handed over',), estimate())] == ['converged']
+
+
+def test_a_change_that_nothing_explains_is_told_so():
+    chronicle = Chronicle()
+    chronicle.take((), estimate())
+    first, second = chronicle.take(('changed', 'forgotten'), estimate((1, 1)))
+    assert (first.name, second.name, second.is_warning) == ('changed', 'forgotten', True)
+    news = chronicle.take(('handed over',), estimate((2, 3)))[-1]
+    assert (news.name, news.values['cause']) == ('new values', 'everything')
 
 
 def later(seconds):

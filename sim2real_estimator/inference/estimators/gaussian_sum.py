@@ -12,21 +12,22 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...records import UpdateReport
-from ..batch import Fits, Objective, Window
-from ..changes import ChangeDetector, ChangeMemory
+from ..batch import Objective, Window
+from ..changes import ChangeDetector
 from ..disturbances import spread_over_bank
 from ..drift import drifted
 from ..filtering import survivors, take_frame
 from ..gaussian import log_normalized
-from ..lagging import begun, Lag, take_frame_lagging
+from ..lagging import begun, take_frame_lagging
 from ..laplace import mixture_at_end, modes
 from ..mixture import Mixture
+from ..phases import BatchState, FilterState
 from ..refinement import refine
 from ..resuming import refit
 from ..robust import NormalNoise
 from ..smoothed_fits import courses_to_begin, fit_smoothly, neighbours, resume_smoothly
-from ..smoother import Courses
 from ..starts import cover_prior, refit_warmly
+from ..suspicion import look_into, remembered, suspect, SuspectState
 from .base import AbstractEstimator
 
 # Components of less weight do not delay the hand-over.
@@ -35,42 +36,6 @@ _NOTABLE = 0.01
 _MISSING = 0.2
 # By which factor a batch grows from fit to fit beyond the given horizons.
 _GROWTH = 1.25
-
-
-@dataclass(frozen=True)
-class BatchState:
-    """
-    The frames so far, the last fits of them, and the frame count of the next.
-
-    knowledge: what was known of the parameters before the first of these frames, where the
-    motion was lost sight of; None: the prior; courses: of the mixture, where all states were free;
-    share: how well the mixture of the last fit that was narrow stood for the posterior.
-    """
-
-    frames: tuple = ()
-    fits: Fits | None = None
-    window: Window | None = None
-    due: int = 0
-    mixture: Mixture | None = None
-    knowledge: Mixture | None = None
-    share: float = 0.0
-    courses: Courses | None = None
-
-
-@dataclass(frozen=True)
-class FilterState:
-    """
-    The mixture at the end of the last frame.
-
-    memory: of the change detector; share: how well the batch's mixture stood for
-    the posterior when the filter took over; end_ns: stamp of that end, None where it is unknown.
-    """
-
-    mixture: Mixture
-    memory: ChangeMemory = ChangeMemory()
-    share: float = 1.0
-    end_ns: int | None = None
-    lag: Lag | None = None
 
 
 @dataclass(frozen=True)
@@ -117,9 +82,10 @@ class GaussianSum(AbstractEstimator):
 
     def update(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
-        if isinstance(state, FilterState):
+        if not isinstance(state, BatchState):
             if not problem.loses_sight(frame):
-                return self._filter(problem, state, frame)
+                go_on = self._filter if isinstance(state, FilterState) else self._look_into
+                return go_on(problem, state, frame)
             known = self._drifted_until(problem, state, frame)
             state = BatchState(mixture=known, knowledge=known)
         if frame.after_gap:
@@ -279,7 +245,7 @@ class GaussianSum(AbstractEstimator):
 
     def _drifted_until(self, problem, state, frame):
         """Return the mixture of a filter at the end of a gap."""
-        if state.end_ns is None:
+        if isinstance(state, SuspectState) or state.end_ns is None:
             return state.mixture
         return drifted(problem, state.mixture, self.drift, state.end_ns, frame.end_ns)
 
@@ -329,7 +295,22 @@ class GaussianSum(AbstractEstimator):
             return state, UpdateReport('filter', events=('update refused',))
         report = UpdateReport('filter', step.misfit, step.rows)
         memory = self.detector.remember(state.memory, step.misfit, step.rows, step.surprises)
+        past = remembered(state.past, frame, state.mixture, step.log_evidence)
         if self.detector.has_changed(memory, self.noise.expects_outliers):
-            return self.init(problem), replace(report, events=('changed',))
-        step = step.tidied(self.prune, self.merge)
-        return FilterState(step.mixture, memory, state.share, frame.end_ns, step.lag), report
+            if state.lag is not None:
+                return self.init(problem), replace(report, events=('changed', 'forgotten'))
+            suspected = suspect(past, state.memories, state.share)
+            return suspected, replace(report, events=('changed',))
+        step, known = step.tidied(self.prune, self.merge), (past, state.memories)
+        return FilterState(
+            step.mixture, memory, state.share, frame.end_ns, step.lag, *known
+        ), report
+
+    def _look_into(self, problem, state, frame):
+        """Ask what has changed; go on with what is still known, or begin again."""
+        state, mixture, memories, report = look_into(problem, state, frame, self.noise, self.drift)
+        if state is not None:
+            return state, report
+        if mixture is None:
+            return self.init(problem), report
+        return FilterState(mixture, end_ns=frame.end_ns, memories=memories), report

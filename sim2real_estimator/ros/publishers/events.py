@@ -24,7 +24,10 @@ class Event:
 # What the estimator reports and everybody should know of.
 _OF_REPORTS = {
     'handed over': Event('converged', 'the posterior is narrow; from here on it is filtered'),
-    'changed': Event('changed', 'the robot is not what it was; it is estimated anew', True),
+    'changed': Event('changed', 'the robot is not what it was; it is asked in what', True),
+    'forgotten': Event(
+        'forgotten', 'no change of a few things explains it: all is estimated anew', True
+    ),
     'resumed': Event('resumed', 'after a gap the parameters known before are used again'),
     'reset': Event('reset', 'forgotten on request; it begins again from what was known at first'),
 }
@@ -37,9 +40,11 @@ _LASTING = {
     'update refused': Event('update refused', 'updates give no numbers and are left out', True),
 }
 # It is looked at from time to time whether a robot rests; these say that it has moved.
-_PROGRESS = frozenset(('fitted', 'handed over', 'resumed', 'changed', 'reset'))
+_PROGRESS = frozenset(('fitted', 'handed over', 'resumed', 'changed', 'explained', 'reset'))
 # After these there are fewer modes since it is begun anew, not since one was ruled out.
-_BEGINNINGS = frozenset(('changed', 'reset'))
+_BEGINNINGS = frozenset(('changed', 'explained', 'forgotten', 'reset'))
+# What an explained change is put down to, in the words of the report.
+_CAUSE = 'cause: '
 _NEW_VALUES = 'new values'
 _MODE_LOST = 'mode lost'
 
@@ -121,6 +126,9 @@ class Chronicle:
         for word in words:
             if word in _OF_REPORTS:
                 events += self._told(word, estimate)
+            if word.startswith(_CAUSE):
+                events.append(_new_values(self._before, estimate, word.removeprefix(_CAUSE)))
+                self._before = None
         if modes < self._modes and not _BEGINNINGS.intersection(words):
             text = f'of {self._modes} modes {modes} are left'
             events.append(Event(_MODE_LOST, text, values={'modes': modes}))
@@ -168,7 +176,8 @@ def _named(title, estimate):
     return {f'{title} {name}': mean for name, mean in zip(estimate.names, estimate.mean)}
 
 
-def _new_values(before, after):
-    """Return the event that says what has changed."""
-    values = {**_named('before', before), **_named('after', after)}
-    return Event(_NEW_VALUES, 'what the parameters are since the change', values=values)
+def _new_values(before, after, cause='everything'):
+    """Return the event that says what has changed; cause: with its probability, as text."""
+    values = {'cause': cause, **_named('before', before), **_named('after', after)}
+    text = f'what the parameters are since the change: {cause}'
+    return Event(_NEW_VALUES, text, values=values)

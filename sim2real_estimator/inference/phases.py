@@ -1,0 +1,48 @@
+"""What the calibrated estimator knows in its two phases: fits of a batch, then a filter."""
+
+from dataclasses import dataclass
+
+from .batch import Fits, Window
+from .changes import ChangeMemory
+from .lagging import Lag
+from .mixture import Mixture
+from .smoother import Courses
+
+
+@dataclass(frozen=True)
+class BatchState:
+    """
+    The frames so far, the last fits of them, and the frame count of the next.
+
+    knowledge: what was known of the parameters before the first of these frames, where the
+    motion was lost sight of; None: the prior; courses: of the mixture, where all states were free;
+    share: how well the mixture of the last fit that was narrow stood for the posterior.
+    """
+
+    frames: tuple = ()
+    fits: Fits | None = None
+    window: Window | None = None
+    due: int = 0
+    mixture: Mixture | None = None
+    knowledge: Mixture | None = None
+    share: float = 0.0
+    courses: Courses | None = None
+
+
+@dataclass(frozen=True)
+class FilterState:
+    """
+    The mixture at the end of the last frame.
+
+    memory: of the change detector; share: how well the batch's mixture stood for
+    the posterior when the filter took over; end_ns: stamp of that end, None where it is unknown;
+    past, memories: `Past`s of the last frames and `Memory`s of what was known before changes.
+    """
+
+    mixture: Mixture
+    memory: ChangeMemory = ChangeMemory()
+    share: float = 1.0
+    end_ns: int | None = None
+    lag: Lag | None = None
+    past: tuple = ()
+    memories: tuple = ()
