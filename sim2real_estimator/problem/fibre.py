@@ -102,7 +102,7 @@ def on_slice(chart, points):
     points: of the inner chart.
     """
     coordinates = chart.combinations @ (points - chart.embed(np.zeros((len(chart.labels), 1))))
-    if chart.responses is None:
+    if chart.is_straight:
         return coordinates, np.ones(points.shape[1], dtype=bool)
     size, equations = chart.responses.size, _equations(chart, points.shape[1])
     basis = np.linalg.solve(chart.inner.prior.root[:size, :size], chart.basis[:size])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..inference.protocol import Gaussian
-from ..model.body_numbers import at_centres, LEAST_MASS
+from ..model.body_numbers import about_frames, at_centres, LEAST_MASS
 from ..model.parameters import AXES
 from .body_priors import BodyPrior, drawn
 from .parameter_chart import DirectChart, Prior
@@ -121,6 +121,10 @@ class LinearChart:
     def to_named(self, coordinates):
         """Return the parameter values [P, B] of coordinates [P, B]."""
         return self.apart.to_named(self.separated(coordinates))
+
+    def from_named(self, values):
+        """Return the coordinates [P, B] of values [P, B]; NaN where none has such a value."""
+        return about_frames(self.apart.from_named(values), self.rows)
 
     def slope(self, coordinates):
         """Return the derivative of the values by the coordinates, [B, P, P]."""

@@ -114,12 +114,12 @@ class DirectChart:
         values[log] = self._sign * np.exp(np.clip(values[log], -500, 500))
         return values
 
-    def coordinates_of(self, rows, values):
-        """Return the coordinates [r, B] of values [r, B] of some of the parameters."""
-        values = np.array(values, dtype=float)
-        log = self._is_log[rows]
-        values[log] = np.log(np.abs(values[log]))
-        return values
+    def from_named(self, values):
+        """Return the coordinates [p, B] of values [p, B]; NaN where none has such a value."""
+        coordinates, log = np.array(values, dtype=float), self._is_log
+        with np.errstate(invalid='ignore', divide='ignore'):
+            coordinates[log] = np.log(self._sign * coordinates[log])
+        return coordinates
 
     def rates(self, coordinates):
         """Return the derivative [p, B] of every value by its own coordinate."""

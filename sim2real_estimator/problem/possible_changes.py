@@ -31,15 +31,14 @@ class PossibleChanges:
 
     def jumps(self, mean):
         """Return a `Jump` for every kind, for a robot of coordinates [p]."""
-        place = self._chart.embed(mean[:, None])
-        named = self._chart.inner.to_named(place)[:, 0].tolist()
-        values = self._nominal | dict(zip(self._chart.names, named))
+        named = self._chart.to_named(mean[:, None])
+        values = self._nominal | dict(zip(self._chart.names, named[:, 0].tolist()))
         drawn = [(f'mass on {link}', *self._held(link, values)) for link in self._links]
         drawn += [
             (title, names, self._scattered(names, values, spread))
             for title, names, spread in self._others
         ]
-        places = [self._moved(place, names, values) for _, names, values in drawn]
+        places = [self._moved(named, names, values) for _, names, values in drawn]
         ends = np.cumsum([each.shape[1] for each in places])
         # All kinds at once.
         coordinates, is_settled = on_slice(self._chart, np.concatenate(places, 1))
@@ -51,17 +50,13 @@ class PossibleChanges:
             found.append(Jump(title, tuple(names), away / np.sqrt(max(away.shape[1], 1))))
         return tuple(found)
 
-    def _moved(self, place, names, values):
-        """Return points [P, N] of the inner chart, where parameters have values [r, N]."""
+    def _moved(self, now, names, values):
+        """Return points [P, N] of the inner chart: values [P, 1] of which some are [r, N]."""
         inner = self._chart.inner
-        rows = [inner.names.index(name) for name in names]
-        is_log = np.array([inner.priors[name].is_log for name in names])
-        # A logarithm knows one sign only.
-        signs = np.sign(inner.to_named(place)[rows])[is_log]
-        values = values[:, (np.sign(values[is_log]) == signs).all(0)]
-        points = np.repeat(place, values.shape[1], 1)
-        points[rows] = inner.coordinates_of(rows, values)
-        return points
+        named = np.repeat(now, values.shape[1], 1)
+        named[[inner.names.index(name) for name in names]] = values
+        points = inner.from_named(named)
+        return points[:, np.isfinite(points).all(0)]
 
     def _held(self, link, values):
         """Return (names, values [.., N]) of a link with bodies drawn for it."""

@@ -37,14 +37,10 @@ def test_friction_moves_nothing_but_itself(problem, jumps):
 
 def changed(problem, values, link):
     """Return coordinates of a robot, and of the same with a body fixed to a link."""
-    chart = problem.chart
-    columns = []
-    for named in (values, values | {f'{link}.mass': 1.7 * values[f'{link}.mass']}):
-        inner = chart.inner
-        rows = list(range(len(inner.names)))
-        column = np.array([named[name] for name in inner.names])[:, None]
-        columns.append(inner.coordinates_of(rows, column))
-    coordinates, is_settled = on_slice(chart, np.concatenate(columns, 1))
+    inner = problem.chart.inner
+    loaded = values | {f'{link}.mass': 1.7 * values[f'{link}.mass']}
+    named = np.array([[each[name] for name in inner.names] for each in (values, loaded)]).T
+    coordinates, is_settled = on_slice(problem.chart, inner.from_named(named))
     assert is_settled.all()
     return coordinates
 
