@@ -6,6 +6,7 @@ else that is known. Smoothers over the frames since then tell how probable these
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.special import chdtri
@@ -20,6 +21,8 @@ from .smoother import Courses, Smoother
 # A misfit that noise exceeds so seldom belongs to a hypothesis that does not explain it.
 _IMPROBABLE = 1e-6
 _FEW_PASSES, _PASSES = 4, 15
+# Of the instants at which a change may have been, so many are looked into.
+_BEGINS = 4
 _EVERYTHING = 'everything'
 _NOTHING = 'nothing but disturbances'
 
@@ -102,18 +105,14 @@ def explain(problem, past, frames, noise, drift, memories):
     names = np.array([lane.name for lane in lanes])
     # No kind is more probable for coming in several scales.
     prior = -np.log([(names == name).sum() for name in names])
-    evidence, before = np.full((len(past), len(lanes)), -np.inf), 0.0
-    fits = np.zeros(evidence.shape, dtype=bool)
-    for begin, each in enumerate(past):
-        if each.mixture is not None:
-            window = (*(p.frame for p in past[begin:]), *frames)
-            found = _smoothed(problem, window, noise, drift, each.mixture, lanes, _FEW_PASSES)
-            evidence[begin] = before + found.log_evidence + prior
-            is_small = found.misfits < chdtri(found.rows, _IMPROBABLE)
-            fits[begin] = noise.expects_outliers | is_small
-        before += each.log_evidence
-    sound = np.where(np.isfinite(evidence), evidence, -np.inf)
-    weights = np.exp(log_normalized(sound.ravel())).reshape(sound.shape)
+    compare = partial(_compared, problem, past, frames, noise, drift)
+    # When it was depends little on what it was: all jumps at once tell, for a part of the time.
+    begins = [k for k, each in enumerate(past) if each.mixture is not None]
+    when = compare([_all_at_once(lanes)], begins)[0][:, 0]
+    begins = sorted(np.array(begins)[np.argsort(-when, kind='stable')[:_BEGINS]].tolist())
+    evidence, fits = compare(lanes, begins)
+    evidence = evidence + prior
+    weights = np.exp(log_normalized(evidence.ravel())).reshape(evidence.shape)
     totals = {name: float(weights[:, names == name].sum()) for name in dict.fromkeys(names)}
     best = max(totals, key=totals.get)
     shown = np.where(names == best, weights, -1.0)
@@ -124,10 +123,36 @@ def explain(problem, past, frames, noise, drift, memories):
         getattr(chosen.jump or chosen.memory, 'parameters', ()),
         totals[best],
         bool(fits[begin, lane]),
-        int(begin),
+        begins[begin],
         chosen.memory,
         chosen.jump,
     )
+
+
+def _compared(problem, past, frames, noise, drift, lanes, begins):
+    """
+    Return (log evidence, whether it explains all frames), both [begins, lanes].
+
+    begins: of which `Past`s a hypothesis may hold.
+    """
+    evidence = np.zeros((len(begins), len(lanes)))
+    fits = np.zeros(evidence.shape, dtype=bool)
+    before = np.cumsum([0.0, *(each.log_evidence for each in past)])
+    for k, begin in enumerate(begins):
+        window = (*(p.frame for p in past[begin:]), *frames)
+        known = past[begin].mixture
+        found = _smoothed(problem, window, noise, drift, known, lanes, _FEW_PASSES)
+        evidence[k] = before[begin] + found.log_evidence
+        is_small = found.misfits < chdtri(found.rows, _IMPROBABLE)
+        fits[k] = noise.expects_outliers | is_small
+    return np.where(np.isfinite(evidence), evidence, -np.inf), fits
+
+
+def _all_at_once(lanes):
+    """Return the hypothesis that everything jumps that does so in any of them."""
+    roots = [lane.jump.root for lane in lanes if lane.jump is not None]
+    jump = Jump('', (), np.concatenate(roots, 1)) if roots else None
+    return replace(lanes[0], jump=jump, memory=None, name='')
 
 
 def _lanes(problem, mixture, memories):
