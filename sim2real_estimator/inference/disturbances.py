@@ -32,8 +32,13 @@ def spread_over_bank(mixture, scales, size, prior):
             None if mixture.noises is None else mixture.noises.tiled(len(scales)),
         ),
         size,
-        np.sqrt(_FORGOTTEN) * prior.root,
+        forgotten(prior),
     )
+
+
+def forgotten(prior):
+    """Return the root [p, p] of what is added to what was learnt as if nothing disturbed."""
+    return np.sqrt(_FORGOTTEN) * prior.root
 
 
 def with_scales(mixture, size, forgotten=None):

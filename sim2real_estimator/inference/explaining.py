@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from scipy.special import chdtri
 
-from .disturbances import with_scales
+from .disturbances import forgotten, with_scales
 from .filtering import is_finite
 from .gaussian import log_normalized, predict
 from .mixture import Mixture
@@ -94,14 +94,15 @@ class _Lane:
     memory: Memory | None = None
 
 
-def explain(problem, past, frames, noise, drift, memories):
+def explain(problem, past, frames, noise, drift, memories, scales):
     """
     Return the `Explanation` of a change.
 
     past: of the last frames before it was noticed, in order, the first with its mixture; frames:
-    those since; memories: what was known before earlier changes.
+    those since; memories: what was known before earlier changes; scales: of disturbances that the
+    filter may reckon with.
     """
-    lanes = _lanes(problem, past[0].mixture, memories)
+    lanes = _lanes(problem, past[0].mixture, memories, scales)
     names = np.array([lane.name for lane in lanes])
     # No kind is more probable for coming in several scales.
     prior = -np.log([(names == name).sum() for name in names])
@@ -150,12 +151,12 @@ def _compared(problem, past, frames, noise, drift, lanes, begins):
 
 def _all_at_once(lanes):
     """Return the hypothesis that everything jumps that does so in any of them."""
-    roots = [lane.jump.root for lane in lanes if lane.jump is not None]
+    roots = [lane.jump.root for lane in lanes if lane.jump and lane.name != _NOTHING]
     jump = Jump('', (), np.concatenate(roots, 1)) if roots else None
     return replace(lanes[0], jump=jump, memory=None, name='')
 
 
-def _lanes(problem, mixture, memories):
+def _lanes(problem, mixture, memories, scales):
     """Return all hypotheses on a robot that was known by a mixture."""
     heaviest = mixture.heaviest()
     scale = mixture.scales[heaviest]
@@ -163,23 +164,37 @@ def _lanes(problem, mixture, memories):
     return [
         *(_Lane(jump.name, scale, jump) for jump in jumps),
         *(_Lane(f'as before: {each.name}', scale, memory=each) for each in memories),
-        *(_Lane(_NOTHING, each) for each in sorted(set(mixture.scales.tolist()))),
+        *_disturbed(problem, scale, scales),
         _Lane(_EVERYTHING, scale),
     ]
 
 
-def carried_on(problem, past, frames, noise, drift, explanation):
+def _disturbed(problem, scale, scales):
+    """Return the hypotheses that nothing but a disturbance is another than that of a scale."""
+    if not problem.disturbance_size:
+        return [_Lane(_NOTHING, scale)]
+    # What was learnt while it was thought to be smaller is too sure of itself.
+    unsure = Jump(_NOTHING, (), forgotten(problem.prior))
+    return [_Lane(_NOTHING, each, unsure if each > scale else None) for each in sorted(scales)]
+
+
+def carried_on(problem, past, frames, noise, drift, explanation, scales):
     """
     Return (mixture now or None where its numbers are not finite, `Memory` of what was known).
 
-    Every component of what was known before the change goes on by the explanation.
+    Every component of what was known before the change goes on by the explanation; the heaviest
+    by every scale of disturbances where these alone have changed.
     """
     known, begin = past[explanation.begin].mixture, explanation.begin
     window = (*(p.frame for p in past[begin:]), *frames)
-    lanes = [
-        _Lane(explanation.name, scale, explanation.jump, explanation.memory)
-        for scale in known.scales
-    ]
+    if explanation.is_nothing:
+        lanes = _disturbed(problem, known.scales[known.heaviest()], scales)
+        known = known.pick([known.heaviest()] * len(lanes))
+    else:
+        lanes = [
+            _Lane(explanation.name, scale, explanation.jump, explanation.memory)
+            for scale in known.scales
+        ]
     found = _smoothed(problem, window, noise, drift, known, lanes, _PASSES, True)
     sound = np.flatnonzero(np.isfinite(found.log_evidence))
     mean, covariance = known.moments()

@@ -61,24 +61,25 @@ def suspect(past, memories, share):
     return SuspectState(past, (), past[0].mixture, memories, share)
 
 
-def look_into(problem, state, frame, noise, drift):
+def look_into(problem, state, frame, noise, drift, scales):
     """
     Return (state, mixture now or None, memories, `UpdateReport`) after one more frame.
 
     While it is not known what has changed there is a state; then there is a mixture with which
-    to go on, or neither where nothing that was known is of use.
+    to go on, or neither where nothing that was known is of use. scales: of disturbances.
     """
     state = replace(state, frames=(*state.frames, frame))
     count = len(state.frames)
     if count not in _LOOKS:
         return state, None, state.memories, UpdateReport('batch')
-    found = explain(problem, state.past, state.frames, noise, drift, state.memories)
+    given = problem, state.past, state.frames, noise, drift
+    found = explain(*given, state.memories, scales)
     is_final = count == _LOOKS[-1]
     if not is_final and not (found.fits and found.probability > _SURE):
         return state, None, state.memories, UpdateReport('batch', events=('fitted',))
     mixture = None
     if found.fits and not found.is_everything:
-        mixture, memory = carried_on(problem, state.past, state.frames, noise, drift, found)
+        mixture, memory = carried_on(*given, found, scales)
     if mixture is None:
         return None, None, (), UpdateReport('batch', events=('forgotten',))
     cause, memories = f'cause: {found.name} ({found.probability:.2f})', state.memories

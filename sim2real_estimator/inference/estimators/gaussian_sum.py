@@ -308,7 +308,9 @@ class GaussianSum(AbstractEstimator):
 
     def _look_into(self, problem, state, frame):
         """Ask what has changed; go on with what is still known, or begin again."""
-        state, mixture, memories, report = look_into(problem, state, frame, self.noise, self.drift)
+        state, mixture, memories, report = look_into(
+            problem, state, frame, self.noise, self.drift, self.disturbances
+        )
         if state is not None:
             return state, report
         if mixture is None:
