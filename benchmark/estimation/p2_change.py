@@ -37,12 +37,13 @@ def changed_and_back(seed, name, factor, cause):
     alarms = [k for k, text in first.events if text == 'changed']
     noticed = next((k for k in alarms if change < k <= back), None)
     returned = next((k for k in alarms if k > back), None)
+    returns = cause_between(first.events, back, len(frames))
     record = {
         'false_alarms': sum(k <= change for k in alarms),
         'delay': None if noticed is None else (noticed - change) / p2.RATE,
         'noticed': float(noticed is not None),
-        'right_cause': float(_cause(first, change, back) == cause),
-        'right_return': float(_cause(first, back, len(frames)) == f'as before: {cause}'),
+        'right_cause': float(cause_between(first.events, change, back) == cause),
+        'right_return': float(returns == f'as before: {cause}'),
         'later': None,
         'back': None,
     }
@@ -56,10 +57,14 @@ def changed_and_back(seed, name, factor, cause):
     return record
 
 
-def _cause(course, begin, end):
-    """Return what the first change between two frames was put down to, None for nothing."""
-    for k, text in course.events:
-        if begin < k <= end and text.startswith('cause: '):
+def cause_between(events, begin, end):
+    """
+    Return what the first change between two instants was put down to, None for nothing.
+
+    events: (instant, text) in order.
+    """
+    for at, text in events:
+        if begin < at <= end and text.startswith('cause: '):
             return text.removeprefix('cause: ').rpartition(' (')[0]
     return None
 

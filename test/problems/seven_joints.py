@@ -29,11 +29,16 @@ def config(**changes):
     return with_values(replace(known, sensors={SENSOR: encoders}), given)
 
 
-def robot(config, seed, spread=1.0):
-    """Return the `SyntheticRobot`; spread: of its truth, in standard deviations of the prior."""
+def robot(config, seed, spread=1.0, payloads=None):
+    """
+    Return the `SyntheticRobot`.
+
+    spread: of its truth, in standard deviations of the prior; payloads: name -> `PayloadConfig`.
+    """
     settings = load_synthetic(ROBOT)
     streams = {'joint_states': settings.streams['joint_states']}
-    settings = replace(settings, streams=streams, seed=seed, spread=spread)
+    more = {'payloads': payloads or {}}
+    settings = replace(settings, streams=streams, seed=seed, spread=spread, **more)
     return SyntheticRobot(settings, config=config)
 
 
