@@ -29,6 +29,12 @@ class PossibleChanges:
         self._usual_mass = float(np.mean(masses)) if masses else 0.0
         self._others = [each for each in _others(model, sensors, chart) if each[1]]
 
+    def _extent(self, link):
+        """Return how far a link of the robot description reaches [m]."""
+        mass, centre, inertia = _body(link, self._nominal)
+        spread = np.trace(inertia) / (2 * mass) if mass else 0.0
+        return max(np.linalg.norm(centre), np.sqrt(max(spread, 0.0)))
+
     def jumps(self, mean):
         """Return a `Jump` for every kind, for a robot of coordinates [p]."""
         named = self._chart.to_named(mean[:, None])
@@ -61,18 +67,16 @@ class PossibleChanges:
     def _held(self, link, values):
         """Return (names, values [.., N]) of a link with bodies drawn for it."""
         generator = np.random.default_rng(_SEED)
-        mass = values[f'{link}.mass']
-        centre = np.array([values[f'{link}.com.{axis}'] for axis in AXES])
-        inertia = np.zeros((3, 3))
-        for entry, (i, j) in zip(INERTIA_NAMES, _PLACES):
-            inertia[i, j] = inertia[j, i] = values[f'{link}.inertia.{entry}']
-        reach = max(np.linalg.norm(centre), np.sqrt(np.trace(inertia) / (2 * mass)))
+        mass, centre, inertia = _body(link, values)
         body = _PART * self._usual_mass
+        # What is estimated of the centre may be far off where little is known of the mass.
+        near = _body(link, self._nominal)[1]
         body *= np.exp(_MASS_SPREAD * generator.standard_normal(_DRAWS))
+        reach = self._extent(link)
         away = reach * generator.standard_normal((_DRAWS, 3))
         sizes = (_SIZE * reach * generator.random((_DRAWS, 3))) ** 2
         columns = [
-            _joined(mass, centre, inertia, m, centre + d, m * s)
+            _joined(mass, centre, inertia, m, near + d, m * s)
             for m, d, s in zip(body, away, sizes)
         ]
         names = [f'{link}.mass', *(f'{link}.com.{a}' for a in AXES)]
@@ -89,6 +93,14 @@ class PossibleChanges:
             sds = np.array([self._chart.inner.priors[name].sd for name in names])[:, None]
             return here + sds * noise
         return here * np.exp(spread * noise)
+
+
+def _body(link, values):
+    """Return mass, centre of mass [3] and inertia about it [3, 3] of a link by named values."""
+    centre, inertia = [values[f'{link}.com.{axis}'] for axis in AXES], np.zeros((3, 3))
+    for entry, (i, j) in zip(INERTIA_NAMES, _PLACES):
+        inertia[i, j] = inertia[j, i] = values[f'{link}.inertia.{entry}']
+    return values[f'{link}.mass'], np.array(centre), inertia
 
 
 def _joined(mass, centre, inertia, more, at, moments):
