@@ -37,7 +37,6 @@ STUDIES = (
     'free_body',
     'mujoco_data',
     'seven_joints',
-    'seven_joints_load',
     'panda',
     'xarm7',
 )

@@ -29,16 +29,11 @@ def config(**changes):
     return with_values(replace(known, sensors={SENSOR: encoders}), given)
 
 
-def robot(config, seed, spread=1.0, payloads=None):
-    """
-    Return the `SyntheticRobot`.
-
-    spread: of its truth, in standard deviations of the prior; payloads: name -> `PayloadConfig`.
-    """
+def robot(config, seed, spread=1.0):
+    """Return the `SyntheticRobot`; spread: of its truth, in standard deviations of the prior."""
     settings = load_synthetic(ROBOT)
     streams = {'joint_states': settings.streams['joint_states']}
-    more = {'payloads': payloads or {}}
-    settings = replace(settings, streams=streams, seed=seed, spread=spread, **more)
+    settings = replace(settings, streams=streams, seed=seed, spread=spread)
     return SyntheticRobot(settings, config=config)
 
 

@@ -53,8 +53,8 @@ class GaussianSum(AbstractEstimator):
     the root of the time: below what that implies no posterior narrows; refinement: iterations of
     the variational fit where Laplace's mixture falls short of the `share`; lag: so many frames a
     filter looks back where hidden forces push the robot; shooting: of so many parameters at most
-    the first fits follow the motion from its beginning, of more they leave every state free; seed:
-    of all draws.
+    the first fits follow the motion from its beginning, of more they leave every state free, and
+    after a change all begins anew; seed: of all draws.
     """
 
     starts: int = 8
@@ -297,7 +297,8 @@ class GaussianSum(AbstractEstimator):
         memory = self.detector.remember(state.memory, step.misfit, step.rows, step.surprises)
         past = remembered(state.past, frame, state.mixture, step.log_evidence)
         if self.detector.has_changed(memory, self.noise.expects_outliers):
-            if state.lag is not None:
+            # With many unknowns a jump leaves more open than a filter can be begun with.
+            if state.lag is not None or len(problem.labels) > self.shooting:
                 return self.init(problem), replace(report, events=('changed', 'forgotten'))
             suspected = suspect(past, state.memories, state.share)
             return suspected, replace(report, events=('changed',))
