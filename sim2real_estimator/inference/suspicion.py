@@ -26,20 +26,18 @@ class SuspectState:
     A filter that has stopped at a change, until it is known what has changed.
 
     past: `Past`s up to the frame at which it was noticed; frames: since then; mixture: known
-    before all of these; memories: `Memory`s of what was known before earlier changes; share: as
-    of the filter.
+    before all of these; memories: `Memory`s of what was known before earlier changes.
     """
 
     past: tuple
     frames: tuple
     mixture: Mixture
     memories: tuple = ()
-    share: float = 1.0
 
 
 def remembered(past, frame, mixture, log_evidence):
     """Return the last `Past`s with one more frame, known by a mixture before it."""
-    past = [*past, Past(frame, notable(mixture), log_evidence)]
+    past = [*past, Past(frame, _notable(mixture), log_evidence)]
     fading = len(past) - 1 - _DENSE
     if fading > 0 and any(past[k].mixture for k in range(max(fading - _STRIDE + 1, 0), fading)):
         past[fading] = replace(past[fading], mixture=None)
@@ -49,16 +47,16 @@ def remembered(past, frame, mixture, log_evidence):
     return tuple(past)
 
 
-def notable(mixture):
+def _notable(mixture):
     """Return a mixture of the components that somebody would miss."""
     if mixture.size == 1:
         return mixture
     return mixture.pick(np.flatnonzero(mixture.log_weights > np.log(_NOTABLE)))
 
 
-def suspect(past, memories, share):
+def suspect(past, memories):
     """Return the state of a filter that has noticed a change in the last frames."""
-    return SuspectState(past, (), past[0].mixture, memories, share)
+    return SuspectState(past, (), past[0].mixture, memories)
 
 
 def look_into(problem, state, frame, noise, drift, scales):

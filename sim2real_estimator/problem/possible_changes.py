@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..inference.protocol import Jump
-from ..model.parameters import AXES, INERTIA_NAMES
+from ..model.body_numbers import about_frame, at_centre
 from .fibre import on_slice
 
 _DRAWS, _SEED = 200, 17
@@ -13,7 +13,6 @@ _FRICTION, _GAIN = 0.5, 0.3
 _PART, _MASS_SPREAD = 0.5, 0.8
 # How large it is for how far from the link's centre of mass it may be held.
 _SIZE = 0.3
-_PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
 class PossibleChanges:
@@ -21,7 +20,7 @@ class PossibleChanges:
 
     def __init__(self, parameters, chart, sensors):
         """Take the model's `Parameters`, the `ParameterChart` and the sensors."""
-        self._chart = chart
+        self._parameters, self._chart = parameters, chart
         self._nominal = dict(zip(parameters, parameters.nominal())) | dict(chart.fixed)
         model = parameters.model
         self._links = [link.name for link in model.links if f'{link.name}.mass' in chart.names]
@@ -31,8 +30,8 @@ class PossibleChanges:
 
     def _extent(self, link):
         """Return how far a link of the robot description reaches [m]."""
-        mass, centre, inertia = _body(link, self._nominal)
-        spread = np.trace(inertia) / (2 * mass) if mass else 0.0
+        mass, centre, inertia = _body(self._parameters.inertial_names(link), self._nominal)
+        spread = inertia[:3].sum() / (2 * mass) if mass else 0.0
         return max(np.linalg.norm(centre), np.sqrt(max(spread, 0.0)))
 
     def jumps(self, mean):
@@ -66,23 +65,20 @@ class PossibleChanges:
 
     def _held(self, link, values):
         """Return (names, values [.., N]) of a link with bodies drawn for it."""
-        generator = np.random.default_rng(_SEED)
-        mass, centre, inertia = _body(link, values)
-        body = _PART * self._usual_mass
+        generator, names = np.random.default_rng(_SEED), self._parameters.inertial_names(link)
+        masses = _PART * self._usual_mass
+        masses = masses * np.exp(_MASS_SPREAD * generator.standard_normal(_DRAWS))
         # What is estimated of the centre may be far off where little is known of the mass.
-        near = _body(link, self._nominal)[1]
-        body *= np.exp(_MASS_SPREAD * generator.standard_normal(_DRAWS))
-        reach = self._extent(link)
-        away = reach * generator.standard_normal((_DRAWS, 3))
+        near, reach = _body(names, self._nominal)[1], self._extent(link)
+        centres = near + reach * generator.standard_normal((_DRAWS, 3))
         sizes = (_SIZE * reach * generator.random((_DRAWS, 3))) ** 2
-        columns = [
-            _joined(mass, centre, inertia, m, near + d, m * s)
-            for m, d, s in zip(body, away, sizes)
-        ]
-        names = [f'{link}.mass', *(f'{link}.com.{a}' for a in AXES)]
-        names += [f'{link}.inertia.{e}' for e in INERTIA_NAMES]
+        moments = np.concatenate([masses[:, None] * sizes, np.zeros((_DRAWS, 3))], 1)
+        # About one frame the numbers of bodies that hang together add up.
+        together = about_frame(*_body(names, values)) + about_frame(masses, centres, moments)
+        mass, centre, inertia = at_centre(together)
+        drawn = np.concatenate([mass[:, None], centre, inertia], 1).T
         kept = [k for k, name in enumerate(names) if name in self._chart.names]
-        return [names[k] for k in kept], np.array(columns).T[kept]
+        return [names[k] for k in kept], drawn[kept]
 
     def _scattered(self, names, values, spread):
         """Return values [.., N] drawn about what they are; spread: of factors, None: priors'."""
@@ -95,23 +91,10 @@ class PossibleChanges:
         return here * np.exp(spread * noise)
 
 
-def _body(link, values):
-    """Return mass, centre of mass [3] and inertia about it [3, 3] of a link by named values."""
-    centre, inertia = [values[f'{link}.com.{axis}'] for axis in AXES], np.zeros((3, 3))
-    for entry, (i, j) in zip(INERTIA_NAMES, _PLACES):
-        inertia[i, j] = inertia[j, i] = values[f'{link}.inertia.{entry}']
-    return values[f'{link}.mass'], np.array(centre), inertia
-
-
-def _joined(mass, centre, inertia, more, at, moments):
-    """Return mass, centre and inertia [10] of a body with another, of principal moments."""
-    total = mass + more
-    middle = (mass * centre + more * at) / total
-    whole = inertia + np.diag(moments)
-    for part, place in ((mass, centre), (more, at)):
-        away = place - middle
-        whole = whole + part * (away @ away * np.eye(3) - np.outer(away, away))
-    return [total, *middle, *(whole[i, j] for i, j in _PLACES)]
+def _body(names, values):
+    """Return mass, centre of mass [3] and inertia about it [6] by the ten names of a link."""
+    ten = np.array([values[name] for name in names])
+    return ten[0], ten[1:4], ten[4:]
 
 
 def _others(model, sensors, chart):

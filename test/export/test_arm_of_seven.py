@@ -6,7 +6,7 @@ from estimates import posterior_of
 import numpy as np
 import pytest
 from simulated import CONFIG
-from test_written_robots import accelerations, EXACT, situations
+from test_written_robots import accelerations, EXACT, expect_motion_of_the_mean, situations
 
 from sim2real_estimator.config import load_config
 from sim2real_estimator.export import robot_of
@@ -61,14 +61,7 @@ def test_all_links_can_be_built_though_the_mean_cannot(robot):
 
 def test_they_move_like_the_mean(robot):
     assert not robot.raised
-    chart, mean = robot.problem.chart, robot.posterior.mixture.means
-    before = dict(zip(chart.names, chart.to_named(mean)[:, 0].tolist()))
-    np.testing.assert_allclose(
-        accelerations(robot.parameters, robot.values),
-        accelerations(robot.parameters, before),
-        rtol=EXACT,
-        atol=EXACT,
-    )
+    expect_motion_of_the_mean(robot)
     read = Parameters(load_urdf(urdf_bytes(robot).decode()))
     np.testing.assert_allclose(
         accelerations(read, {}),

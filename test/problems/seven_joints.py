@@ -12,7 +12,6 @@ import numpy as np
 from sim2real_estimator.config import with_values
 from sim2real_estimator.dynamics.regressor import regressor, regressor_names
 from sim2real_estimator.dynamics.system import System
-from sim2real_estimator.model.body_numbers import about_frames
 from sim2real_estimator.model.robot import realize
 from sim2real_estimator.synthetic.robot import SyntheticRobot
 from sim2real_estimator.synthetic.settings import load_estimator, load_synthetic
@@ -44,9 +43,7 @@ def coordinates(chart, values):
     values: name -> float.
     """
     named = np.array([[values[name]] for name in chart.names])
-    is_log = [prior.is_log for prior in chart.inner.apart.priors.values()]
-    named[is_log] = np.log(np.abs(named[is_log]))
-    inner = about_frames(named, chart.inner.rows)
+    inner = chart.inner.from_named(named)
     return inner, (chart.combinations @ (inner - chart.inner.prior.mean[:, None]))[:, 0]
 
 

@@ -295,12 +295,15 @@ class GaussianSum(AbstractEstimator):
             return state, UpdateReport('filter', events=('update refused',))
         report = UpdateReport('filter', step.misfit, step.rows)
         memory = self.detector.remember(state.memory, step.misfit, step.rows, step.surprises)
-        past = remembered(state.past, frame, state.mixture, step.log_evidence)
+        # With many unknowns a jump leaves more open than a filter can be begun with.
+        may_ask = state.lag is None and len(problem.labels) <= self.shooting
+        past = ()
+        if may_ask:
+            past = remembered(state.past, frame, state.mixture, step.log_evidence)
         if self.detector.has_changed(memory, self.noise.expects_outliers):
-            # With many unknowns a jump leaves more open than a filter can be begun with.
-            if state.lag is not None or len(problem.labels) > self.shooting:
+            if not may_ask:
                 return self.init(problem), replace(report, events=('changed', 'forgotten'))
-            suspected = suspect(past, state.memories, state.share)
+            suspected = suspect(past, state.memories)
             return suspected, replace(report, events=('changed',))
         step, known = step.tidied(self.prune, self.merge), (past, state.memories)
         return FilterState(
