@@ -21,12 +21,11 @@ import numpy as np
 from report import print_notes, print_table, Target
 
 from sim2real_estimator.config import load_config
+from sim2real_estimator.demo.domain import environment, own_domain
 from sim2real_estimator.sources import topics
 
 _ROOT = Path(__file__).resolve().parents[1]
 _ROBOT = _ROOT / 'config' / 'synthetic' / 'seven_joint_arm.yaml'
-# Domains above 101 use ports that Linux gives to others.
-_DOMAIN = 1 + os.getpid() % 100
 _PATIENCE = 120.0
 # Memory still grows while the first draws are made and the first fits done [s].
 _SETTLING = 120.0
@@ -43,31 +42,32 @@ def run(name, arguments):
     seconds = 60.0 * arguments.minutes
     with tempfile.TemporaryDirectory() as folder:
         config, robot = prepare(_ROBOT, Path(folder))
-        seen = _measured(Path(folder), config, robot, seconds)
+        with own_domain() as domain:
+            seen = _measured(Path(folder), config, robot, seconds, domain)
         return _told(seen, load_config(config), seconds)
 
 
-def _measured(folder, config, robot, seconds):
-    """Return what was seen of a run, by name."""
-    os.environ |= {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', 'ROS_DOMAIN_ID': str(_DOMAIN)}
+def _measured(folder, config, robot, seconds, domain):
+    """Return what was seen of a run in a domain, by name."""
+    os.environ |= environment(domain)
     from load.observer import Observer
 
-    environment = {**os.environ, 'PYTHONPATH': f'{_ROOT}{os.pathsep}{_ROOT / "benchmark"}'}
+    variables = {**os.environ, 'PYTHONPATH': f'{_ROOT}{os.pathsep}{_ROOT / "benchmark"}'}
     player = subprocess.Popen(
         [sys.executable, '-m', 'load.player', robot, str(seconds)],
-        env=environment,
+        env=variables,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
-    observer, node = Observer(_DOMAIN), None
+    observer, node = Observer(domain), None
     try:
         if player.stdout.readline().strip() != 'ready':
             raise RuntimeError('the robot cannot be recorded; its message is above')
         command = [sys.executable, '-m', 'sim2real_estimator.ros.node', '--ros-args', '-p']
         with open(folder / 'node.log', 'w', encoding='utf-8') as log:
             node = subprocess.Popen(
-                [*command, f'config_file:={config}'], env=environment, stdout=log, stderr=log
+                [*command, f'config_file:={config}'], env=variables, stdout=log, stderr=log
             )
         _wait(observer, lambda: observer.value('worker', 'backend', ''))
         return _watched(observer, player, node, seconds)

@@ -18,9 +18,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Processes:
     """Python modules run as processes while this is entered; all end when it is left."""
 
-    def __init__(self, environment):
-        """Begin with none; environment: variables besides those of this process."""
-        self._environment, self._running = {**os.environ, **environment}, {}
+    def __init__(self):
+        """Begin with none."""
+        self._running = {}
 
     def __enter__(self):
         return self
@@ -37,7 +37,6 @@ class Processes:
         with open(log, 'w', encoding='utf-8') as file:
             process = subprocess.Popen(
                 [sys.executable, '-m', module, *arguments],
-                env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,

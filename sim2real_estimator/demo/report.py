@@ -7,7 +7,8 @@ import sys
 from rich.text import Text
 
 from ..synthetic.settings import load_synthetic
-from .show import environment, show
+from .domain import environment, own_domain
+from .show import show
 
 _INTRODUCTION = """\
 A double pendulum with motors and encoders moves, its lower link tracked by motion capture.
@@ -23,7 +24,12 @@ Watch along from another terminal:
 
 def perform(plan, console):
     """Run the demo of a `Plan` on a rich console, and return the exit status."""
-    variables = environment()
+    with own_domain() as domain:
+        return _performed(plan, console, environment(domain))
+
+
+def _performed(plan, console, variables):
+    """Perform with these variables of the environment."""
     os.environ.update(variables)
     words = ' '.join(f'{name}={value}' for name, value in variables.items())
     at = min(payload.at for payload in load_synthetic(plan.robot).payloads.values())

@@ -1,7 +1,6 @@
 """The demo itself: starts robot and node, shows the table, and judges what came of it."""
 
 from dataclasses import dataclass
-import os
 from pathlib import Path
 import time
 
@@ -57,17 +56,8 @@ def shipped_robot():
     raise ConfigError(f'{tail}: is neither beside the package nor under share; install it again')
 
 
-def environment():
-    """Return the variables with which robot and node talk to nobody else on this computer."""
-    # Domains above 101 use ports that Linux gives to others.
-    return {
-        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
-        'ROS_DOMAIN_ID': str(1 + os.getpid() % 100),
-    }
-
-
 def show(plan, console):
-    """Run the demo with `environment` set, and return (`History`, `Check`s); all processes end."""
+    """Run the demo in the domain that is set; return (`History`, `Check`s); all processes end."""
     # Imported here, so that the package can be used without ROS.
     from ..ros.listener import Listener
 
@@ -75,7 +65,7 @@ def show(plan, console):
     history = History(board)
     settings = load_synthetic(plan.robot)
     plan.folder.mkdir(parents=True, exist_ok=True)
-    with interruptible(), Processes(environment()) as processes:
+    with interruptible(), Processes() as processes:
         _start(_NODE, Path(settings.source).parent / settings.config, plan, processes)
         with Listener(board) as listener, Display(console) as display:
 

@@ -47,7 +47,7 @@ def is_running(pid):
 def test_they_end_also_when_something_fails(module, tmp_path, text, monkeypatch):
     monkeypatch.setattr('sim2real_estimator.demo.processes._PATIENCE', 0.3)
     log = tmp_path / 'log'
-    with pytest.raises(ZeroDivisionError), Processes({}) as processes:
+    with pytest.raises(ZeroDivisionError), Processes() as processes:
         process = processes.start(module('sleeper', text), (), log)
         wait_for(lambda: 'awake' in log.read_text())
         processes.check()
@@ -57,17 +57,10 @@ def test_they_end_also_when_something_fails(module, tmp_path, text, monkeypatch)
 
 def test_one_that_ends_by_itself_is_an_error_with_what_it_said(module, tmp_path):
     name = module('failing', 'import sys; print("no such robot"); sys.exit(2)')
-    with Processes({}) as processes:
+    with Processes() as processes:
         processes.start(name, (), tmp_path / 'log').wait(PATIENCE)
         with pytest.raises(ProcessError, match='failing ended with status 2.*\n.*no such robot'):
             processes.check()
-
-
-def test_variables_reach_them(module, tmp_path):
-    name = module('telling', 'import os; print(os.environ["COLOUR"])')
-    with Processes({'COLOUR': 'mauve'}) as processes:
-        processes.start(name, (), tmp_path / 'log').wait(PATIENCE)
-    assert (tmp_path / 'log').read_text() == 'mauve\n'
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
@@ -77,7 +70,7 @@ def test_a_signal_to_whoever_started_them_ends_them_too(module, tmp_path, number
     script = f"""
 import pathlib, time
 from sim2real_estimator.demo.processes import Processes, interruptible
-with interruptible(), Processes({{}}) as processes:
+with interruptible(), Processes() as processes:
     print(processes.start('sleeper', (), pathlib.Path({str(log)!r})).pid, flush=True)
     time.sleep(600)
 """

@@ -8,10 +8,11 @@ from rich.console import Console
 
 from sim2real_estimator.demo import report
 from sim2real_estimator.demo import show as show_module
+from sim2real_estimator.demo.domain import environment
 from sim2real_estimator.demo.goals import Check, Goals
 from sim2real_estimator.demo.history import History
 from sim2real_estimator.demo.picture import draw
-from sim2real_estimator.demo.show import environment, Plan, shipped_robot
+from sim2real_estimator.demo.show import Plan, shipped_robot
 from sim2real_estimator.errors import ConfigError
 
 
@@ -54,7 +55,7 @@ def test_the_picture_has_every_parameter(history, tmp_path, monkeypatch):
 def test_the_exit_status_says_whether_all_was_kept(
     history, tmp_path, monkeypatch, checks, status, said
 ):
-    for name in environment():
+    for name in environment(domain=1):
         monkeypatch.setenv(name, '')
     monkeypatch.setattr(report, 'show', lambda plan, console: (history, checks))
     console = Console(file=io.StringIO(), width=100)

@@ -1,6 +1,6 @@
 """The node as a process of its own, and somebody who talks to it over DDS."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, ExitStack
 import os
 from pathlib import Path
 import signal
@@ -16,11 +16,12 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from waiting import PATIENCE
 
+from sim2real_estimator.demo.domain import environment, own_domain
+
 ROOT = Path(__file__).resolve().parents[2]
-# Domains above 101 use ports that Linux gives to others.
-# Two for each process, so that tests that run side by side do not hear each other.
-DOMAIN = 1 + 2 * (os.getpid() % 50)
-OTHER_DOMAIN = DOMAIN + 1
+# Taken until this process ends, so that tests that run side by side do not hear each other.
+_TAKEN = ExitStack()
+DOMAIN, OTHER_DOMAIN = (_TAKEN.enter_context(own_domain()) for _ in range(2))
 
 
 @contextmanager
@@ -52,11 +53,11 @@ def command_process(output, *arguments, keyboard=subprocess.DEVNULL):
 @contextmanager
 def _process(module, output, domain, keyboard=subprocess.DEVNULL):
     """Run a module of Python with its arguments in a group of its own."""
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT), **discovery(domain)}
+    variables = {**os.environ, 'PYTHONPATH': str(ROOT), **discovery(domain)}
     with open(output, 'w') as file:
         process = subprocess.Popen(
             [sys.executable, '-m', *module],
-            env=environment,
+            env=variables,
             stdin=keyboard,
             stdout=file,
             stderr=subprocess.STDOUT,
@@ -75,7 +76,7 @@ def _process(module, output, domain, keyboard=subprocess.DEVNULL):
 
 def discovery(domain=DOMAIN):
     """Return the environment in which only this computer is seen, and only this test."""
-    return {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', 'ROS_DOMAIN_ID': str(domain)}
+    return environment(domain)
 
 
 class Client:
