@@ -1,9 +1,4 @@
-"""
-What is usually known of a robot's parameters before any data: priors by kind, from the URDF.
-
-CAD masses are right to a quarter or so, lengths to a tenth; damping and friction are guesses
-within a factor of two. Each can be overridden, one by one or by pattern.
-"""
+"""What is to be estimated: the usual priors, overridden one by one or by pattern."""
 
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -11,58 +6,13 @@ import math
 
 from .config.tree import PriorConfig
 from .errors import ConfigError
+from .model.parameters import owner_of
 from .problem.parameter_chart import Prior
 from .problem.timing import COMMAND_DELAY, is_delay, joint_delays, nominal_delays
+from .usual_priors import default_prior, GUESSED_SD, kind_of, KINDS
 
-# A friction or damping that the URDF leaves at zero: this share of the largest effort, at the
-# largest velocity.
-_TYPICAL_LOSS = 0.02
-_GUESSED_SD = 1.5
 # The central 95 % of a normal distribution, in standard deviations to either side.
 _CENTRAL = 1.959963984540054
-
-
-@dataclass(frozen=True)
-class Kind:
-    """
-    Prior of a kind of quantity.
-
-    sd: relative, of the logarithm, where `is_log`, else in the quantity's unit; share: of the
-    length of its link, where that is more.
-    """
-
-    sd: float
-    is_log: bool = True
-    share: float = 0.0
-
-
-# By the last words of a parameter's name.
-KINDS = {
-    'mass': Kind(0.3),
-    'com': Kind(0.015, is_log=False, share=0.1),
-    'inertia': Kind(0.4),
-    'length': Kind(0.1),
-    'origin': Kind(0.005, is_log=False),
-    'damping': Kind(0.7),
-    'friction': Kind(0.7),
-    'friction_velocity': Kind(0.7),
-    'armature': Kind(0.25),
-    'stiffness': Kind(0.25),
-    'rest': Kind(0.02, is_log=False),
-    'offset': Kind(0.02, is_log=False),
-    'gain': Kind(0.1),
-    'torque_constant': Kind(0.1),
-    'back_emf': Kind(0.1),
-    'resistance': Kind(0.1),
-    'reduction': Kind(0.02),
-    'delay': Kind(0.005, is_log=False),
-    'noise': Kind(0.5),
-    'gravity': Kind(0.001),
-    'mount': Kind(0.03, is_log=False),
-    'mocap': Kind(0.03, is_log=False),
-}
-# Products of inertia: this share of the mean moment of the same link.
-_PRODUCT_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -86,14 +36,18 @@ def choose_priors(parameters, wishes, delays=()):
     parameters: a `Parameters`; wishes: pattern -> `PriorConfig`, a later one replacing what it
     gives of an earlier one; delays: names of delays that may be estimated besides. A parameter
     that is zero in the URDF and whose prior is one of logarithms has no size to begin with: named
-    outright that is an error, matched by a pattern it is left out.
+    outright that is an error, matched by a pattern it is left out. So are links that are welded to
+    a heavier one, unless a pattern begins with their name.
     """
-    merged, is_named = {}, set()
+    merged, is_named, owners = {}, set(), set()
     for pattern, wish in wishes.items():
         for name in _matching(parameters, delays, pattern):
             merged[name] = _merged(merged.get(name, PriorConfig()), wish)
             if name == pattern:
                 is_named.add(name)
+            if pattern.startswith(f'{owner_of(name)}.'):
+                owners.add(owner_of(name))
+    carried = _carried(parameters.model) - owners
     priors, fixed, left_out = {}, {}, {}
     physical = (name for name in parameters if not is_delay(name))
     for name in (name for name in (*physical, *delays) if name in merged):
@@ -105,6 +59,8 @@ def choose_priors(parameters, wishes, delays=()):
         problem = _ZERO if prior.is_log and prior.mean == 0 else ''
         if _is_of_a_massless_link(parameters, name, merged):
             problem = problem or _MASSLESS
+        if owner_of(name) in carried and kind_of(name) in _OF_BODIES:
+            problem = problem or _WELDED
         if _is_inside_a_driven_joint(parameters, name):
             problem = _DRIVEN
         if problem and name in is_named:
@@ -125,6 +81,13 @@ _ZERO = (
     'the robot description says zero, and a logarithm needs a size to begin with; give it '
     'a mean of a typical size, or log: false with an sd, or do not estimate it'
 )
+
+
+_WELDED = (
+    'the link is welded to a heavier one, and no motion tells the two apart: what is estimated of '
+    'that one stands for both; name this link to estimate it as well'
+)
+_OF_BODIES = ('mass', 'com', 'inertia')
 
 
 _MASSLESS = (
@@ -172,35 +135,21 @@ _DRIVEN = 'the joint is driven: it moves as measured, whatever resists; do not e
 _INSIDE = ('damping', 'friction', 'friction_velocity', 'armature', 'stiffness', 'rest')
 
 
-def default_prior(parameters, name):
-    """Return the usual `Prior` of a parameter; its mean is 0 where nothing tells its size."""
-    kind = KINDS[_kind_of(name)]
-    if name not in parameters:
-        return Prior(1.0 if kind.is_log else 0.0, kind.sd, kind.is_log)
-    nominal = parameters[name].nominal
-    owner, _, entry = name.rpartition('.')
-    sd = kind.sd
-    if kind.share:
-        rule = parameters.length_rules.get(name.split('.')[0])
-        sd = max(sd, kind.share * rule.nominal) if rule else sd
-    if _kind_of(name) == 'inertia' and entry[0] != entry[1]:
-        moments = [parameters[f'{owner}.{e}'].nominal for e in ('xx', 'yy', 'zz')]
-        return Prior(nominal, max(_PRODUCT_SHARE * sum(moments) / 3, 1e-9), False)
-    if nominal == 0 and _kind_of(name) in ('damping', 'friction'):
-        return Prior(_typical_loss(parameters, owner, entry), _GUESSED_SD, True)
-    return Prior(nominal, sd, kind.is_log)
-
-
-def _kind_of(name):
-    """Return the key of KINDS: the last word of a name, or the one before an axis."""
-    words = name.split('.')
-    return next(word for word in reversed(words) if word in KINDS)
+def _carried(model):
+    """Return the names of links that are welded to a heavier one, of like ones to the first."""
+    heaviest = {}
+    for link in model.links:
+        body = model.attachments[link.name].body
+        mass = link.inertial.mass if link.inertial else 0.0
+        if body not in heaviest or mass > heaviest[body][0]:
+            heaviest[body] = mass, link.name
+    return {link.name for link in model.links} - {name for _, name in heaviest.values()}
 
 
 def _is_of_a_massless_link(parameters, name, merged):
     """Tell whether a parameter is of a link without mass, and stays so."""
-    mass = f'{name.split(".")[0]}.mass'
-    if _kind_of(name) not in ('com', 'inertia') or parameters[mass].nominal != 0:
+    mass = f'{owner_of(name)}.mass'
+    if kind_of(name) not in ('com', 'inertia') or parameters[mass].nominal != 0:
         return False
     wish = merged.get(mass, PriorConfig())
     return wish.mean is None and wish.min is None
@@ -211,15 +160,6 @@ def _is_inside_a_driven_joint(parameters, name):
     owner, _, quantity = name.rpartition('.')
     driven = {m.joint.name for m in parameters.model.moving_joints if m.is_driven}
     return owner in driven and quantity in _INSIDE
-
-
-def _typical_loss(parameters, joint, quantity):
-    """Return a friction or damping that a drive with the joint's limits may have, or 0."""
-    limits = parameters.model.joint(joint).limits
-    if not limits.effort or quantity == 'damping' and not limits.velocity:
-        return 0.0
-    loss = _TYPICAL_LOSS * limits.effort
-    return loss / limits.velocity if quantity == 'damping' else loss
 
 
 def _prior(parameters, name, wish):
@@ -235,9 +175,9 @@ def _prior(parameters, name, wish):
     elif is_log is not usual.is_log:
         # The same width, in the other way of saying it.
         sd = usual.sd * abs(mean) if usual.is_log else usual.sd / max(abs(mean), 1e-12)
-    elif wish.mean is not None and usual.sd == _GUESSED_SD:
+    elif wish.mean is not None and usual.sd == GUESSED_SD:
         # Who gives the size knows it better than a guess from the joint's limits.
-        sd = KINDS[_kind_of(name)].sd
+        sd = KINDS[kind_of(name)].sd
     if name in parameters and parameters[name].is_positive and mean < 0:
         raise ConfigError(f'estimate.{name}.mean: is {mean:g}; give a value above zero')
     return Prior(mean, sd, is_log)

@@ -1,17 +1,38 @@
 """A first config for a robot, for a person to go through."""
 
+from dataclasses import replace
 from fnmatch import fnmatchcase
 import os
 from pathlib import Path
 
 from .config import Config, to_yaml
-from .config.tree import JointConfig, ModelConfig, PriorConfig, SensorConfig
-from .model.parameters import Parameters
+from .config.tree import (
+    EstimatorConfig,
+    FramesConfig,
+    JointConfig,
+    ModelConfig,
+    PriorConfig,
+    SensorConfig,
+    SimulationConfig,
+)
+from .errors import ModelError
+from .model.parameters import FRICTION_VELOCITY, Parameters
 from .model.urdf import load_urdf
-from .priors import choose_priors, default_prior
+from .priors import choose_priors
+from .problem.loss_rates import mobilities
+from .usual_priors import default_prior
 
 # What motion and torque usually tell; lengths, offsets and gains are asked for by hand.
-_PATTERNS = ('*.mass', '*.com.*', '*.inertia.*', '*.damping', '*.friction')
+_PATTERNS = ('*.mass', '*.com.*', '*.inertia.*', '*.damping', '*.friction', '*.armature')
+# What resists a joint may stop it no faster than in this time [s], which takes two steps or more.
+_FASTEST_STOP, _LEAST_STEP = 0.004, 0.00025
+# With more unknowns fits take the time: their courses begin at the samples, so that one start is
+# as good as many, and frames may be longer, which leave out no sample.
+_MANY = 30
+_FRAMES_OF_MANY = FramesConfig(max_rate=100.0)
+_ESTIMATOR_OF_MANY = EstimatorConfig(
+    settings={'starts': 1, 'horizons': [25, 50, 75, 100, 150, 200]}
+)
 _ENCODER_SD, _POSITION_SD, _ORIENTATION_SD = 1e-3, 1e-3, 5e-3
 
 
@@ -21,9 +42,10 @@ def starter_yaml(urdf, folder='.', base='fixed'):
 
     urdf: path; folder: where the YAML will lie, so that it can name the URDF from there.
     """
-    model = load_urdf(urdf, base=base)
+    model, check = _loaded(urdf, base)
     parameters = Parameters(model)
-    config = _config(model, parameters, os.path.relpath(urdf, folder), base)
+    described = ModelConfig(os.path.relpath(urdf, folder), base=base, inertia_check=check)
+    config = _config(model, parameters, described)
     chosen = choose_priors(parameters, config.estimate)
     lines = [
         f'# Settings for {Path(urdf).name}, written by `sim2real-estimator init`. Go through',
@@ -45,14 +67,22 @@ def starter_yaml(urdf, folder='.', base='fixed'):
     return '\n'.join(lines) + '\n'
 
 
-def _config(model, parameters, urdf, base):
-    """Return the `Config` that a robot most likely needs."""
+def _loaded(urdf, base):
+    """Return (model, how its inertias are checked): mended where some are of no body."""
+    try:
+        return load_urdf(urdf, base=base), 'error'
+    except ModelError as error:
+        try:
+            return load_urdf(urdf, base=base, inertia_check='mend'), 'mend'
+        except ModelError:
+            raise error from None
+
+
+def _config(model, parameters, described):
+    """Return the `Config` that a robot most likely needs; described: its `ModelConfig`."""
     moving = [m.joint for m in model.moving_joints if m.is_independent]
     single = tuple(joint.name for joint in moving if joint.kind.position_size == 1)
-    joints = {
-        joint.name: JointConfig('measured' if joint.actuator.takes_command else 'none')
-        for joint in moving
-    }
+    joints = {joint.name: JointConfig(_effort(model, joint)) for joint in moving}
     sensors = {}
     if single:
         sensors['encoders'] = SensorConfig(
@@ -69,8 +99,49 @@ def _config(model, parameters, urdf, base):
                 orientation_sd=_ORIENTATION_SD,
             )
     estimate = {p: PriorConfig() for p in _PATTERNS if _has_size(parameters, p)}
-    model_config = ModelConfig(urdf, base=base)
-    return Config(model=model_config, joints=joints, sensors=sensors, estimate=estimate)
+    chosen = choose_priors(parameters, estimate)
+    widened, step = _resistance(parameters, chosen.priors)
+    estimate |= {name: PriorConfig(mean=v, fixed=True) for name, v in widened.items()}
+    config = Config(
+        model=described,
+        joints=joints,
+        sensors=sensors,
+        estimate=estimate,
+        simulation=SimulationConfig(max_step=step),
+    )
+    if len(chosen.priors) <= _MANY:
+        return config
+    return replace(config, frames=_FRAMES_OF_MANY, estimator=_ESTIMATOR_OF_MANY)
+
+
+def _effort(model, joint):
+    """Return who knows the effort on a joint; on a free base something acts that nobody knows."""
+    if joint.actuator.takes_command:
+        return 'measured'
+    is_base = joint.parent == model.base and joint.kind.velocity_size == 6
+    return 'driven' if is_base and len(model.moving_joints) > 1 else 'none'
+
+
+def _resistance(parameters, priors):
+    """
+    Return (name -> friction velocity where the usual one is too small, longest step [s]).
+
+    A light joint with much friction stops within microseconds, and no simulation has so fine
+    steps: there the sign of the friction changes over a wider range of velocities.
+    """
+    values = {name: prior.mean for name, prior in priors.items()}
+    rates, widened, longest = [], {}, SimulationConfig().max_step
+    for joint, mobility in mobilities(parameters, values).items():
+        damping, friction = (
+            values.get(f'{joint}.{word}', parameters[f'{joint}.{word}'].nominal)
+            for word in ('damping', 'friction')
+        )
+        least = friction * mobility * _FASTEST_STOP
+        if least > FRICTION_VELOCITY:
+            widened[f'{joint}.friction_velocity'] = float(f'{least:.2g}')
+        rates.append(mobility * (damping + friction / max(least, FRICTION_VELOCITY)))
+    step = 0.5 / max(rates) if any(rates) else longest
+    return widened, float(f'{min(max(step, _LEAST_STEP), longest):.1g}')
 
 
 def _has_size(parameters, pattern):

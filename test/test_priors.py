@@ -4,8 +4,9 @@ from sim2real_estimator.config.tree import PriorConfig
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.urdf import load_urdf
-from sim2real_estimator.priors import choose_priors, default_prior
+from sim2real_estimator.priors import choose_priors
 from sim2real_estimator.problem.parameter_chart import Prior
+from sim2real_estimator.usual_priors import default_prior
 
 
 @pytest.fixture
@@ -55,7 +56,9 @@ def test_every_parameter_has_a_prior(motor, branching_arm_urdf, gripper_urdf):
 
 
 def test_friction_that_the_urdf_leaves_out_follows_from_the_limits(parameters):
-    assert default_prior(parameters, 'shoulder.friction') == Prior(0.02 * 20, 1.5, True)
+    # The joint may do 20 N m, but what moves is lifted by less, stretched out as it may be.
+    strongest = pytest.approx(0.02 * 9.81 * 2.3 * 0.8)
+    assert default_prior(parameters, 'shoulder.friction') == Prior(strongest, 1.5, True)
     only = chosen(parameters, shoulder__friction=PriorConfig(mean=0.1)).priors
     assert only['shoulder.friction'] == Prior(0.1, 0.7, True)
 
@@ -115,7 +118,7 @@ def test_patterns_leave_out_what_is_zero_and_say_so(branching_arm_urdf):
         ({'upper.mass': PriorConfig(min=2.0, max=1.0)}, 'give min < max'),
         ({'upper.mass': PriorConfig(min=-1.0, max=1.0)}, 'holds zero'),
         ({'upper.mass': PriorConfig(mean=-1.0)}, r'upper.mass.mean: is -1; give a value above'),
-        ({'elbow.armature': PriorConfig()}, 'estimate.elbow.armature: .*typical size'),
+        ({'elbow.stiffness': PriorConfig()}, 'estimate.elbow.stiffness: .*typical size'),
     ],
 )
 def test_what_cannot_be_a_prior_is_an_error_with_a_remedy(parameters, wishes, message):
@@ -131,3 +134,26 @@ def test_delays_are_estimated_by_name_or_pattern(parameters):
     assert found.priors == {'encoders.delay': Prior(0.01, 0.005, False)}
     with pytest.raises(ConfigError, match="no delay 'elbow.delay'; choose from commands.delay"):
         choose_priors(parameters, {'elbow.delay': PriorConfig()}, delays)
+
+
+def test_of_links_that_are_welded_together_the_heaviest_stands_for_all(branching_arm_urdf):
+    parameters = Parameters(load_urdf(branching_arm_urdf))
+    found = chosen(parameters, any__mass=PriorConfig())
+    bodies = [m.joint.child for m in parameters.model.moving_joints]
+    assert len(found.priors) == len(bodies)
+    welded = next(name for name in found.left_out if 'welded' in found.left_out[name])
+    named = chosen(
+        parameters, any__mass=PriorConfig(), **{welded.replace('.', '__'): PriorConfig()}
+    )
+    assert welded in named.priors
+
+
+def test_a_moment_of_inertia_of_zero_is_that_of_a_slender_body(double_pendulum_urdf):
+    text = double_pendulum_urdf.replace('izz="0.004"', 'izz="0"')
+    found = default_prior(Parameters(load_urdf(text)), 'lower.inertia.zz')
+    assert found == Prior(pytest.approx(0.05 * 0.03), 0.4, True)
+
+
+def test_an_armature_that_the_urdf_leaves_out_follows_from_the_limits(parameters):
+    found = default_prior(parameters, 'shoulder.armature')
+    assert found == Prior(pytest.approx(0.02 * 9.81 * 2.3 * 0.8 / 3), 0.5, True)

@@ -39,7 +39,9 @@ class ModelConfig:
         "'none' have no actuator anyway",
     )
     inertia_check: str = setting(
-        'error', 'what to do about inertias that no body can have', choices=('error', 'warn')
+        'error',
+        'what to do about inertias that no body can have',
+        choices=('error', 'warn', 'mend'),
     )
 
 

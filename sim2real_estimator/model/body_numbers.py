@@ -41,6 +41,13 @@ def second_moments(inertia):
     return np.stack([np.stack(row, -1) for row in rows], -2)
 
 
+def inertias(second):
+    """Return the inertia [..., 6] of second moments of mass [..., 3, 3]."""
+    xx, yy, zz = (second[..., k, k] for k in range(3))
+    products = (-second[..., 0, 1], -second[..., 0, 2], -second[..., 1, 2])
+    return np.stack([yy + zz, xx + zz, xx + yy, *products], -1)
+
+
 def are_possible(bodies):
     """Tell of bodies [..., 10], about their links' frames, whether mass can be so distributed."""
     mass, _, about_centre = at_centre(bodies)

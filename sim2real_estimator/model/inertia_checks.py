@@ -1,11 +1,12 @@
 """Whether the masses of a robot are possible, and whether they resist every motion."""
 
+from dataclasses import replace
 import math
 
 import numpy as np
 
 from ..errors import ModelError
-from ..spatial.inertia import ArticulatedInertia, BodyInertia, Symmetric3
+from ..spatial.inertia import ArticulatedInertia, BodyInertia, Symmetric3, SYMMETRIC_ENTRIES
 from ..spatial.rotation import Rotation
 from ..spatial.vector import Vec3
 
@@ -16,6 +17,8 @@ _DUST = 1e-15
 # Resistance to a motion relative to the same without free joints further down; rounding leaves
 # 1e-16 where there is none, a real robot keeps more than 1e-6.
 _LEAST_RESISTANCE = 1e-10
+# How flat or slender a mended body may be: the least of its second moments of mass by the largest.
+_SLENDEREST = 0.05
 
 
 def infeasible_inertias(model):
@@ -49,6 +52,25 @@ def fault_of(inertial):
             f'{listed} kg m^2 the largest exceeds the sum of the others'
         )
     return None
+
+
+def mended(inertial):
+    """
+    Return the `Inertial` nearest to one that no body can have: of the same mass and centre.
+
+    Its second moments of mass keep their axes, and those that are too small become those of a
+    slender body. A negative mass stays, as nothing tells what was meant.
+    """
+    if inertial.mass < 0:
+        return inertial
+    inertia = np.array([list(row) for row in Symmetric3(*inertial.inertia).rows()])
+    moments, axes = np.linalg.eigh(np.trace(inertia) / 2 * np.eye(3) - inertia)
+    if inertial.mass == 0 or moments[-1] <= 0:
+        return replace(inertial, inertia=(0.0,) * 6)
+    moments = np.maximum(moments, _SLENDEREST * moments[-1])
+    second = axes * moments @ axes.T
+    inertia = np.trace(second) * np.eye(3) - second
+    return replace(inertial, inertia=tuple(float(inertia[i, j]) for i, j in SYMMETRIC_ENTRIES))
 
 
 def check_resistance(model):

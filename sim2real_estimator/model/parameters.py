@@ -14,6 +14,9 @@ STANDARD_GRAVITY = 9.81
 # Speed [rad/s or m/s] over which the sign of Coulomb friction changes.
 FRICTION_VELOCITY = 0.01
 
+# Quantities that have a value for every axis, or pair of axes.
+_OF_AXES = ('com', 'inertia', 'origin', 'mount')
+
 _MASSLESS = Inertial(0.0, (0.0, 0.0, 0.0), (0.0,) * 6)
 
 
@@ -26,6 +29,13 @@ class Parameter:
     unit: str
     is_positive: bool
     description: str
+
+
+def owner_of(name):
+    """Return the link, joint or sensor that a quantity is of; its own name may hold dots."""
+    owner, _, _ = name.rpartition('.')
+    rest, _, quantity = owner.rpartition('.')
+    return rest if quantity in _OF_AXES and rest else owner
 
 
 @dataclass(frozen=True)

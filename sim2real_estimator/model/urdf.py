@@ -4,7 +4,7 @@ from dataclasses import replace
 import logging
 
 from ..errors import ConfigError, ModelError
-from .inertia_checks import infeasible_inertias
+from .inertia_checks import fault_of, infeasible_inertias, mended
 from .joints import JOINTS
 from .suggestions import suggestions
 from .tree import Joint, Link, Model, WORLD
@@ -14,7 +14,7 @@ from .urdf_reader import read_robot
 FLOATING_BASE = 'floating_base'
 
 _BASES = ('fixed', 'floating')
-_INERTIA_CHECKS = ('error', 'warn')
+_INERTIA_CHECKS = ('error', 'warn', 'mend')
 _logger = logging.getLogger(__name__)
 
 
@@ -29,7 +29,8 @@ def load_urdf(source, *, base='fixed', joint_types=None, actuators=None, inertia
     lacks (spherical), and to weld or free joints.
     actuators: joint name to what `Model.with_actuators` takes; by default a joint of one degree
     of freedom that follows no other has the actuator 'effort', any other joint 'passive'.
-    inertia_check: 'error' refuses inertias that no body can have, 'warn' logs them.
+    inertia_check: 'error' refuses inertias that no body can have, 'warn' logs them, 'mend' takes
+    the nearest that a body can have, and logs them.
 
     Besides the standard, <dynamics> may have an armature [kg m^2 or kg]. Meshes and all other
     elements are not read.
@@ -48,6 +49,8 @@ def load_urdf(source, *, base='fixed', joint_types=None, actuators=None, inertia
     joints = _read_joints(robot, joint_types or {}, file)
     if base == 'floating':
         links, joints = _with_floating_base(links, joints, file)
+    if inertia_check == 'mend':
+        links = _mended(links, file)
     model = Model(
         robot.text('name', 'robot'),
         links,
@@ -59,6 +62,24 @@ def load_urdf(source, *, base='fixed', joint_types=None, actuators=None, inertia
         for problem in infeasible_inertias(model):
             _logger.warning('%s; taken as it is', problem)
     return model.with_actuators(actuators or {})
+
+
+def _mended(links, file):
+    """Return links all of whose inertias are such as a body can have."""
+    faults = {link.name: fault_of(link.inertial) for link in links if link.inertial}
+    faults = {name: fault for name, fault in faults.items() if fault}
+    if faults:
+        _logger.warning(
+            "%s: inertias of %s are those of no body, '%s': %s; the nearest that a body can have "
+            'are taken',
+            file,
+            ', '.join(faults),
+            *next(iter(faults.items())),
+        )
+    return tuple(
+        replace(link, inertial=mended(link.inertial)) if link.name in faults else link
+        for link in links
+    )
 
 
 def _read_joints(robot, joint_types, file):

@@ -1,10 +1,14 @@
 """The true parameters: given or drawn from the prior, and what changes them on schedule."""
 
+from dataclasses import replace
 import math
 
 from ..errors import ConfigError
+from ..model.body_numbers import at_centre
 from ..model.inertia_checks import fault_of
+from ..model.parameters import owner_of
 from ..model.tree import Inertial
+from ..problem.body_priors import BodyPrior
 from ..problem.timing import COMMAND_DELAY, is_delay, joint_delays, nominal_delays
 from .chance import generator
 from .payloads import carried, check_payload
@@ -102,7 +106,7 @@ def _drawn(settings, parameters, priors, values):
     """Return true values, given or drawn: name -> float; `values` are those of the rest."""
     owners, found = {}, dict(settings.truth)
     for name in priors:
-        owners.setdefault(name.split('.')[0], []).append(name)
+        owners.setdefault(owner_of(name), []).append(name)
     for owner, names in owners.items():
         chance = generator(settings.seed, f'truth of {owner}')
         for _ in range(_DRAWS):
@@ -110,8 +114,28 @@ def _drawn(settings, parameters, priors, values):
             candidate = {**values, **drawn, **settings.truth}
             if _is_possible(owner, parameters, candidate):
                 break
+            if body := _slender(parameters, owner, priors, settings.spread):
+                drawn = dict(zip(parameters.inertial_names(owner), body(chance)))
+                candidate = {**values, **drawn, **settings.truth}
+                break
         found |= {name: candidate[name] for name in names}
     return found
+
+
+def _slender(parameters, link, priors, spread):
+    """Return what draws the ten numbers of a link next to an edge of the possible, else None."""
+    names = parameters.inertial_names(link)
+    if not spread or parameters.model.accepts_infeasible_inertia or not set(names) <= set(priors):
+        return None
+    body = BodyPrior([replace(priors[n], sd=spread * priors[n].sd) for n in names], True)
+    if not body.is_slender:
+        return None
+
+    def draw(chance):
+        mass, centre, inertia = at_centre(body.draw(1, chance)[0])
+        return [float(mass), *centre.tolist(), *inertia.tolist()]
+
+    return draw
 
 
 def _draw(prior, spread, chance):

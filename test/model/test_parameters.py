@@ -9,7 +9,7 @@ from sim2real_estimator.dynamics.kinematics import link_poses
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.model.actuators import ACTUATORS
 from sim2real_estimator.model.joints import JOINTS
-from sim2real_estimator.model.parameters import FRICTION_VELOCITY, Parameters
+from sim2real_estimator.model.parameters import FRICTION_VELOCITY, owner_of, Parameters
 from sim2real_estimator.model.robot import joint_origin, link_inertia, realize
 from sim2real_estimator.model.tree import Inertial, Joint, JointPhysics, Link, Model
 from sim2real_estimator.model.urdf import load_urdf
@@ -323,3 +323,16 @@ def test_gradients_reach_every_name():
         slope = (ends[0] - ends[1]) / (2 * h)
         assert slope != 0, name
         assert float(gradient[k]) == pytest.approx(slope, rel=1e-5, abs=1e-5), name
+
+
+@pytest.mark.parametrize(
+    ('name', 'owner'),
+    [
+        ('hand.mass', 'hand'),
+        ('link_3.0.com.x', 'link_3.0'),
+        ('link_3.0.friction', 'link_3.0'),
+        ('mocap.x', 'mocap'),
+    ],
+)
+def test_a_quantity_has_an_owner_whose_name_may_hold_dots(name, owner):
+    assert owner_of(name) == owner

@@ -264,3 +264,27 @@ def test_real_robots_load_like_pinocchio_or_say_why():
         _assert_same_bodies(model, pinocchio.buildModelFromUrdf(str(path)))
         loaded += 1
     assert loaded >= 50
+
+
+@pytest.mark.parametrize(
+    ('inertia', 'expected'),
+    [
+        # Second moments 1.05, 1.05 and -0.05 kg m^2: the last becomes that of a slender body.
+        ('ixx="1" iyy="1" izz="2.1"', (1.1025, 1.1025, 2.1)),
+        # Nothing but rounding is left of what was meant.
+        ('ixx="-1" iyy="-1" izz="-1"', (0.0, 0.0, 0.0)),
+    ],
+)
+def test_an_inertia_of_no_body_may_be_mended(pendulum_urdf, caplog, inertia, expected):
+    text = pendulum_urdf.replace('ixx="0.084" iyy="0.084" izz="0.002"', inertia)
+    with caplog.at_level(logging.WARNING):
+        inertial = load_urdf(text, inertia_check='mend').link('rod').inertial
+    assert inertial.mass == 1.0
+    assert inertial.inertia == pytest.approx((*expected, 0.0, 0.0, 0.0), abs=1e-12)
+    assert 'inertias of rod are those of no body' in caplog.text
+
+
+def test_a_negative_mass_cannot_be_mended(pendulum_urdf):
+    text = pendulum_urdf.replace('mass value="1.0"', 'mass value="-1.0"')
+    with pytest.raises(ModelError, match='negative'):
+        load_urdf(text, inertia_check='mend')

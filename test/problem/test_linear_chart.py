@@ -183,3 +183,14 @@ def test_a_body_next_to_a_point_has_a_prior():
 
 def test_few_unknowns_stay_as_they_are():
     assert len(p2.make_problem().chart.inner.rows) == 0
+
+
+def test_a_rod_has_a_prior_of_bodies_that_can_be_built():
+    moments = [Prior(x, 0.4, True) for x in (0.1, 0.1, 0.0005)]
+    products = [Prior(0.0, 0.007, False)] * 3
+    priors = [Prior(1.0, 0.3, True), *[Prior(0.0, 0.02, False)] * 3, *moments, *products]
+    body = BodyPrior(priors, True)
+    assert body.is_slender
+    assert are_possible(body.draw(2000, np.random.default_rng(0))).all()
+    assert body.means[4:7] == pytest.approx([0.1, 0.1, 0.0005], rel=0.15, abs=3e-3)
+    assert 0.2 < body.deviations[4] / body.means[4] < 0.6

@@ -179,7 +179,9 @@ class GaussianSum(AbstractEstimator):
         if mixture is None:
             return self._bounded(state), UpdateReport('batch', events=('update refused',))
         state = replace(state, mixture=mixture, courses=courses)
-        if not (fits and self._is_narrow(problem, mixture)):
+        # What so many frames have not told, as an inertia next to much friction, none will soon.
+        is_long = len(window.frames) >= self.longest
+        if not (fits and (is_long or self._is_narrow(problem, mixture))):
             return self._bounded(state), UpdateReport('batch', events=('fitted',))
         if len(near) < len(self.disturbances):
             # What may disturb the robot later is reckoned with as well.
@@ -270,8 +272,9 @@ class GaussianSum(AbstractEstimator):
 
     def _next_horizon(self, count):
         """Return the frame count of the next fit."""
-        later = [h for h in self.horizons if h > count]
-        return later[0] if later else int(np.ceil(_GROWTH * count))
+        later = [h for h in (*self.horizons, self.longest) if h > count]
+        grown = int(np.ceil(_GROWTH * count)) if count >= self.horizons[-1] else later[0]
+        return min(grown, *later) if later else grown
 
     def _bounded(self, state):
         """

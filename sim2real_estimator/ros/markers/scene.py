@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...model.parameters import Parameters
+from ...model.parameters import owner_of, Parameters
 from ..looks import worst_look
 from .future import future_markers
 from .joints import joint_markers
@@ -66,7 +66,7 @@ class View:
 
     def look_of_owner(self, owner):
         """Return the `Look` of a link or joint: of what is least known about it."""
-        of_owner = [found for found in self.findings if found.name.split('.')[0] == owner]
+        of_owner = [found for found in self.findings if owner_of(found.name) == owner]
         return worst_look(found.verdict for found in of_owner)
 
     def words(self, found):
