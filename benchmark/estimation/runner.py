@@ -39,6 +39,13 @@ STUDIES = (
     'seven_joints',
     'panda',
     'xarm7',
+    'arm_undisturbed',
+    'arm_pushed',
+    'arm_sharp',
+    'arm_stribeck',
+    'arm_at_rest',
+    'arm_late',
+    'arm_gains',
 )
 _COLUMNS = 190
 

@@ -1,7 +1,5 @@
 """The ready arm of seven joints, known by its URDF alone: 91 parameters, 62 to be told."""
 
-import time
-
 import numpy as np
 from problems import seven_joints
 import torch
@@ -11,8 +9,8 @@ from sim2real_estimator.inference.verdicts import Verdict
 from sim2real_estimator.model.robot import realize
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.problem.parameter_chart import mass_matrices
-from sim2real_estimator.synthetic.messages import message_of
 
+from .arm_course import ArmCourse
 from .metrics import judge, Quantities
 from .targets import covered, Line, median_nees, share, total
 
@@ -43,16 +41,15 @@ def number_of(seed):
 def measure_arm(config, robot):
     """Return the record of an arm of seven joints: a `Config` and its `SyntheticRobot`."""
     pipeline, values = Pipeline.from_config(config), robot.truths[0].values
-    problem, record, course = pipeline.problem, {}, _Course()
+    problem, record, course = pipeline.problem, {}, ArmCourse()
     quantities = base_quantities(problem.chart, values)
     named = problem.chart.to_named
     for mark in MARKS:
         course.follow(pipeline, robot, mark)
         mixture = pipeline.estimator.mixture(problem, pipeline.state)
         mean = mixture.moments()[0][:, None]
-        torques = [torques_of(problem, x) for x in (_column(problem, values), named(mean))]
-        wrong = np.sqrt(((torques[1] - torques[0]) ** 2).mean(1) / (torques[0] ** 2).mean(1))
-        record[str(mark)] = judge(mixture, quantities) | {'torque': 100 * float(wrong.mean())}
+        wrong = torque_error(problem, values, named(mean))
+        record[str(mark)] = judge(mixture, quantities) | {'torque': wrong}
         record[f'definite {mark}'] = float(_are_definite(problem, named(mean)))
         found = pipeline.findings(exact=False)
         record[f'blind {mark}'] = _identified_though_blind(problem, mean, found)
@@ -60,50 +57,17 @@ def measure_arm(config, robot):
     return record | course.record() | {'feasible': float(bodies.all())}
 
 
-class _Course:
-    """A pipeline fed by a robot, and how long it takes."""
-
-    def __init__(self):
-        """Begin with nothing."""
-        self._events, self._nis, self._frames, self._batch = [], [], [], 0.0
-
-    def follow(self, pipeline, robot, until):
-        """Feed a pipeline until a time of the robot [s]; what is sent at it is taken too."""
-        for reading in robot.run(until - 1e-9 * robot.time_ns):
-            message = message_of(reading)
-            for name in robot.readers[reading.topic]:
-                pipeline.receive(name, message, robot.arrival_ns(reading))
-            begin, cpu = time.perf_counter(), time.process_time()
-            estimates = pipeline.step()
-            taken, used = time.perf_counter() - begin, time.process_time() - cpu
-            self._note(estimates, taken, used)
-
-    def _note(self, estimates, taken, used):
-        for estimate in estimates:
-            report = estimate.report
-            self._events += [(1e-9 * estimate.stamp_ns, event) for event in report.events]
-            if report.stage == 'filter':
-                self._nis.append((report.nis, report.degrees))
-                self._frames.append(taken / len(estimates))
-            else:
-                self._batch += used / len(estimates)
-
-    def record(self):
-        """Return what happened as numbers."""
-        handed = [at for at, event in self._events if event == 'handed over']
-        squared, degrees = np.sum(self._nis, 0) if self._nis else (np.nan, 1.0)
-        return {
-            'handed_over': handed[0] if handed else None,
-            'false_alarms': sum(event == 'changed' for _, event in self._events),
-            'nis': float(squared / degrees),
-            'frame_ms': 1e3 * float(np.median(self._frames)) if self._frames else None,
-            'batch_cpu': self._batch,
-        }
-
-
 def base_quantities(chart, values):
     """Return the base parameters, which torques are linear in, as `Quantities`."""
     return Quantities(lambda x: np.array(x), seven_joints.coordinates(chart, values)[1])
+
+
+def torque_error(problem, values, found):
+    """Return by how much torques of found values [P, 1] are wrong [%]; values: the true ones."""
+    true = np.array([[values[name]] for name in problem.chart.names])
+    torques = [torques_of(problem, x) for x in (true, found)]
+    wrong = np.sqrt(((torques[1] - torques[0]) ** 2).mean(1) / (torques[0] ** 2).mean(1))
+    return 100 * float(wrong.mean())
 
 
 def torques_of(problem, values):
@@ -113,10 +77,6 @@ def torques_of(problem, values):
     robot = realize(problem.parameters, dict(zip(chart.names, torch.from_numpy(values))))
     q, v, a = (list(torch.from_numpy(x)) for x in generator.standard_normal((3, 7, _MOTIONS)))
     return torch.stack(system.residual(robot, q, v, a, [0.0] * system.control_size)).numpy()
-
-
-def _column(problem, values):
-    return np.array([[values[name]] for name in problem.chart.names])
 
 
 def _are_definite(problem, values):
@@ -138,7 +98,7 @@ def _identified_though_blind(problem, mean, findings):
     return int((is_blind & (verdicts == Verdict.IDENTIFIED.value)).sum())
 
 
-def _of_most(key, part):
+def of_most(key, part):
     """Return the statistic of what a part of the problems does not exceed."""
 
     def statistic(records):
@@ -152,15 +112,16 @@ def _worst_nees(mark):
     return lambda records: float(np.quantile([r[mark]['nees'] for r in records], 0.9))
 
 
-def _torque(mark):
+def median_torque(mark):
+    """Return the statistic of how wrong torques of other motions are [%] at a mark."""
     return lambda records: float(np.median([r[mark]['torque'] for r in records]))
 
 
 def lines():
     """Return the lines of the table: what the feasibility study of such arms asks for."""
-    found = [Line('hand-over [s], 95 % of problems', _of_most('handed_over', 0.95), (None, 5.0))]
+    found = [Line('hand-over [s], 95 % of problems', of_most('handed_over', 0.95), (None, 5.0))]
     for mark in map(str, MARKS):
-        beside = 'torques wrong by [%]', _torque(mark)
+        beside = 'torques wrong by [%]', median_torque(mark)
         found += [
             Line(f'50 % intervals, {mark} s', covered(mark, 0.5), (0.43, 0.62), 'share', beside),
             Line(f'90 % intervals, {mark} s', covered(mark, 0.9), (0.86, 0.97), 'share', beside),
@@ -171,11 +132,11 @@ def lines():
         ]
     return [
         *found,
-        Line('torques wrong by [%], 5 s', _torque('5'), (None, 0.03)),
-        Line('torques wrong by [%], 10 s', _torque('10'), (None, 0.01)),
+        Line('torques wrong by [%], 5 s', median_torque('5'), (None, 0.03)),
+        Line('torques wrong by [%], 10 s', median_torque('10'), (None, 0.01)),
         Line('bodies of the mean that can be built', share('feasible'), (0.99, None), 'share'),
         Line('mean NIS per degree', share('nis'), (0.95, 1.05)),
         Line('false alarms of a change', total('false_alarms'), (None, 0)),
-        Line('time of a frame [ms]', _of_most('frame_ms', 0.5), (None, 10.0)),
-        Line('processor time until the hand-over [s]', _of_most('batch_cpu', 0.5), (None, 60.0)),
+        Line('time of a frame [ms]', of_most('frame_ms', 0.5), (None, 10.0)),
+        Line('processor time until the hand-over [s]', of_most('batch_cpu', 0.5), (None, 60.0)),
     ]

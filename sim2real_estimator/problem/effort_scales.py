@@ -7,6 +7,9 @@ from ..dynamics.rnea import inverse_dynamics
 from ..model.robot import realize
 
 _POSES = 20
+# Where a joint has dry friction, a disturbance of one is so many times that: of the usual scales
+# those of a hundredth to a tenth are then 3 to 30 % of the friction.
+_FRICTIONS = 10 / 3
 
 
 def effort_scales(parameters):
@@ -18,6 +21,23 @@ def effort_scales(parameters):
     """
     holding, inertia = _holding_and_inertia(parameters)
     return np.sqrt((holding**2 + inertia**2).mean(0))
+
+
+def disturbance_units(parameters, values):
+    """
+    Return for every velocity the effort that a disturbance of one is [N m or N], [nv].
+
+    values: name -> float, of Coulomb friction where it is another than the nominal one. What a
+    model does not know of a joint is mostly a part of its friction, be it a wrist that carries
+    nothing or a shoulder that carries all. Where there is none, it is a usual effort.
+    """
+    units = effort_scales(parameters)
+    for moving in parameters.model.moving_joints:
+        name = f'{moving.joint.name}.friction'
+        friction = values.get(name, parameters[name].nominal)
+        if friction > 0:
+            units[moving.velocities] = _FRICTIONS * friction
+    return units
 
 
 def usual_accelerations(parameters):

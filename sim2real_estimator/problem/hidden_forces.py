@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..model.robot import realize
-from .effort_scales import effort_scales, usual_accelerations
+from .effort_scales import disturbance_units, effort_scales, usual_accelerations
 
 
 class HiddenForces:
@@ -14,20 +14,22 @@ class HiddenForces:
     joints that something drives, nobody knows how much. They are smooth: each has a rate, by which
     it changes, and only the rate does as it likes from frame to frame. The rates come second.
     Then, where they are reckoned with, efforts of unknown origin on all other velocities: the
-    disturbances, constant during a frame, fading at its end. All in units of what is usual.
+    disturbances, constant during a frame, fading at its end. All in units of what is usual, see
+    `effort_scales`.
 
     size: of them all; standing: velocities of the first part; disturbance_size: of the last;
     places: the commands that are hidden.
     """
 
-    def __init__(self, parameters, times, unknown=(), accelerations=None):
+    def __init__(self, parameters, times, unknown=(), accelerations=None, values=None):
         """
         Take what is hidden.
 
         times: correlation times [s] of the two parts, the second None where no disturbances are
         reckoned with; unknown: commands, as places among the model's, whose effort nobody knows;
         accelerations: name of a driven joint -> how large its accelerations are [rad/s^2 or
-        m/s^2], where that is known.
+        m/s^2], where that is known; values: name of a parameter -> what it is about, if not what
+        the robot description says.
         """
         self._velocity_size = parameters.model.velocity_size
         driven = realize(parameters, {}).driven_velocities
@@ -40,7 +42,9 @@ class HiddenForces:
         self.size = 2 * len(standing) + len(disturbed)
         self._split = len(standing)
         self._targets = np.array([*standing, *disturbed], dtype=int)
-        self._units = _units(parameters, driven, accelerations or {})[self._targets]
+        units = _units(parameters, driven, accelerations or {})
+        units[disturbed] = disturbance_units(parameters, values or {})[disturbed]
+        self._units = units[self._targets]
         self._rates = slice(len(standing), 2 * len(standing))
         self._time = times[0]
         entries = [np.inf, times[0], times[1] or np.inf]

@@ -71,7 +71,9 @@ class RobotProblem:
         self.parameters, self.sensors, self.chart = parameters, tuple(sensors), chart
         self.model = parameters.model
         times = self.options.hidden_time, self.options.disturbance_time
-        self._hidden = HiddenForces(parameters, times, **(hidden or {}))
+        means = dict(zip(chart.names, chart.to_named(chart.prior.mean[:, None])[:, 0].tolist()))
+        values = {**chart.fixed, **means}
+        self._hidden = HiddenForces(parameters, times, values=values, **(hidden or {}))
         self._state = StateChart(self.model, self._hidden.size)
         self._walk = FrameWalk(
             parameters, self.sensors, chart, self._state, self._hidden, self.options

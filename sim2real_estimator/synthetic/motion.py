@@ -20,7 +20,7 @@ class Motion:
 
     def __init__(self, settings, model):
         """Take the `SyntheticConfig` and the model; joints without a motion are not driven."""
-        self._size, self._drives = len(model.commands), []
+        self._size, self._rest, self._drives = len(model.commands), settings.rest, []
         moving = {m.joint.name: m for m in model.moving_joints}
         driven = [name for name in model.commands if name in moving]
         for name in settings.motion:
@@ -39,7 +39,7 @@ class Motion:
 
     def efforts(self, time, state):
         """Return one effort [N m or N] per command at a time [s] that does not go back."""
-        efforts = [0.0] * self._size
+        efforts, time = [0.0] * self._size, max(time - self._rest, 0.0)
         for command, place, speed, drive in self._drives:
             efforts[command] = drive.effort(time, state[place], state[speed])
         return efforts

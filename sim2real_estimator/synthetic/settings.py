@@ -151,6 +151,9 @@ class SyntheticConfig:
         low=0,
     )
     start_velocity_sd: float = setting(0.0, 'of the first velocities', unit='rad/s or m/s', low=0)
+    rest: float = setting(
+        0.0, 'joints are held where they begin for so long before they move', unit='s', low=0
+    )
     motion: dict[str, MotionConfig] = setting(dict, 'joint -> how it is driven')
     streams: dict[str, StreamConfig] = setting(
         dict, "topic of the estimator's config -> how its messages are made"

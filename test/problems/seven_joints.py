@@ -28,11 +28,15 @@ def config(**changes):
     return with_values(replace(known, sensors={SENSOR: encoders}), given)
 
 
-def robot(config, seed, spread=1.0):
-    """Return the `SyntheticRobot`; spread: of its truth, in standard deviations of the prior."""
+def robot(config, seed, spread=1.0, **changes):
+    """
+    Return the `SyntheticRobot`.
+
+    spread: of its truth, in standard deviations of the prior; changes: more of its settings.
+    """
     settings = load_synthetic(ROBOT)
     streams = {'joint_states': settings.streams['joint_states']}
-    settings = replace(settings, streams=streams, seed=seed, spread=spread)
+    settings = replace(settings, streams=streams, seed=seed, spread=spread, **changes)
     return SyntheticRobot(settings, config=config)
 
 

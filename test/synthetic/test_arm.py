@@ -1,5 +1,6 @@
 """The ready arm keeps within what its description allows while it is moved about."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,3 +27,12 @@ def test_the_arm_moves_all_its_joints_and_keeps_within_their_limits():
         assert np.ptp(positions[:, k]) > 0.5
         assert np.abs(velocities[:, k]).max() < limits.velocity
         assert np.abs(efforts[:, k]).max() <= limits.effort
+
+
+def test_the_arm_is_held_where_it_begins_as_long_as_it_rests():
+    robot = SyntheticRobot(replace(load_synthetic(ROBOT), rest=2.0))
+    readings = [each for each in robot.run(3.0) if each.topic == 'joint_states']
+    positions = np.array([each.content.position for each in readings])
+    settled, moving = positions[1500:2000], positions[2000:]
+    assert np.ptp(settled, axis=0).max() < 0.02
+    assert np.ptp(moving, axis=0).min() > 0.05

@@ -30,10 +30,13 @@ from ..starts import cover_prior, refit_warmly
 from ..suspicion import look_into, remembered, suspect, SuspectState
 from .base import AbstractEstimator
 
-# Components of less weight do not delay the hand-over.
+# Components of less weight do not count: they do not delay the hand-over.
 _NOTABLE = 0.01
 # Part of a batch that may lack efforts.
 _MISSING = 0.2
+# A push leaves velocities less known than those at which friction turns round: a filter of a
+# disturbed robot knows only so many frames later how that went.
+_LAG_OF_DISTURBED = 2
 # By which factor a batch grows from fit to fit beyond the given horizons.
 _GROWTH = 1.25
 
@@ -45,16 +48,16 @@ class GaussianSum(AbstractEstimator):
 
     starts: of the batch; horizons: frame counts at which the growing batch is fitted, then
     growing by a quarter; handover: relative standard deviation of the mass matrix below which the
-    filter takes over, if besides the batch's mixture stands for the posterior by a `share`, or
-    no better than after the fit before, or the batch has grown to `longest` frames; noise: of
-    the residuals; prune, merge: weight and squared distance below which components go; detector:
-    of changes; disturbances: standard deviations the filter reckons with, in the problem's units;
+    filter takes over, a larger one where there are disturbances, if besides the batch's mixture
+    stands for the posterior by a `share`, or no better than after the fit before, or the batch has
+    grown to `longest` frames; noise: of the residuals; prune, merge: weight and squared distance
+    below which components go; detector: of changes; disturbances: standard deviations the filter reckons with, in the problem's units;
     drift: relative standard deviation by which parameters wander off in an hour, growing with
     the root of the time: below what that implies no posterior narrows; refinement: iterations of
     the variational fit where Laplace's mixture falls short of the `share`; lag: so many frames a
-    filter looks back where hidden forces push the robot; shooting: of so many parameters at most
-    the first fits follow the motion from its beginning, of more they leave every state free, and
-    after a change all begins anew; seed: of all draws.
+    filter looks back where joints are driven, two at most where disturbances push; shooting: of
+    so many parameters at most the first fits follow the motion from its beginning, of more they
+    leave every state free, and after a change all begins anew; seed: of all draws.
     """
 
     starts: int = 8
@@ -194,7 +197,8 @@ class GaussianSum(AbstractEstimator):
     @staticmethod
     def _filter_from(problem, window, mixture, event):
         """Return the filter that goes on with a mixture at a window's end, and the report."""
-        lag = begun(mixture) if problem.is_driven else None
+        is_pushed = mixture.weights[mixture.scales == 0].sum() < _NOTABLE
+        lag = begun(mixture) if problem.is_driven or is_pushed else None
         state = FilterState(mixture, end_ns=window.frames[-1].end_ns, lag=lag)
         return state, UpdateReport('batch', events=(event,))
 
@@ -241,9 +245,15 @@ class GaussianSum(AbstractEstimator):
         return mixture, share, self._is_narrow(problem, mixture)
 
     def _is_narrow(self, problem, mixture):
-        """Tell whether the dynamics are known well enough for the filter."""
+        """
+        Tell whether the dynamics are known well enough for the filter.
+
+        What a filter leaves out is the square of how wrong they are, as a part of all efforts:
+        with disturbances that is small beside these.
+        """
         spread = problem.spread(mixture.means, mixture.parameter_roots())
-        return bool((spread[mixture.weights > _NOTABLE] <= self.handover).all())
+        enough = np.sqrt(self.handover**2 + mixture.scales)
+        return bool((spread <= enough)[mixture.weights > _NOTABLE].all())
 
     def _drifted_until(self, problem, state, frame):
         """Return the mixture of a filter at the end of a gap."""
@@ -293,13 +303,14 @@ class GaussianSum(AbstractEstimator):
         if state.lag is None:
             step = take_frame(problem, state.mixture, frame, self.noise, self.drift)
         else:
-            step = take_frame_lagging(problem, state.lag, frame, self.noise, self.lag, self.drift)
+            depth = self.lag if problem.is_driven else min(self.lag, _LAG_OF_DISTURBED)
+            step = take_frame_lagging(problem, state.lag, frame, self.noise, depth, self.drift)
         if step is None:
             return state, UpdateReport('filter', events=('update refused',))
         report = UpdateReport('filter', step.misfit, step.rows)
         memory = self.detector.remember(state.memory, step.misfit, step.rows, step.surprises)
         # With many unknowns a jump leaves more open than a filter can be begun with.
-        may_ask = state.lag is None and len(problem.labels) <= self.shooting
+        may_ask = not problem.is_driven and len(problem.labels) <= self.shooting
         past = ()
         if may_ask:
             past = remembered(state.past, frame, state.mixture, step.log_evidence)

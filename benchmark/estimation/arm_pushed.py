@@ -1,0 +1,26 @@
+"""The ready arm, pushed by efforts of unknown origin: a tenth of its Coulomb friction."""
+
+from . import disturbed_arms
+from .mismatch import Pushes
+from .seven_joints import median_torque
+from .targets import Line
+
+TITLE = 'arm of seven joints, pushed by a tenth of its Coulomb friction for 0.1 s at a time'
+MOST = disturbed_arms.MOST
+_SHARE, _TIME = 0.1, 0.1
+
+
+def measure(seed):
+    """Return the record of one problem."""
+    config = disturbed_arms.config()
+    return disturbed_arms.measure(config, disturbed_arms.robot(seed, config, _forces))
+
+
+def _forces(frictions, generator):
+    return (Pushes(_SHARE * frictions, _TIME, generator),)
+
+
+def lines():
+    """Return the lines of the table."""
+    wrong = Line('torques wrong by [%], 10 s', median_torque('10'), (None, 0.8))
+    return [*disturbed_arms.lines(0.8, 0.95), wrong]

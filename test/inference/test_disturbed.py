@@ -1,0 +1,66 @@
+"""Robots that are pushed by what nobody knows: filters take over sooner, and look back."""
+
+from dataclasses import replace
+
+import numpy as np
+from problems import p2
+import pytest
+
+from sim2real_estimator.inference.estimators import ESTIMATORS
+from sim2real_estimator.inference.phases import FilterState
+from sim2real_estimator.problem.robot_problem import ProblemOptions
+
+pytestmark = pytest.mark.usefixtures('one_thread')
+
+# With as few unknowns as a pendulum has, first fits leave all states free only if they are told.
+ESTIMATOR = ESTIMATORS['gaussian_sum'](starts=1, horizons=(25, 50, 80), shooting=0)
+SECONDS, PUSH = 3.0, 0.08
+
+
+@pytest.fixture(scope='module')
+def problem():
+    return p2.make_problem(ProblemOptions(max_step=0.005, disturbance_time=0.2))
+
+
+@pytest.fixture(scope='module')
+def frames():
+    return p2.draw(5, SECONDS)[1]
+
+
+def handed_over(problem, frames):
+    """Return the state of an estimator when its filter has just taken over, and what is left."""
+    state = ESTIMATOR.init(problem)
+    for k, frame in enumerate(frames):
+        state, _ = ESTIMATOR.update(problem, state, frame)
+        if isinstance(state, FilterState):
+            return state, frames[k + 1 :]
+    raise AssertionError('no filter has taken over')
+
+
+def pushed(frames):
+    """Return frames that leave out a part of what the elbow's motor does."""
+    left_out = [np.array([0.0, PUSH * np.sin(0.4 * k)]) for k in range(len(frames))]
+    return tuple(
+        replace(frame, inputs=tuple((at, values + more) for at, values in frame.inputs))
+        for frame, more in zip(frames, left_out)
+    )
+
+
+def test_an_undisturbed_filter_knows_the_dynamics_well_and_does_not_look_back(problem, frames):
+    state, _ = handed_over(problem, frames)
+    is_undisturbed = state.mixture.scales == 0
+    assert state.lag is None and state.mixture.weights[is_undisturbed].sum() > 0.05
+    known = state.mixture.pick(np.flatnonzero(is_undisturbed))
+    assert (problem.spread(known.means, known.parameter_roots()) <= ESTIMATOR.handover).all()
+
+
+def test_a_disturbed_filter_takes_over_with_less_known_and_looks_back(problem, frames):
+    state, left = handed_over(problem, pushed(frames))
+    mixture = state.mixture.pick([state.mixture.heaviest()])
+    spread = problem.spread(mixture.means, mixture.parameter_roots())[0]
+    assert mixture.scales[0] > 0
+    assert ESTIMATOR.handover < spread <= np.sqrt(ESTIMATOR.handover**2 + mixture.scales[0])
+    for frame in left[:5]:
+        state, report = ESTIMATOR.update(problem, state, frame)
+        assert report.events == ()
+    assert len(state.lag.frames) == 2
