@@ -51,7 +51,8 @@ class GaussianSum(AbstractEstimator):
     filter takes over, a larger one where there are disturbances, if besides the batch's mixture
     stands for the posterior by a `share`, or no better than after the fit before, or the batch has
     grown to `longest` frames; noise: of the residuals; prune, merge: weight and squared distance
-    below which components go; detector: of changes; disturbances: standard deviations the filter reckons with, in the problem's units;
+    below which components go; detector: of changes; disturbances: standard deviations the filter
+    reckons with, in the problem's units;
     drift: relative standard deviation by which parameters wander off in an hour, growing with
     the root of the time: below what that implies no posterior narrows; refinement: iterations of
     the variational fit where Laplace's mixture falls short of the `share`; lag: so many frames a
