@@ -9,7 +9,7 @@ import time
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 # Each is a module of this folder with `run(arguments) -> bool`. A new one is a file and a line.
-SECTIONS = ('oracles', 'drift', 'optimizers', 'mixture', 'estimation', 'pictures')
+SECTIONS = ('oracles', 'drift', 'optimizers', 'mixture', 'robots', 'estimation', 'pictures')
 
 
 def parse(arguments=None):
@@ -30,6 +30,14 @@ def parse(arguments=None):
     )
     parser.add_argument(
         '--processes', type=int, default=2, help='how many problems to estimate side by side'
+    )
+    parser.add_argument(
+        '--robot',
+        action='append',
+        help='of the section robots, this robot only; may be repeated',
+    )
+    parser.add_argument(
+        '--robot-seeds', type=int, default=1, help='how many robots of each kind to identify (1)'
     )
     return parser.parse_args(arguments)
 

@@ -27,11 +27,17 @@ _PATTERNS = ('*.mass', '*.com.*', '*.inertia.*', '*.damping', '*.friction', '*.a
 # What resists a joint may stop it no faster than in this time [s], which takes two steps or more.
 _FASTEST_STOP, _LEAST_STEP = 0.004, 0.00025
 # With more unknowns fits take the time: their courses begin at the samples, so that one start is
-# as good as many, and frames may be longer, which leave out no sample.
+# as good as many, and frames may be longer, which leave out no sample. Not all of so many will be
+# told soon: the filter does not wait for them.
 _MANY = 30
 _FRAMES_OF_MANY = FramesConfig(max_rate=100.0)
 _ESTIMATOR_OF_MANY = EstimatorConfig(
-    settings={'starts': 1, 'horizons': [25, 50, 75, 100, 150, 200]}
+    settings={
+        'starts': 1,
+        'horizons': [25, 50, 100, 200, 350],
+        'longest': 500,
+        'disturbances': [0.0, 0.001, 0.01, 0.1],
+    }
 )
 _ENCODER_SD, _POSITION_SD, _ORIENTATION_SD = 1e-3, 1e-3, 5e-3
 

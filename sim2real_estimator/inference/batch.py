@@ -137,14 +137,20 @@ class Objective:
         alive = np.isfinite(costs)
         # A lost column borrows the numbers of a sound one; its cost says that it is lost.
         safe = z if alive.all() else np.where(alive, z, z[:, [int(np.argmin(costs))]])
-        residual, rows = self.rows(safe)
+        # Slopes of a chaotic motion may be beyond all numbers.
+        with np.errstate(all='ignore'):
+            return _sound(self._expanded(costs, safe))
+
+    def _expanded(self, costs, z):
+        """Return the `_Expansion` at columns all of whose costs are finite."""
+        residual, rows = self.rows(z)
         weight, bend = self.noise.weight(residual), self.noise.curvature(residual)
         turned = np.swapaxes(rows, -1, -2)
         gradient = (turned @ (weight * residual)[..., None])[..., 0]
-        gradient += (self.prior_information @ (safe - self.centre)).T
+        gradient += (self.prior_information @ (z - self.centre)).T
         normal = turned @ (weight[..., None] * rows) + self.prior_information
         curvature = turned @ (bend[..., None] * rows) + self.prior_information
-        return _sound(_Expansion(costs, gradient, normal, curvature))
+        return _Expansion(costs, gradient, normal, curvature)
 
     @property
     def prior_information(self):

@@ -19,19 +19,19 @@ _FEW = 16
 _STRAIGHT, _DRAWS = 10 * _RANK_TOLERANCE, 2
 
 
-def choose_chart(parameters, sensors, priors, fixed=None, driven=None):
+def choose_chart(parameters, sensors, priors, fixed=None, driven=None, few=_FEW):
     """
     Return the chart of the unknown parameters.
 
     priors: name to `Prior`, delays included; fixed: name to float of others; driven: for every
     command whether it acts and is known (None: all). Where data can tell all parameters apart
-    they are estimated as they are, else those combinations of them that it can; of an arm those
-    combinations in which its torques are linear. Delays stay as they are.
+    they are estimated as they are, else those combinations of them that it can; where these are
+    more than a few, those in which torques are linear. Delays stay as they are.
     """
     delays = {name: prior for name, prior in priors.items() if is_delay(name)}
     physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
     chart = _physical_chart(parameters, sensors, DirectChart(physical, fixed), driven)
-    linear = linear_chart(chart.inner, parameters) if len(chart.labels) > _FEW else None
+    linear = linear_chart(chart.inner, parameters) if len(chart.labels) > few else None
     if linear:
         chart = _physical_chart(parameters, sensors, linear, driven)
     return TimedChart(chart, delays) if delays else chart

@@ -1,0 +1,129 @@
+"""A robot from its URDF to what is known of it, by the commands of the package, and judged."""
+
+import logging
+from pathlib import Path
+import resource
+import tempfile
+import time
+
+from estimation.metrics import judge, Quantities
+import numpy as np
+import torch
+
+from sim2real_estimator.bags.simulated import record
+from sim2real_estimator.cli import main
+from sim2real_estimator.config import load_config
+from sim2real_estimator.errors import DataError
+from sim2real_estimator.export.estimated_robot import robot_of
+from sim2real_estimator.export.randomization import possible_draws
+from sim2real_estimator.export.urdf import write_urdf
+from sim2real_estimator.identification.run import identify
+from sim2real_estimator.model.body_numbers import are_possible
+from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.problem.chart_choice import choose_chart
+from sim2real_estimator.problem.linear_chart import LinearChart
+from sim2real_estimator.synthetic.messages import message_of
+from sim2real_estimator.synthetic.robot import SyntheticRobot
+
+from .servo import moved
+
+_DRAWS = 100
+# Beyond the recording, for the time of a frame [s].
+_MORE = 0.5
+_MIB = 1024.0
+
+
+def measure(kind, seed, seconds=None):
+    """
+    Return what came of a `Kind` of robot whose truth is drawn with a seed, by name.
+
+    rank [p]: of the truth in the posterior; unknowns, combinations; left: median of the
+    posterior's deviations, of the prior's; possible: whether the exported robot and all draws of
+    it can be built; alarms: false changes; began: when the filter took over [s]; identify,
+    frame, memory: time of the processor [s], [ms], [MiB].
+    """
+    torch.set_num_threads(1)
+    logging.getLogger('sim2real_estimator').setLevel(logging.ERROR)
+    with tempfile.TemporaryDirectory() as folder:
+        return _measured(kind, seed, seconds or kind.seconds, Path(folder))
+
+
+def _measured(kind, seed, seconds, folder):
+    urdf, settings = folder / 'robot.urdf', folder / 'robot.yaml'
+    urdf.write_text(kind.described(), encoding='utf-8')
+    if main(['init', str(urdf), '-o', str(settings), *kind.options]):
+        raise DataError(f'{kind.urdf}: `init` wrote nothing')
+    config = load_config(settings)
+    robot = SyntheticRobot(moved(config, seed, kind.still), config=config)
+    record(folder / 'bag', robot, seconds)
+    start = time.process_time()
+    found = identify(folder / 'bag', settings, folder / 'result')
+    used = time.process_time() - start
+    chart, mixture = found.problem.chart, found.posterior.mixture
+    quantities, prior = _base_parameters(found.problem, robot.truths[0].values)
+    judged = judge(mixture, quantities)
+    events = [each.name for each in found.events]
+    begun = [each.stamp_ns for each in found.events if each.name == 'converged']
+    return {
+        'rank': judged['rank'],
+        'nees': judged['nees'],
+        'unknowns': len(chart.names),
+        'combinations': len(chart.labels),
+        'left': float(np.median(np.array(judged['sd']) / prior)),
+        'possible': _are_possible(found, folder, config.model.inertia_check),
+        'alarms': events.count('changed'),
+        'began': None if not begun else 1e-9 * (begun[0] - found.bags[0].begin_ns),
+        'identify': used,
+        'memory': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _MIB,
+        'frame': _frame_time(config, found.posterior, robot),
+    }
+
+
+def _base_parameters(problem, values):
+    """
+    Return what torques are linear in as `Quantities`, and its deviations beforehand [m].
+
+    values: name -> true value.
+    """
+    chart = linear = problem.chart
+    if not isinstance(chart.inner, LinearChart):
+        known = problem.parameters, problem.sensors, chart.priors, chart.fixed
+        linear = choose_chart(*known, few=0)
+
+    def of_named(named):
+        away = linear.inner.from_named(named) - linear.inner.prior.mean[:, None]
+        return linear.combinations @ away
+
+    truth = of_named(np.array([[values[name]] for name in chart.names]))[:, 0]
+    quantities = Quantities(lambda x: of_named(chart.to_named(np.array(x))), truth)
+    return quantities, np.sqrt(np.diag(linear.prior.covariance))
+
+
+def _are_possible(found, folder, check):
+    """Tell whether the robot as it is exported can be built, and so can all draws of it."""
+    try:
+        robot = robot_of(found.problem, found.posterior)
+        _, bodies, _ = possible_draws(robot, _DRAWS, 0)
+    except DataError:
+        return False
+    write_urdf(robot, folder / 'estimated.urdf')
+    # What the description says of links that are not estimated stays as it is.
+    load_urdf(folder / 'estimated.urdf', inertia_check=check)
+    return all(
+        bool(are_possible(each).all() and (each[:, 0] > 0).all()) for each in bodies.values()
+    )
+
+
+def _frame_time(config, posterior, robot):
+    """Return the median time [ms] of the processor for a frame of the filter, None without."""
+    pipeline, times = Pipeline.from_config(config), []
+    pipeline.resume(posterior.run)
+    for reading in robot.run(_MORE):
+        for name in robot.readers[reading.topic]:
+            pipeline.receive(name, message_of(reading), robot.arrival_ns(reading))
+        start = time.process_time()
+        estimates = pipeline.step()
+        if estimates and estimates[-1].report.stage == 'filter':
+            times.append((time.process_time() - start) / len(estimates))
+    return 1e3 * float(np.median(times)) if times else None
