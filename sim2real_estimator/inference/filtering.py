@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import logsumexp
 
 from .drift import walk
 from .gaussian import log_normalized, measure, predict, Update
@@ -78,7 +77,7 @@ def take_frame(problem, mixture, frame, noise, drift=0.0):
     heaviest = after.heaviest()
     rows = int(is_row(found.residual[heaviest], found.slope[heaviest]).sum())
     surprising = np.abs(standardised(mixture.roots, found)[heaviest]) > SURPRISE
-    log_evidence = logsumexp(log_weights) + unmeasured(found, noise)[heaviest]
+    log_evidence = np.logaddexp.reduce(log_weights) + unmeasured(found, noise)[heaviest]
     return Step(after, float(cost[heaviest]), rows, int(surprising.sum()), float(log_evidence))
 
 
@@ -122,17 +121,18 @@ def take_rows(roots, found, noise):
     Where the noise is not normal: the step with reweighted rows, the root with the curvature of
     their cost, and Laplace's evidence.
     """
-    update = measure(roots, found.residual, found.slope)
+    size = found.transition.shape[-2]
+    update = measure(roots, found.residual, found.slope, size)
     if isinstance(noise, NormalNoise):
         return update, update.nis
     weight = noise.weight(standardised(roots, found))
     for _ in range(_REWEIGHTINGS):
         used, scale = weight, np.sqrt(weight)
-        update = measure(roots, scale * found.residual, scale[..., None] * found.slope)
+        update = measure(roots, scale * found.residual, scale[..., None] * found.slope, size)
         left = found.residual + (found.slope @ update.step[..., None])[..., 0]
         weight = noise.weight(left)
     scale = np.sqrt(noise.curvature(left))
-    bent = measure(roots, np.zeros_like(left), scale[..., None] * found.slope)
+    bent = measure(roots, np.zeros_like(left), scale[..., None] * found.slope, size)
     # What is left of the weighted cost is that of the step under the prior.
     pulled = update.nis - (used * left**2).sum(-1)
     cost = noise.cost(left).sum(-1) + 0.5 * np.maximum(pulled, 0.0)

@@ -23,33 +23,73 @@ class Update:
     log_evidence: np.ndarray
 
 
-def measure(root, residual, slope):
+def measure(root, residual, slope, split=0):
     """
     Take in whitened rows `residual + slope z = noise` of unit variance.
 
-    root [B, n, n] of the covariance of z around zero; residual [B, m]; slope [B, m, n].
-    With A = slope root the posterior covariance is root (1 + A'A)^-1 root': no matrix that
-    could be singular is ever inverted.
+    root [B, n, n] of the covariance of z around zero; residual [B, m]; slope [B, m, n]; split:
+    where the first so many columns of a root are zero in some of its rows, they stay so. No
+    matrix that could be singular is ever inverted.
+    """
+    take = _by_rows if residual.shape[-1] < root.shape[-1] else _by_columns
+    return take(root, residual, slope, split)
+
+
+def _by_rows(root, residual, slope, split):
+    """
+    Return what `measure` does, by matrices of the size of the rows.
+
+    The root stands beside the columns of the noise, and both are turned together until those of
+    the root have no part in the rows; one part of its columns after the other, so that each keeps
+    its zeros. This is Andrews' formula: with L L' = 1 + A A', where A is what a part has to do
+    with the rows in deviations of all before, (L + 1)^-1 takes the place of another factor.
+    """
+    count, columns = residual.shape[-1], root.shape[-1]
+    a, eye, root = slope @ root, np.eye(count), root.copy()
+    whitener, gain = eye[None], np.zeros((1, columns, count))
+    for part in (slice(split), slice(split, columns)):
+        seen, before, own = whitener @ a[..., part], gain, root[..., part]
+        factor = _information_factor(seen.swapaxes(-1, -2))
+        inverse = np.linalg.inv(factor)
+        gain = gain @ inverse.swapaxes(-1, -2) + own @ (inverse @ seen).swapaxes(-1, -2)
+        own -= (before + gain) @ np.linalg.solve(factor + eye, seen)
+        whitener = inverse @ whitener
+    missed = whitener @ residual[..., None]
+    step, nis = -(gain @ missed)[..., 0], (missed[..., 0] ** 2).sum(-1)
+    return Update(step, root, nis, _log_evidence(nis, -_log_volume(whitener), count))
+
+
+def _by_columns(root, residual, slope, _):
+    """
+    Return what `measure` does, by matrices of the size of the root: for many rows the faster.
+
+    With A = slope root the posterior covariance is root (1 + A'A)^-1 root'. Its factor is upper
+    triangular: whatever is zero on the left of a row stays so.
     """
     a = slope @ root
-    count = a.shape[-1]
     factor = _information_factor(a)
     pulled = np.swapaxes(a, -1, -2) @ residual[..., None]
-    inverse = np.linalg.solve(factor, np.broadcast_to(np.eye(count), factor.shape))
+    inverse = np.tril(np.linalg.inv(factor))  # the zeros are exact
     half = inverse @ pulled
     new_root = root @ np.swapaxes(inverse, -1, -2)
     step = -(new_root @ half)[..., 0]
     nis = (residual**2).sum(-1) - (half[..., 0] ** 2).sum(-1)
-    rows = residual.shape[-1]
-    log_evidence = -0.5 * (nis + rows * np.log(2 * np.pi)) - np.log(
-        np.abs(np.einsum('...ii->...i', factor))
-    ).sum(-1)
+    log_evidence = _log_evidence(nis, _log_volume(factor), residual.shape[-1])
     return Update(step, new_root, nis, log_evidence)
+
+
+def _log_volume(factor):
+    """Return the logarithms [B] of the determinants of triangular matrices."""
+    return np.log(np.einsum('...ii->...i', factor)).sum(-1)
+
+
+def _log_evidence(nis, log_volume, rows):
+    return -0.5 * (nis + rows * np.log(2 * np.pi)) - log_volume
 
 
 def _information_factor(a):
     """
-    Return lower triangular L with L L' = 1 + A'A.
+    Return lower triangular L with L L' = 1 + A'A, its diagonal above zero.
 
     By Cholesky, or by the slower QR where squaring A would lose the one.
     """
@@ -59,7 +99,9 @@ def _information_factor(a):
         gram[..., range(count), range(count)] += 1.0
         return np.linalg.cholesky(gram)
     eye = np.broadcast_to(np.eye(count), (*a.shape[:-2], count, count))
-    return np.swapaxes(np.linalg.qr(np.concatenate([a, eye], -2), mode='r'), -1, -2)
+    upper = np.linalg.qr(np.concatenate([a, eye], -2), mode='r')
+    upper *= np.sign(np.einsum('...ii->...i', upper))[..., None]
+    return np.swapaxes(upper, -1, -2)
 
 
 def predict(root, transition, floor, walk=None):
@@ -68,18 +110,30 @@ def predict(root, transition, floor, walk=None):
 
     transition [B, t, n]: the new state by z; floor [t] or [B, t]: standard deviations that are
     added to the state's; walk [p, r]: root of what is added to the parameters' covariance, None
-    for nothing.
+    for nothing. The first t columns of what is returned are zero for the parameters, so that as
+    long as these stay what they are, only that part has to be made square again.
     """
-    size = floor.shape[-1]
-    moved = np.concatenate([transition @ root, root[:, size:]], axis=1)
-    noise = np.zeros((len(root), size, root.shape[-1]))
-    noise[:, range(size), range(size)] = floor
-    parts = [np.swapaxes(moved, -1, -2), noise]
+    size, n = floor.shape[-1], root.shape[-1]
+    moved, entries = transition @ root, range(size)
+    if walk is None and not root[:, size:, :size].any():
+        wide = np.zeros((len(root), size, 2 * size))
+        wide[..., :size], wide[:, entries, size + np.arange(size)] = moved[..., :size], floor
+        result = root.copy()
+        result[:, :size, :size], result[:, :size, size:] = _squared(wide), moved[..., size:]
+        return result
+    rest, added = n - size, 0 if walk is None else walk.shape[1]
+    wide = np.zeros((len(root), n, n + size + added))
+    # Parameters come first: so they need no more columns than they are.
+    wide[:, :rest, :n], wide[:, rest:, :n] = root[:, size:], moved
+    wide[:, rest + np.arange(size), n + np.arange(size)] = floor
     if walk is not None:
-        turned = np.concatenate([np.zeros((walk.shape[1], size)), walk.T], axis=1)
-        parts.append(np.broadcast_to(turned, (len(root), *turned.shape)))
-    stacked = np.concatenate(parts, axis=1)
-    return np.swapaxes(np.linalg.qr(stacked, mode='r'), -1, -2)
+        wide[:, :rest, n + size :] = walk
+    return np.roll(_squared(wide), size, (1, 2))
+
+
+def _squared(wide):
+    """Return the lower triangular roots [B, k, k] of covariances that have roots [B, k, r]."""
+    return np.swapaxes(np.linalg.qr(np.swapaxes(wide, -1, -2), mode='r'), -1, -2)
 
 
 def log_normalized(log_weights):

@@ -6,6 +6,11 @@ import numpy as np
 _ROUNDING = 1e-12
 # Part of the mass that is expected: what is lighter is taken as if it were as heavy.
 LEAST_MASS = 0.05
+# The inertia xx, yy, zz, xy, xz, yz of a point of one kilogram as sums of products of its
+# coordinates, in the same order.
+_FACTORS = np.array([0, 1, 2, 0, 0, 1]), np.array([0, 1, 2, 1, 2, 2])
+_OF_PRODUCTS = np.diag([0.0, 0.0, 0.0, -1.0, -1.0, -1.0])
+_OF_PRODUCTS[:3, :3] = 1.0 - np.eye(3)
 
 
 def at_centre(bodies):
@@ -29,8 +34,8 @@ def about_frame(mass, centre, inertia):
 
 def _shift(centre):
     """Return the inertia [..., 6] of a point of one kilogram at a place [..., 3]."""
-    x, y, z = np.moveaxis(centre, -1, 0)
-    return np.stack([y * y + z * z, x * x + z * z, x * x + y * y, -x * y, -x * z, -y * z], -1)
+    first, second = _FACTORS
+    return (centre[..., first] * centre[..., second]) @ _OF_PRODUCTS
 
 
 def second_moments(inertia):

@@ -24,7 +24,7 @@ class FrameAtOnce:
         """Return the `Linearization` of the one frame of a `Line` per column."""
         cut, batch = line.cut, points.shape[1]
         count = len(cut.pieces)
-        values, by_chart = self._chart.to_named(parameters), self._chart.slope(parameters)
+        values, by_chart = self._chart.expanded(parameters)
         begins = self._begins(points, values, cut)
         wide = tiled(values, count)
         ends, (by_state, by_named) = self._states.run(

@@ -69,8 +69,10 @@ class FrameWalk:
         """Return the `Linearization` of one frame per column; slopes are left out if not asked."""
         if derivatives and self._is_punctual(line) and points.shape[1] <= _FEW_COLUMNS:
             return self._at_once.through(points, parameters, line)
-        values = self.chart.to_named(parameters)
-        by_chart = self.chart.slope(parameters) if derivatives else None
+        if derivatives:
+            values, by_chart = self.chart.expanded(parameters)
+        else:
+            values, by_chart = self.chart.to_named(parameters), None
         t, n = self.state_chart.size, self.state_chart.size + len(parameters)
         transition = np.zeros((points.shape[1], t, n))
         transition[:, range(t), range(t)] = 1.0
@@ -122,7 +124,7 @@ class FrameWalk:
 
     def observe(self, points, parameters, line):
         """Return (residual [B, m], slope [B, m, t]) of a frame's samples, all taken as now."""
-        values, by_chart = self.chart.to_named(parameters), self.chart.slope(parameters)
+        values, by_chart = self.chart.expanded(parameters)
         t = self.state_chart.size
         still = np.zeros((points.shape[1], t, t + len(parameters)))
         still[:, range(t), range(t)] = 1.0

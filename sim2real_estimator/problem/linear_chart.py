@@ -128,8 +128,16 @@ class LinearChart:
 
     def slope(self, coordinates):
         """Return the derivative of the values by the coordinates, [B, P, P]."""
-        rates = self.apart.rates(self.separated(coordinates))
-        return rates.T[:, :, None] * self.separation(coordinates)
+        return self.expanded(coordinates)[1]
+
+    def expanded(self, coordinates):
+        """Return the values [P, B] and their derivative by the coordinates, [B, P, P]."""
+        return self.along(coordinates, self.basis)
+
+    def along(self, coordinates, directions):
+        """Return the values [P, B] and their derivative along directions [P, d], [B, P, d]."""
+        values, rates = self.apart.values_and_rates(self.separated(coordinates))
+        return values, rates.T[..., None] * self._separated_along(coordinates, directions)
 
     def separated(self, coordinates):
         """Return the coordinates [P, B] of the chart of the parameters apart."""
@@ -137,12 +145,13 @@ class LinearChart:
 
     def separation(self, coordinates):
         """Return the derivative [B, P, P] of what `separated` returns by the coordinates."""
-        coordinates = np.asarray(coordinates, dtype=float)
-        count = len(self.names)
-        result = np.tile(np.eye(count), (coordinates.shape[1], 1, 1))
-        bodies = np.moveaxis(coordinates[self.rows], 2, 0)
-        slopes = _slopes_at_centre(bodies, self._least)
-        result[:, self.rows[:, :, None], self.rows[:, None, :]] = slopes
+        return self._separated_along(np.asarray(coordinates, dtype=float), self.basis)
+
+    def _separated_along(self, coordinates, directions):
+        """Return the derivative [B, P, d] of what `separated` returns along directions [P, d]."""
+        result = np.repeat(directions[None], coordinates.shape[1], 0)
+        slopes = _slopes_at_centre(coordinates[self.rows].transpose(2, 0, 1), self._least)
+        result[:, self.rows] = slopes @ directions[self.rows]
         return result
 
     def deviations_of_values(self, mean, covariance):

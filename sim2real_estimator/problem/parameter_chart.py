@@ -43,6 +43,7 @@ class DirectChart:
         """Take name -> `Prior` of the unknown parameters and name -> float of the others."""
         self.names, self.priors, self.fixed = tuple(priors), dict(priors), dict(fixed or {})
         self._is_log = np.array([p.is_log for p in priors.values()], dtype=bool)
+        self._has_logs = bool(self._is_log.any())
         means = np.array([p.mean for p in priors.values()])
         self._sign = np.sign(means[self._is_log])[:, None]
         for name, prior in priors.items():
@@ -109,10 +110,7 @@ class DirectChart:
 
     def to_named(self, coordinates):
         """Return the parameter values [P, B] of coordinates [p, B]."""
-        log = self._is_log
-        values = np.array(coordinates, dtype=float)
-        values[log] = self._sign * np.exp(np.clip(values[log], -500, 500))
-        return values
+        return self.values_and_rates(coordinates)[0]
 
     def from_named(self, values):
         """Return the coordinates [p, B] of values [p, B]; NaN where none has such a value."""
@@ -121,16 +119,30 @@ class DirectChart:
             coordinates[log] = np.log(self._sign * coordinates[log])
         return coordinates
 
+    def values_and_rates(self, coordinates):
+        """Return the values [p, B] and the derivative [p, B] of each by its own coordinate."""
+        values, rates = np.array(coordinates, dtype=float), np.ones(coordinates.shape)
+        if self._has_logs:
+            log = self._is_log
+            values[log] = rates[log] = self._sign * np.exp(np.clip(values[log], -500, 500))
+        return values, rates
+
     def rates(self, coordinates):
         """Return the derivative [p, B] of every value by its own coordinate."""
-        return np.where(self._is_log[:, None], self.to_named(coordinates), 1.0)
+        return self.values_and_rates(coordinates)[1]
 
     def slope(self, coordinates):
-        """Return the derivative of the values by the coordinates, [B, P, p]."""
-        scale = self.rates(coordinates).T
-        result = np.zeros((scale.shape[0], scale.shape[1], scale.shape[1]))
-        result[:, range(scale.shape[1]), range(scale.shape[1])] = scale
-        return result
+        """Return the derivative of the values by the coordinates, [B, p, p]."""
+        return self.expanded(coordinates)[1]
+
+    def expanded(self, coordinates):
+        """Return the values [p, B] and their derivative by the coordinates, [B, p, p]."""
+        return self.along(coordinates, self.basis)
+
+    def along(self, coordinates, directions):
+        """Return the values [p, B] and their derivative along directions [p, d], [B, p, d]."""
+        values, rates = self.values_and_rates(coordinates)
+        return values, rates.T[..., None] * directions
 
     def deviations_of_values(self, mean, covariance):
         """Return the standard deviations [p] of the values, carried on at a mean [p]."""
@@ -198,15 +210,15 @@ class TimedChart:
         first = self.physical.to_named(coordinates[: self._split])
         return np.concatenate([first, coordinates[self._split :]])
 
-    def slope(self, coordinates):
-        """Return the derivative of the values by the coordinates, [B, P, p]."""
-        first = self.physical.slope(coordinates[: self._split])
+    def expanded(self, coordinates):
+        """Return the values [P, B] and their derivative by the coordinates, [B, P, p]."""
+        values, first = self.physical.expanded(coordinates[: self._split])
         rows, columns = first.shape[1:]
         result = np.zeros((first.shape[0], len(self.names), len(self.labels)))
         result[:, :rows, :columns] = first
         late = np.arange(len(self.names) - rows)
         result[:, rows + late, columns + late] = 1.0
-        return result
+        return np.concatenate([values, coordinates[self._split :]]), result
 
 
 def _block_diagonal(first, second):
@@ -254,9 +266,9 @@ class SliceChart:
         """Return the parameter values [P, B] of coordinates [p, B]."""
         return self.inner.to_named(self.embed(coordinates))
 
-    def slope(self, coordinates):
-        """Return the derivative of the values by the coordinates, [B, P, p]."""
-        return self.inner.slope(self.embed(coordinates)) @ self.basis
+    def expanded(self, coordinates):
+        """Return the values [P, B] and their derivative by the coordinates, [B, P, p]."""
+        return self.inner.along(self.embed(coordinates), self.basis)
 
 
 def mass_matrices(system, values, positions):

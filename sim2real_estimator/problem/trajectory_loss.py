@@ -46,7 +46,8 @@ class TrajectoryLoss:
         `delta` standard deviations, summed over all samples of consecutive frames.
         """
         course = self._follow(frames)
-        values = _tensor(self._chart.to_named(parameters)[self._named]).requires_grad_()
+        values, by_chart = self._chart.expanded(parameters)
+        values = _tensor(values[self._named]).requires_grad_()
         states, outputs = self._backend.rollout(self._inputs(points, values, course), 'reverse')
         losses = np.zeros(points.shape[1])
         by_states, by_outputs = torch.zeros_like(states), torch.zeros_like(outputs)
@@ -60,8 +61,7 @@ class TrajectoryLoss:
             if rows.by_outputs is not None:
                 by_outputs[step, part] += torch.from_numpy(_pulled(slope, rows.by_outputs))
         torch.autograd.backward([states, outputs], [by_states, by_outputs])
-        slope = self._chart.slope(parameters)[:, self._named]
-        return losses, np.einsum('bnp,nb->pb', slope, values.grad.numpy())
+        return losses, np.einsum('bnp,nb->pb', by_chart[:, self._named], values.grad.numpy())
 
     def _rows(self, index, states, outputs, measured):
         """Return the `Rows` of one sensor at one instant."""
