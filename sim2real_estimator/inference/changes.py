@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
 from scipy.special import bdtrc, chdtri
 
 # What is assumed of the share of outliers before any data: so many in so many rows.
@@ -54,7 +53,7 @@ class ChangeDetector:
         if len(memory.recent) < self.frames:
             return False
         # The tails by the bare functions: those of scipy.stats cost more than the rest of a look.
-        misfit, rows, surprises = np.sum(memory.recent, axis=0)
+        misfit, rows, surprises = map(sum, zip(*memory.recent))
         if rows == 0:
             return False
         if expects_outliers:

@@ -27,13 +27,9 @@ class FrameAtOnce:
         values, by_chart = self._chart.expanded(parameters)
         begins = self._begins(points, values, cut)
         wide = tiled(values, count)
-        ends, (by_state, by_named) = self._states.run(
-            begins, wide, np.repeat(cut.durations, batch, -1), np.repeat(cut.controls, batch, -1)
-        )
-        transitions = _chained(
-            by_state.reshape(count, batch, *by_state.shape[1:]),
-            by_named.reshape(count, batch, *by_named.shape[1:]) @ by_chart,
-        )
+        durations, controls = (np.repeat(x, batch, -1) for x in (cut.durations, cut.controls))
+        ends, slopes = self._states.run(begins, wide, durations, controls, by_chart)
+        transitions = _chained(*(x.reshape(count, batch, *x.shape[1:]) for x in slopes))
         residual, slope = self._measured(ends, wide, by_chart, transitions, cut)
         # The copy is what may fade: the rows were taken before.
         last, transition = self._states.faded(ends[:, -batch:], transitions[-1].copy(), line)
@@ -58,16 +54,17 @@ class FrameAtOnce:
         for each in cut.measured:
             m = len(each.pieces)
             lanes = (each.pieces[:, None] * batch + np.arange(batch)).ravel()
-            rows, by_state, by_named = self._rows.measure_one(
+            rows, by_state, by_x = self._rows.measure_one(
                 self._states.backend,
                 ends[:, lanes],
                 values[:, lanes],
                 each.index,
                 np.repeat(each.values, batch, 0),
+                by_chart,
             )
             own = by_state.reshape(m, batch, -1, t) @ transitions[each.pieces]
-            if by_named is not None:
-                own[..., t:] += by_named.reshape(m, batch, -1, by_named.shape[-1]) @ by_chart
+            if by_x is not None:
+                own[..., t:] += by_x.reshape(m, batch, *by_x.shape[1:])
             rows = rows.reshape(m, batch, -1)
             residual[:, each.rows] = rows.swapaxes(0, 1).reshape(batch, -1)
             slope[:, each.rows] = own.swapaxes(0, 1).reshape(batch, -1, n)

@@ -79,19 +79,19 @@ class FrameWalk:
         residual, slope = [], []
         for segment in line.segments:
             begin = points, transition
-            points, moved = self._states.move(points, values, segment, None, derivatives)
-            transition = _chained(moved, by_chart, transition)
+            points, moved = self._states.move(points, values, segment, None, by_chart)
+            transition = _chained(moved, transition)
             for late, measured in self._by_delay(segment):
                 at = points, transition
                 if late is not None:
-                    state, moved = self._states.move(begin[0], values, segment, late, derivatives)
-                    at = state, _chained(moved, by_chart, begin[1])
+                    state, moved = self._states.move(begin[0], values, segment, late, by_chart)
+                    at = state, _chained(moved, begin[1])
                 rows, gradient = self._rows.measure(
-                    self.backend, at[0], values, measured, derivatives
+                    self.backend, at[0], values, measured, by_chart
                 )
                 residual.append(rows)
                 if derivatives:
-                    slope.append(_chained(gradient, by_chart, at[1]))
+                    slope.append(_chained(gradient, at[1]))
         points, transition = self._states.faded(points, transition, line)
         if not residual:
             residual, slope = [np.zeros((points.shape[1], 0))], [np.zeros((len(transition), 0, n))]
@@ -129,11 +129,11 @@ class FrameWalk:
         still = np.zeros((points.shape[1], t, t + len(parameters)))
         still[:, range(t), range(t)] = 1.0
         found = [
-            self._rows.measure(self.backend, points, values, segment.measured, True)
+            self._rows.measure(self.backend, points, values, segment.measured, by_chart)
             for segment in line.segments
             if segment.measured
         ]
-        slopes = [_chained(gradient, by_chart, still)[..., :t] for _, gradient in found]
+        slopes = [_chained(gradient, still)[..., :t] for _, gradient in found]
         return np.concatenate([r for r, _ in found], 1), np.concatenate(slopes, 1)
 
     def steps(self, parameters, line):
@@ -156,12 +156,11 @@ class FrameWalk:
                 yield sample[0], [sample]
 
 
-def _chained(moved, by_chart, transition):
+def _chained(moved, transition):
     """Return derivatives by z at the frame's beginning from those at a state on the way."""
     if moved is None:
         return transition
-    by_state, by_named = moved
+    by_state, by_x = moved
     result = by_state @ transition
-    size = transition.shape[1]
-    result[..., size:] += by_named @ by_chart
+    result[..., transition.shape[1] :] += by_x
     return result

@@ -59,7 +59,8 @@ class HiddenForces:
     def controls(self, values, elapsed):
         """Return the controls [S, nv, B] of values [k, B], after times [S, B] since they held."""
         acting = np.repeat(self._acting(values)[None], len(elapsed), 0)
-        acting[:, : self._split] += values[self._rates] * elapsed[:, None]
+        if self._split:
+            acting[:, : self._split] += values[self._rates] * elapsed[:, None]
         return self._placed(acting)
 
     def fading_controls(self, values, elapsed):
@@ -70,6 +71,8 @@ class HiddenForces:
 
     def _acting(self, values):
         """Return the rows of values [k, B] that act, not those that say how others change."""
+        if not self._split:
+            return values
         return np.concatenate([values[: self._split], values[2 * self._split :]])
 
     def _placed(self, acting):
@@ -84,10 +87,10 @@ class HiddenForces:
         elapsed [S, B]: times since the values held.
         """
         by_force = by_controls[..., -self._velocity_size :][..., self._targets] * self._units
-        standing = by_force[..., : self._split]
-        by_rate = np.einsum('bnsk,sb->bnk', standing, elapsed)
-        whole = by_force.sum(2)
-        split = self._split
+        whole, split = by_force.sum(2), self._split
+        if not split:
+            return whole
+        by_rate = np.einsum('bnsk,sb->bnk', by_force[..., :split], elapsed)
         return np.concatenate([whole[..., :split], by_rate, whole[..., split:]], -1)
 
     def pushed_later(self, by_controls, values, shifts):
@@ -102,15 +105,18 @@ class HiddenForces:
 
     def grown(self, values, lengths):
         """Return values [k, B] after times [B] in which the rates have had their effect."""
-        values, split = values.copy(), self._split
+        split = self._split
+        if not split:
+            return values
+        values = values.copy()
         values[:split] += values[self._rates] * lengths
         return values
 
     def growth(self, lengths):
         """Return the derivative [B, k, k] of the values after times [B] by those before."""
-        result = np.tile(np.eye(self.size), (len(lengths), 1, 1))
-        rows = np.arange(self._split)
-        result[:, rows, self._split + rows] = lengths[:, None]
+        result, rows = np.repeat(np.eye(self.size)[None], len(lengths), 0), range(self._split)
+        if rows:
+            result[:, rows, [self._split + row for row in rows]] = lengths[:, None]
         return result
 
     def left(self, lengths):

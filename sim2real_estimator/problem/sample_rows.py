@@ -5,6 +5,7 @@ import torch
 
 from ..backend.base import RolloutInputs
 from .state_chart import StateChart
+from .state_walk import by_groups
 
 
 class SampleRows:
@@ -16,43 +17,48 @@ class SampleRows:
         self._state_size, self._robot_chart = state_chart.size, StateChart(model)
         self._physical = physical_size
 
-    def measure(self, backend, points, values, measured, derivatives):
-        """Return the rows [B, m] of samples in a state and (by state, by named) or None."""
+    def measure(self, backend, points, values, measured, by_chart=None):
+        """
+        Return the rows [B, m] of samples in a state and (by state, by coordinates).
+
+        None without `by_chart`, the derivative [B', P, p] of the values by coordinates, for B'
+        columns that repeat.
+        """
         asking = [index for index, _ in measured if self.sensors[index].output_size]
         outputs = d_outputs = None
         if asking:
-            outputs, d_outputs = self._observed(backend, points, values, derivatives)
+            outputs, d_outputs = self._observed(backend, points, values, by_chart is not None)
         found = [
-            self._compared(points, index, sample, outputs, d_outputs, len(values), derivatives)
+            self._compared(points, index, sample, outputs, d_outputs, by_chart)
             for index, sample in measured
         ]
-        if not derivatives:
+        if by_chart is None:
             return np.concatenate([rows for rows, _, _ in found], 1), None
-        return joined(found, len(values))
+        return joined(found, by_chart.shape[-1])
 
-    def measure_one(self, backend, points, values, index, samples):
+    def measure_one(self, backend, points, values, index, samples, by_chart):
         """
-        Return (rows [B, m], by state, by named or None) of the samples [B, k] of one sensor.
+        Return (rows [B, m], by state, by coordinates or None) of samples [B, k] of one sensor.
 
-        None: nothing but the state matters.
+        None: nothing but the state matters. by_chart: as of `measure`.
         """
         outputs = d_outputs = None
         if self.sensors[index].output_size:
             outputs, d_outputs = self._observed(backend, points, values, True)
-        return self._compared(points, index, samples, outputs, d_outputs, len(values), True)
+        return self._compared(points, index, samples, outputs, d_outputs, by_chart)
 
-    def _compared(self, points, index, sample, outputs, d_outputs, named_size, derivatives):
-        """Return (rows, by state, by named or None) of one sensor."""
+    def _compared(self, points, index, sample, outputs, d_outputs, by_chart):
+        """Return (rows, by state, by coordinates or None) of one sensor."""
         sensor, part = self.sensors[index], self.slices[index]
         rows = sensor.rows(
             points,
             None if outputs is None else outputs[part],
             np.broadcast_to(sample, (points.shape[1], sensor.value_size)),
         )
-        if not derivatives:
+        if by_chart is None:
             return rows.values, None, None
-        ambient, named = self._row_slopes(rows, d_outputs, part, named_size)
-        return rows.values, self._pushed(points, ambient), named
+        ambient, by_x = self._row_slopes(rows, d_outputs, part, by_chart)
+        return rows.values, self._pushed(points, ambient), by_x
 
     def _pushed(self, points, ambient):
         """Return slopes by the state's tangent [B, m, t] from those by the robot's numbers."""
@@ -75,27 +81,22 @@ class SampleRows:
             found = backend.sensitivities(inputs)
         return found.outputs[0].numpy(), found.d_outputs[:, 0].numpy()
 
-    def _row_slopes(self, rows, d_outputs, part, named_size):
-        """Return the slopes of a sensor's rows by the state's numbers and by named, or None."""
+    def _row_slopes(self, rows, d_outputs, part, by_chart):
+        """Return slopes of a sensor's rows by the state's numbers and by coordinates, or None."""
         if rows.by_outputs is None:
             return rows.by_state, None
-        batch, count = rows.values.shape
         size = self._robot_chart.point_size
         slopes = rows.by_outputs @ d_outputs[:, part]
-        named = np.zeros((batch, count, named_size))
-        named[..., : self._physical] = slopes[..., size:]
+        by_x = by_groups(slopes[..., size:], by_chart[:, : self._physical])
         ambient = slopes[..., :size]
-        return ambient if rows.by_state is None else ambient + rows.by_state, named
+        return ambient if rows.by_state is None else ambient + rows.by_state, by_x
 
 
-def joined(found, named_size):
-    """Return rows [B, m] and (by state, by named) of several sensors side by side."""
-    rows, by_state, by_named = zip(*found)
-    by_named = [
-        np.zeros((*own.shape, named_size)) if named is None else named
-        for own, named in zip(rows, by_named)
-    ]
-    return np.concatenate(rows, 1), (np.concatenate(by_state, 1), np.concatenate(by_named, 1))
+def joined(found, size):
+    """Return rows [B, m] and (by state, by coordinates, so many) of several sensors together."""
+    rows, by_state, by_x = zip(*found)
+    by_x = [np.zeros((*own.shape, size)) if x is None else x for own, x in zip(rows, by_x)]
+    return np.concatenate(rows, 1), (np.concatenate(by_state, 1), np.concatenate(by_x, 1))
 
 
 def _output_slices(sensors):

@@ -38,8 +38,9 @@ class StateWalk:
         if self._hidden.size:
             if hidden is None:
                 hidden = self._hidden.controls(self.hidden_part(points), _middles(durations))
-            known = np.broadcast_to(controls, (*controls.shape[:2], points.shape[1]))
-            controls = np.concatenate([known, hidden], 1)
+            if controls.shape[2] < points.shape[1]:
+                controls = np.repeat(controls, points.shape[1], 2)
+            controls = np.concatenate([controls, hidden], 1)
         arrays = (state, values[: self._physical], controls, durations)
         return RolloutInputs(*(torch.from_numpy(np.ascontiguousarray(a)) for a in arrays))
 
@@ -61,34 +62,36 @@ class StateWalk:
         slopes.append((self._clocks.rows.get(late), found.by_early))
         return found.durations, found.controls, [(r, s) for r, s in slopes if r is not None]
 
-    def move(self, points, values, segment, late, derivatives):
+    def move(self, points, values, segment, late, by_chart=None):
         """
-        Return the states after a segment and (by state, by named parameters) or None.
+        Return the states after a segment and (by state, by coordinates), None without `by_chart`.
 
-        late: index of the sensor whose samples say where the segment ends, None: its end.
+        late: index of the sensor whose samples say where the segment ends, None: its end;
+        by_chart: as of `run`.
         """
         durations, controls, slopes = self.steps(values, segment, late)
-        if derivatives:
-            return self.run(points, values, durations, controls, slopes)
+        if by_chart is not None:
+            return self.run(points, values, durations, controls, by_chart, slopes)
         inputs = self.inputs(points, values, durations, controls)
         with torch.no_grad():
             ends = self.backend.rollout(inputs)[0][-1].numpy()
         return self._joined(ends, points, durations), None
 
-    def run(self, points, values, durations, controls, slopes=()):
+    def run(self, points, values, durations, controls, by_chart, slopes=()):
         """
-        Return the states after steps and (by state, by named parameters).
+        Return the states after steps and (by state [B, t, t], by coordinates [B, t, p]).
 
-        durations [S, B], controls [S, nu, B]; slopes: (row of a named parameter, derivative of
+        durations [S, B], controls [S, nu, B]; by_chart [B', P, p]: derivative of the values by
+        coordinates, for B' columns that repeat; slopes: (row of a named parameter, derivative of
         the durations by it), as `steps` returns them.
         """
         inputs = self.inputs(points, values, durations, controls)
         with torch.no_grad():
             found = self.backend.jacobian(inputs)
         ends, chart = found.state.numpy(), self._robot_chart
-        by_named = np.zeros((points.shape[1], self.state_chart.size, len(values)))
-        moved = by_named[:, : chart.size]
-        moved[..., : self._physical] = chart.pull_rows(ends, found.by_parameters.numpy())
+        by_x = np.zeros((points.shape[1], self.state_chart.size, by_chart.shape[-1]))
+        by_physical = chart.pull_rows(ends, found.by_parameters.numpy())
+        by_x[:, : chart.size] = by_groups(by_physical, by_chart[:, : self._physical])
         for row, slope in slopes:
             # A row that comes late and one that acts late may be the same; their effects add up.
             late = np.einsum('bis,sb->bi', found.by_durations.numpy(), slope)
@@ -96,16 +99,17 @@ class StateWalk:
                 late += self._hidden.pushed_later(
                     found.by_controls.numpy(), self.hidden_part(points), _middles(slope)
                 )
-            moved[..., row] += chart.pull_rows(ends, late[..., None])[..., 0]
+            late = chart.pull_rows(ends, late[..., None])
+            by_x[:, : chart.size] += by_groups(late, by_chart[:, row, None])
         by_state = self._by_state(found, ends, points, durations)
-        return self._joined(ends, points, durations), (by_state, by_named)
+        return self._joined(ends, points, durations), (by_state, by_x)
 
     def _joined(self, ends, points, durations):
         """Return robot states with what has become of the hidden forces of the points before."""
         if not self._hidden.size:
             return ends
-        lengths = np.broadcast_to(durations.sum(0), (points.shape[1],))
-        return np.concatenate([ends, self._hidden.grown(self.hidden_part(points), lengths)])
+        hidden = self._hidden.grown(self.hidden_part(points), durations.sum(0))
+        return np.concatenate([ends, hidden])
 
     def with_hidden(self, states, points, elapsed):
         """
@@ -128,7 +132,6 @@ class StateWalk:
             return robot
         result = np.zeros((len(robot), self.state_chart.size, self.state_chart.size))
         result[:, :size, :size] = robot
-        durations = np.broadcast_to(durations, (len(durations), len(robot)))
         pushed = self._hidden.pushed(found.by_controls.numpy(), _middles(durations))
         result[:, :size, size:] = chart.pull_rows(ends, pushed)
         result[:, size:, size:] = self._hidden.growth(durations.sum(0))
@@ -142,11 +145,17 @@ class StateWalk:
         """Return points and transition at a frame's end with the hidden forces faded."""
         if not self._hidden.size:
             return points, transition
-        left = np.broadcast_to(self.fading(line), (self._hidden.size, points.shape[1]))
+        left = self.fading(line)
         points, size = points.copy(), self._robot_chart.point_size
         points[size:] *= left
         transition[:, self._robot_chart.size :] *= left.T[:, :, None]
         return points, transition
+
+
+def by_groups(slopes, by_chart):
+    """Return slopes [G * B, m, P] times by_chart [B, P, p], which repeats, [G * B, m, p]."""
+    groups = slopes.reshape(-1, len(by_chart), *slopes.shape[1:])
+    return (groups @ by_chart).reshape(*slopes.shape[:2], -1)
 
 
 def tiled(columns, count):
