@@ -13,9 +13,9 @@ def summarize(problem, mixture, stamp_ns, report, verdicts, tangents):
     no better known than before. Standard deviations are carried on to values at the mean.
     """
     chart = problem.chart
-    mean, covariance = tangents.moments(mixture)
-    values = chart.inner.to_named(mean[:, None])[:, 0]
-    sd = chart.inner.deviations_of_values(mean, covariance)
+    mean, root = tangents.spread(mixture)
+    values, spread = chart.inner.along(mean[:, None], root)
+    values, sd = values[:, 0], np.sqrt(np.einsum('pr,pr->p', spread[0], spread[0]))
     names = tuple(chart.names)
     if problem.noises:
         names = (*names, *(f'{name}.noise' for name in problem.noises))

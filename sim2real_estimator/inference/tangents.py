@@ -1,10 +1,14 @@
 """All parameters near what is estimated, where data can tell some directions only."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from .gaussian import each_times
+
+# Eigenvalues of correlations that are only rounding.
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -26,16 +30,23 @@ class Tangents:
 
     def moments(self, mixture):
         """Return the mean [P] and the covariance [P, P] of all parameters of a mixture."""
-        if self.at.shape[1] == 1:  # the same, and this is asked for every frame
-            mean, covariance = mixture.moments()
-            slope = self.slopes[0]
-            mean = self.points[:, 0] + slope @ (mean - self.at[:, 0])
-            return mean, slope @ covariance @ slope.T + self.blind[0]
-        weights, means, covariances = self.components(mixture)
+        mean, root = self.spread(mixture)
+        return mean, root @ root.T
+
+    def spread(self, mixture):
+        """Return the mean [P] and a root [P, r] of the covariance of all parameters."""
+        weights, nearest = mixture.weights, self._nearest(mixture.means)
+        means, shares = self.follow(mixture.means), np.sqrt(weights)
         mean = means @ weights
-        away = means - mean[:, None]
-        covariance = np.tensordot(weights, covariances, 1)
-        return mean, covariance + (away * weights) @ away.T
+        told = shares[:, None, None] * (self.slopes[nearest] @ mixture.parameter_roots())
+        of_places = np.sqrt(np.bincount(nearest, weights, self.at.shape[1]))
+        blind = [share * root for share, root in zip(of_places, self._blind_roots)]
+        return mean, np.concatenate([*told, *blind, shares * (means - mean[:, None])], 1)
+
+    @cached_property
+    def _blind_roots(self):
+        """Roots [P, r] of what no data can tell, of the rank that it has, for every place."""
+        return [_root(covariance) for covariance in self.blind]
 
     def components(self, mixture):
         """Return (weights [K], means [P, K], covariances [K, P, P]) of a mixture."""
@@ -82,3 +93,12 @@ class Tangents:
         away = self.metric @ (estimates[:, :, None] - self.at[:, None]).reshape(len(self.at), -1)
         squared = (away**2).sum(0).reshape(estimates.shape[1], -1)
         return squared.argmin(1)
+
+
+def _root(covariance):
+    """Return a root [P, r] of a covariance of rank r, as exact for small parameters as for large."""
+    deviations = np.sqrt(np.diag(covariance).clip(0))
+    scale = np.where(deviations > 0, deviations, 1.0)
+    sizes, directions = np.linalg.eigh(covariance / scale / scale[:, None])
+    is_any = sizes > _ROUNDING
+    return scale[:, None] * directions[:, is_any] * np.sqrt(sizes[is_any])

@@ -154,11 +154,6 @@ class LinearChart:
         result[:, self.rows] = slopes @ directions[self.rows]
         return result
 
-    def deviations_of_values(self, mean, covariance):
-        """Return the standard deviations [P] of the values, carried on at a mean [P]."""
-        slope = self.slope(mean[:, None])[0]
-        return np.sqrt(((slope @ covariance) * slope).sum(1).clip(0))
-
     def are_sound(self, coordinates):
         """Tell which of coordinates [P, B] are of bodies that have a mass worth the name."""
         return (coordinates[self.rows[:, 0]] > self._least[:, None]).all(0)

@@ -144,10 +144,6 @@ class DirectChart:
         values, rates = self.values_and_rates(coordinates)
         return values, rates.T[..., None] * directions
 
-    def deviations_of_values(self, mean, covariance):
-        """Return the standard deviations [p] of the values, carried on at a mean [p]."""
-        return np.abs(self.rates(mean[:, None])[:, 0]) * np.sqrt(np.diag(covariance))
-
     def are_sound(self, coordinates):
         """Tell which of coordinates [p, B] are of robots that can be simulated: all."""
         return np.ones(coordinates.shape[1], dtype=bool)

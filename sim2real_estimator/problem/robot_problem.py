@@ -159,15 +159,19 @@ class RobotProblem:
 
         scales [K]: standard deviation of the disturbances of each column.
         """
-        nv = self.model.velocity_size
-        base = [self.options.position_floor] * nv + [self.options.velocity_floor] * nv
-        result = np.tile([*base, *[0.0] * self._hidden.size], (len(scales), 1))
-        if not self.knows_inputs(frame):
-            result += self.push(frame)
+        result = np.repeat(self._least_floor[None], len(scales), 0) + self.push(frame)
         if self._hidden.size:
             left = self._walk.fading(self._timelines.line((frame,)))[:, 0]
-            result[:, 2 * nv :] += self._hidden.deviations(scales) * np.sqrt(1.0 - left**2)
+            lost = self._hidden.deviations(scales) * np.sqrt(1.0 - left**2)
+            result[:, 2 * self.model.velocity_size :] += lost
         return result
+
+    @cached_property
+    def _least_floor(self):
+        """What every frame adds to the standard deviation of the state, [t]."""
+        nv, options = self.model.velocity_size, self.options
+        sizes = [nv, nv, self._hidden.size]
+        return np.repeat([options.position_floor, options.velocity_floor, 0.0], sizes)
 
     def push(self, frame):
         """
@@ -193,8 +197,8 @@ class RobotProblem:
 
     def loses_sight(self, frame):
         """Tell whether after a frame the motion may be anywhere: a new guess tells more of it."""
-        if frame.after_gap:
-            return True
+        if frame.after_gap or self.knows_inputs(frame):
+            return frame.after_gap
         length = 1e-9 * (frame.end_ns - frame.start_ns)
         return bool((length * self.push(frame) > self.options.position_sd).any())
 

@@ -53,7 +53,7 @@ class SampleRows:
         rows = sensor.rows(
             points,
             None if outputs is None else outputs[part],
-            np.broadcast_to(sample, (points.shape[1], sensor.value_size)),
+            sample if len(sample) == points.shape[1] else np.repeat(sample, points.shape[1], 0),
         )
         if by_chart is None:
             return rows.values, None, None

@@ -88,9 +88,8 @@ class JointPositions(AbstractSensor):
     def rows(self, states, outputs, values):
         """Return the `Rows`; a NaN leaves its row empty."""
         error = (states[self.places].T - values) / self.sd
+        slope = np.repeat(self.slope[None], len(values), 0)
         missing = np.isnan(error)
-        slope = np.broadcast_to(self.slope, (len(values), *self.slope.shape))
         if missing.any():
-            error = np.where(missing, 0.0, error)
-            slope = np.where(missing[..., None], 0.0, slope)
+            error[missing], slope[missing] = 0.0, 0.0
         return Rows(error, by_state=slope)

@@ -13,7 +13,7 @@ from .decoding import (
     read_transform_stamped,
 )
 from .mounting import CAPTURE, capture_parameters, IN_PLACE, placement, placement_parameters
-from .turns import inverse_right_jacobians, quaternion_matrices, rotation_vectors
+from .turns import CROSS, inverse_right_jacobians, quaternion_matrices, rotation_vectors
 
 
 class LinkPose(AbstractSensor):
@@ -98,32 +98,28 @@ class LinkPose(AbstractSensor):
 
     def rows(self, states, outputs, values):
         """Return the `Rows`, position before orientation."""
-        parts = []
+        error = np.empty((len(values), self.row_size))
+        slope = np.zeros((len(values), self.row_size, self.output_size))
         if self.position_sd is not None:
-            parts.append(self._position(outputs[:3], values[:, :3]))
+            error[:, :3] = (outputs[:3].T - values[:, :3]) / self.position_sd
+            slope[:, range(3), range(3)] = 1 / self.position_sd
         if self.orientation_sd is not None:
-            parts.append(self._orientation(outputs[3:], values[:, 3:]))
-        error = np.concatenate([e for e, _ in parts], 1)
-        slope = np.concatenate([s for _, s in parts], 1)
+            turn, by_matrix = _turn(outputs[3:].T.reshape(-1, 3, 3), values[:, 3:])
+            error[:, -3:] = turn / self.orientation_sd
+            slope[:, -3:, 3:] = by_matrix / self.orientation_sd
         missing = np.isnan(error)
-        return Rows(
-            np.where(missing, 0.0, error), by_outputs=np.where(missing[..., None], 0.0, slope)
-        )
+        if missing.any():
+            error[missing], slope[missing] = 0.0, 0.0
+        return Rows(error, by_outputs=slope)
 
-    def _position(self, predicted, measured):
-        slope = np.zeros((len(measured), 3, self.output_size))
-        slope[:, range(3), range(3)] = 1 / self.position_sd
-        return (predicted.T - measured) / self.position_sd, slope
 
-    def _orientation(self, predicted, measured):
-        """Return the turn from the measured to the predicted frame, and its slope."""
-        matrix = predicted.T.reshape(-1, 3, 3)
-        error = rotation_vectors(np.swapaxes(quaternion_matrices(measured), -1, -2) @ matrix)
-        # R' dR is the turn of the predicted frame in its own axes; the error follows it.
-        turn = np.zeros((len(measured), 3, 3, 3))
-        for axis, (i, j) in enumerate(((2, 1), (0, 2), (1, 0))):
-            turn[:, axis, :, j] += 0.5 * matrix[:, :, i]
-            turn[:, axis, :, i] -= 0.5 * matrix[:, :, j]
-        slope = np.zeros((len(measured), 3, self.output_size))
-        slope[:, :, 3:] = inverse_right_jacobians(error) @ turn.reshape(-1, 3, 9)
-        return error / self.orientation_sd, slope / self.orientation_sd
+def _turn(predicted, measured):
+    """
+    Return the turn [B, 3] from the measured to the predicted frame, and its slope [B, 3, 9].
+
+    predicted: rotation matrices [B, 3, 3], by whose entries the slope is; measured: quaternions.
+    """
+    turn = rotation_vectors(quaternion_matrices(measured).swapaxes(-1, -2) @ predicted)
+    # R' dR is the turn of the predicted frame in its own axes; the error follows it.
+    own = 0.5 * (predicted[:, None] @ CROSS.reshape(3, 3, 3))
+    return turn, inverse_right_jacobians(turn) @ own.reshape(-1, 3, 9)

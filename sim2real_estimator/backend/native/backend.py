@@ -1,6 +1,7 @@
 """The native backend: compiled rollouts behind torch."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 import importlib
 import threading
 
@@ -127,10 +128,8 @@ class NativeBackend(AbstractBackend):
         """
         program, call = self.any_program(), Call(self, inputs)
         s, instants, samples = program.sizes, inputs.steps + 1, inputs.batch
-        columns = list(columns)
-        padded = -(-len(columns) // program.width) * program.width
-        numbers = torch.full((padded,), -1)
-        numbers[: len(columns)] = torch.tensor(columns)
+        numbers = _padded(tuple(columns), program.width)
+        padded, used = len(numbers), len(columns)
         states = empty(instants, s.state, call.batch)
         outputs = empty(instants, s.outputs, call.batch)
         d_states = empty(samples, instants, s.state, padded)
@@ -145,7 +144,6 @@ class NativeBackend(AbstractBackend):
             dstates=d_states,
             doutputs=d_outputs,
         )
-        used = len(columns)
         return (
             call.without_padding(states),
             call.without_padding(outputs),
@@ -210,6 +208,12 @@ class _Loss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, d_value):
         return None, None, None, None, *ctx.call.collect(ctx.arrays, d_value)
+
+
+@lru_cache
+def _padded(columns, width):
+    """Return the numbers of columns as a tensor that fills whole vectors, -1 where none is."""
+    return torch.tensor([*columns, *[-1] * (-len(columns) % width)], dtype=torch.int64)
 
 
 def _rolled_out(backend, inputs):
