@@ -74,11 +74,13 @@ def take_frame(problem, mixture, frame, noise, drift=0.0):
     )
     if not is_finite(after):
         return None
-    heaviest = after.heaviest()
-    rows = int(is_row(found.residual[heaviest], found.slope[heaviest]).sum())
-    surprising = np.abs(standardised(mixture.roots, found)[heaviest]) > SURPRISE
-    log_evidence = np.logaddexp.reduce(log_weights) + unmeasured(found, noise)[heaviest]
-    return Step(after, float(cost[heaviest]), rows, int(surprising.sum()), float(log_evidence))
+    heaviest = [after.heaviest()]
+    seen = found.pick(heaviest)
+    rows = is_row(seen.residual, seen.slope).sum()
+    surprising = np.abs(standardised(mixture.roots[heaviest], seen)) > SURPRISE
+    log_evidence = np.logaddexp.reduce(log_weights) + unmeasured(seen, noise)[0]
+    told = float(cost[heaviest[0]]), int(rows), int(surprising.sum()), float(log_evidence)
+    return Step(after, *told)
 
 
 def unmeasured(found, noise):

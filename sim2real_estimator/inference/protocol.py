@@ -37,6 +37,12 @@ class Linearization:
     residual: np.ndarray
     slope: np.ndarray
 
+    def pick(self, which):
+        """Return that of some of the pairs."""
+        return Linearization(
+            self.ends[:, which], self.transition[which], self.residual[which], self.slope[which]
+        )
+
 
 @dataclass(frozen=True)
 class Jump:

@@ -96,7 +96,7 @@ class Tangents:
 
 
 def _root(covariance):
-    """Return a root [P, r] of a covariance of rank r, as exact for small parameters as for large."""
+    """Return a root [P, r] of a covariance of rank r, exact for small parameters as well."""
     deviations = np.sqrt(np.diag(covariance).clip(0))
     scale = np.where(deviations > 0, deviations, 1.0)
     sizes, directions = np.linalg.eigh(covariance / scale / scale[:, None])

@@ -137,7 +137,9 @@ class LinearChart:
     def along(self, coordinates, directions):
         """Return the values [P, B] and their derivative along directions [P, d], [B, P, d]."""
         values, rates = self.apart.values_and_rates(self.separated(coordinates))
-        return values, rates.T[..., None] * self._separated_along(coordinates, directions)
+        slopes = self._separated_along(coordinates, directions)
+        slopes *= rates.T[..., None]
+        return values, slopes
 
     def separated(self, coordinates):
         """Return the coordinates [P, B] of the chart of the parameters apart."""

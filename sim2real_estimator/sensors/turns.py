@@ -2,7 +2,6 @@
 
 import numpy as np
 
-
 # A rotation matrix, row after row, as sums of products of the parts of a quaternion: ww, wx, wy,
 # wz, xx, xy, xz, yy, yz, zz. One product of small matrices is faster than all sums one by one.
 _PARTS = np.triu_indices(4)
