@@ -4,8 +4,9 @@ import numpy as np
 
 # Of the sum of a body's second moments, what rounding may leave below zero.
 _ROUNDING = 1e-12
-# Part of the mass that is expected: what is lighter is taken as if it were as heavy.
-LEAST_MASS = 0.05
+# Part of the mass that is expected: a body that is closer to none is taken to be no closer. Masses
+# below zero are numbers like others: torques may be right where those of single bodies are not.
+NO_MASS = 1e-4
 # The inertia xx, yy, zz, xy, xz, yz of a point of one kilogram as sums of products of its
 # coordinates, in the same order.
 _FACTORS = np.array([0, 1, 2, 0, 0, 1]), np.array([0, 1, 2, 1, 2, 2])
@@ -20,7 +21,9 @@ def at_centre(bodies):
     The ten are those of `BodyInertia`: mass, first moments, inertia about the frame's origin.
     """
     mass, first = bodies[..., 0], bodies[..., 1:4]
-    centre = np.divide(first, mass[..., None], out=np.zeros_like(first), where=mass[..., None] > 0)
+    centre = np.divide(
+        first, mass[..., None], out=np.zeros_like(first), where=mass[..., None] != 0
+    )
     return mass, centre, bodies[..., 4:] - mass[..., None] * _shift(centre)
 
 
@@ -65,16 +68,22 @@ def at_centres(values, rows, least):
     """
     Return values [P, B] in which bodies about the frames of their links are about their centres.
 
-    rows [L, 10]: of the numbers of bodies; least [L]: the mass that a lighter one counts as.
+    rows [L, 10]: of the numbers of bodies; least [L]: the mass, of either sign, that one counts as
+    which is closer to none.
     """
     result = np.array(values, dtype=float)
     # [L, B, 10]
     bodies = np.swapaxes(result[rows], 1, 2)
-    bodies[..., 0] = np.maximum(bodies[..., 0], least[:, None])
+    bodies[..., 0] = masses_apart_from_none(bodies[..., 0], least[:, None])
     mass, centre, inertia = at_centre(bodies)
     result[rows[:, 0]] = mass
     result[rows[:, 1:4]], result[rows[:, 4:]] = (np.swapaxes(x, 1, 2) for x in (centre, inertia))
     return result
+
+
+def masses_apart_from_none(masses, least):
+    """Return masses of which none is closer to zero than the least."""
+    return np.where(np.abs(masses) < least, np.copysign(least, masses), masses)
 
 
 def about_frames(values, rows):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..inference.protocol import Gaussian
-from ..model.body_numbers import about_frames, at_centres, LEAST_MASS
+from ..model.body_numbers import about_frames, at_centres, masses_apart_from_none, NO_MASS
 from ..model.parameters import AXES
 from .body_priors import BodyPrior, drawn
 from .parameter_chart import DirectChart, Prior
@@ -14,6 +14,8 @@ from .parameter_chart import DirectChart, Prior
 _LINEAR = ('damping', 'friction', 'armature', 'stiffness')
 # A logarithm with a wider prior stays one: so wide, a normal distribution is often below zero.
 _WIDEST = 0.5
+# Part of the mass that is expected.
+_WORTH_THE_NAME = 0.05
 # How the inertia xx, yy, zz, xy, xz, yz about the centre changes with first moments, times the
 # centre: for every axis of the centre a row of [6, 3].
 _BY_MOMENTS = np.array(
@@ -76,7 +78,8 @@ class LinearChart:
             for row, label in zip(ten, _labels(link, links[link])):
                 labels[row] = label
         self.prior, self.labels = Gaussian(mean, root), tuple(labels)
-        self._least = LEAST_MASS * mean[self.rows[:, 0]]
+        masses = mean[self.rows[:, 0]]
+        self._least, self._worth_the_name = NO_MASS * masses, _WORTH_THE_NAME * masses
         self.basis = self.combinations = np.eye(len(mean))
         by_itself = np.linalg.inv(self.separation(mean[:, None])[0])
         self.relative_root = by_itself * [self._own_size(name) for name in self.names]
@@ -158,7 +161,7 @@ class LinearChart:
 
     def are_sound(self, coordinates):
         """Tell which of coordinates [P, B] are of bodies that have a mass worth the name."""
-        return (coordinates[self.rows[:, 0]] > self._least[:, None]).all(0)
+        return (coordinates[self.rows[:, 0]] > self._worth_the_name[:, None]).all(0)
 
     def offsets(self, count, generator):
         """Return draws [P, count] of what single parameters are beforehand, less the mean."""
@@ -216,10 +219,9 @@ def _slopes_at_centre(bodies, least):
     """
     Return the derivative of what `at_centre` returns by bodies [B, L, 10], [B, L, 10, 10].
 
-    least [L]: masses that count where a body is lighter; what does not count has no slope.
+    least [L]: masses of bodies that are closer to none.
     """
-    is_heavy = bodies[..., 0] > least
-    inverse = 1 / np.where(is_heavy, bodies[..., 0], least)[..., None]
+    inverse = 1 / masses_apart_from_none(bodies[..., 0], least)[..., None]
     centre = bodies[..., 1:4] * inverse
     by_moments = (centre @ _BY_MOMENTS).reshape(*centre.shape[:-1], 6, 3)
     result = np.empty((*bodies.shape, bodies.shape[-1]))
@@ -228,5 +230,4 @@ def _slopes_at_centre(bodies, least):
     result[..., 4:, 1:4] = by_moments
     result[..., 1:4, 0] = -centre * inverse
     result[..., 4:, 0] = (by_moments @ centre[..., None])[..., 0] / -2
-    result[..., 0] *= is_heavy[..., None]
     return result

@@ -13,7 +13,7 @@ from sim2real_estimator.problem.body_priors import BodyPrior
 from sim2real_estimator.problem.chart_choice import choose_chart
 from sim2real_estimator.problem.fibre import draw_samples, likeliest, physical_draws, tangents_of
 from sim2real_estimator.problem.linear_chart import LinearChart
-from sim2real_estimator.problem.parameter_chart import Prior
+from sim2real_estimator.problem.parameter_chart import mass_matrices, Prior
 
 pytestmark = pytest.mark.usefixtures('one_thread')
 
@@ -137,6 +137,23 @@ def test_what_has_no_mass_left_stays_finite(chart):
     assert np.isfinite(chart.inner.to_named(at)).all()
     assert np.isfinite(chart.inner.slope(at)).all()
     assert chart.inner.are_sound(at).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(('part', 'tolerance'), [(-2.0, 1e-11), (-1e-3, 1e-9), (0.0, 1e-3)])
+def test_bodies_without_mass_or_less_move_as_those_that_respond_alike(
+    problem, chart, part, tolerance
+):
+    likely = chart.embed(known(chart, np.random.default_rng(9)))
+    row = chart.inner.rows[-1, 0]
+    # Along what cannot be told, to where the mass of the last link is a part of what it was.
+    unseen = np.eye(len(likely)) - chart.basis @ chart.combinations
+    away = unseen[:, np.argmax(np.abs(unseen[row]))][:, None]
+    other = likely + away * (part - 1) * likely[row] / away[row]
+    assert other[row, 0] == pytest.approx(part * likely[row, 0], abs=1e-9)
+    values = chart.inner.to_named(np.concatenate([likely, other], 1))
+    poses = np.random.default_rng(4).standard_normal((7, 1)).repeat(2, 1)
+    one, two = mass_matrices(seven_joints.system(problem), values, poses)
+    np.testing.assert_allclose(two, one, atol=tolerance * np.abs(one).max())
 
 
 def test_delays_stay_beside_it(problem):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import DataError
-from ...model.body_numbers import about_frames, at_centres, LEAST_MASS
+from ...model.body_numbers import about_frames, at_centres, NO_MASS
 from ...model.parameters import AXES, INERTIA_NAMES
 from .statuses import status, status_array, values_of
 
@@ -55,7 +55,7 @@ class CoordinateMap:
         log = self.signs != 0
         size = np.exp(np.clip(values[log], -_LARGEST_LOG, _LARGEST_LOG))
         values[log] = self.signs[log, None] * size
-        return at_centres(values, self.bodies, LEAST_MASS * self.prior_mean[self.bodies[:, 0]])
+        return at_centres(values, self.bodies, NO_MASS * self.prior_mean[self.bodies[:, 0]])
 
     def to_coordinates(self, values):
         """
