@@ -24,8 +24,10 @@ from .protocol import Linearization
 _SETTLED = 0.03
 # Rounds of fits where the noise of sensors is unknown: each begins with what the last one found.
 _ROUNDS = 2
+# Frames that fit worse by this factor, besides one for every row, tell that a step was too long.
+_WORSE = 2.0
 # A step longer than this many deviations of what was known before is shortened.
-_LONGEST_STEP = 1.0
+_LONGEST_STEP = 3.0
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,13 @@ class Courses:
     def pick(self, which):
         """Return some of them."""
         return Courses(self.points[..., which], self.parameters[:, which])
+
+    def where(self, which, others):
+        """Return these motions where `which` [K] is true, else the others."""
+        return Courses(
+            np.where(which, self.points, others.points),
+            np.where(which, self.parameters, others.parameters),
+        )
 
 
 @dataclass(frozen=True)
@@ -112,12 +121,25 @@ class Smoother:
         return self._described(courses, steps, is_settled)
 
     def _settled(self, courses, noises, passes):
-        """Return courses moved until they stay, and which of them do."""
+        """
+        Return courses moved until they stay, and which of them do.
+
+        Where frames fit much worse about a course than about the one it was moved from, or not
+        at all, it went too far: to bodies without mass, for one. It then goes half of the way.
+        """
+        count = courses.parameters.shape[1]
+        origin, limit, part = courses, np.full(count, np.inf), np.ones(count)
+        moves = np.zeros((len(self.frames) + 1, count, self.known.roots.shape[-1]))
         for _ in range(passes):
             steps = self.forward(courses, noises)
-            moves = self._backward(steps)
-            is_settled = self._lengths(moves, steps) < _SETTLED
-            courses = self._moved(courses, moves)
+            cost = sum(step.cost for step in steps)
+            is_sound = cost < limit
+            limit = np.where(is_sound, _WORSE * cost + sum(step.rows for step in steps), limit)
+            part = np.where(is_sound, 1.0, part / 2)
+            origin = courses.where(is_sound, origin)
+            moves = np.where(is_sound[:, None], self._backward(steps), moves)
+            is_settled = is_sound & (self._lengths(moves, steps) < _SETTLED)
+            courses = self._moved(origin, moves, part)
             if is_settled.all():
                 break
         return courses, is_settled
@@ -220,10 +242,10 @@ class Smoother:
         deviations = np.linalg.norm(steps[-1].root, axis=-1)[:, self.size :]
         return (np.abs(moves[-1][:, self.size :]) / deviations).max(-1)
 
-    def _moved(self, courses, moves):
-        """Return courses moved by deviations, no farther than is allowed in one step."""
+    def _moved(self, courses, moves, part=1.0):
+        """Return courses moved by a part of deviations, no farther than is allowed in one step."""
         wished = moves[-1][:, self.size :].T / self._deviations
-        part = np.minimum(1.0, _LONGEST_STEP / np.maximum(np.abs(wished).max(0), 1e-300))
+        part = part * np.minimum(1.0, _LONGEST_STEP / np.maximum(np.abs(wished).max(0), 1e-300))
         parameters = courses.parameters + part * moves[-1][:, self.size :].T
         states = part * np.moveaxis(moves[..., : self.size], 2, 1)
         points = [self.problem.retract(p, m) for p, m in zip(courses.points, states)]
@@ -241,11 +263,15 @@ class Smoother:
             step.noises,
         )
 
-    def _described(self, courses, steps, is_settled):
-        """Return courses as `Smoothed`, with all that a filter about them says."""
-        log_weights = self.known.log_weights + sum(
+    def log_evidence(self, steps):
+        """Return how probable columns and frames are, by the filter's steps, [K]."""
+        return self.known.log_weights + sum(
             step.log_evidence + unmeasured(step.found, self.noise) for step in steps
         )
+
+    def _described(self, courses, steps, is_settled):
+        """Return courses as `Smoothed`, with all that a filter about them says."""
+        log_weights = self.log_evidence(steps)
         log_weights = np.where(np.isfinite(log_weights), log_weights, -np.inf)
         mixture = self.mixture(courses, steps, -1, log_weights)
         return Smoothed(
