@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 from scipy.special import bdtrc, chdtri
 
 # What is assumed of the share of outliers before any data: so many in so many rows.
@@ -26,7 +27,7 @@ class ChangeMemory:
 @dataclass(frozen=True)
 class ChangeDetector:
     """
-    Compares the last `frames` frames with what noise explains.
+    Compares the last frames, one up to `frames` of them, with what noise explains.
 
     With normal noise their misfit is chi-squared. Where outliers are expected, one of them
     spoils a misfit; then so many rows have to surprise at once that the usual share of outliers
@@ -53,10 +54,9 @@ class ChangeDetector:
         if len(memory.recent) < self.frames:
             return False
         # The tails by the bare functions: those of scipy.stats cost more than the rest of a look.
-        misfit, rows, surprises = map(sum, zip(*memory.recent))
-        if rows == 0:
-            return False
+        misfit, rows, surprises = np.cumsum(memory.recent[::-1], axis=0).T
+        probability = self.probability / self.frames
         if expects_outliers:
             share = memory.outliers / memory.rows
-            return bool(bdtrc(surprises - 1, int(rows), share) < self.probability)
-        return bool(misfit > chdtri(rows, self.probability))
+            return bool((bdtrc(surprises - 1, rows.astype(int), share) < probability).any())
+        return bool((misfit > chdtri(rows, probability)).any())
