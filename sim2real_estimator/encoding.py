@@ -17,13 +17,14 @@ from .identity import Recording
 from .inference.batch import Fits, Window
 from .inference.changes import ChangeMemory
 from .inference.estimators.gumbel_mixture import GumbelState
-from .inference.explaining import Memory, Past
+from .inference.explaining import CarriedOn, Explanation, Past
+from .inference.hypotheses import Hypothesis, Memory
 from .inference.lagging import Lag
 from .inference.mixture import Mixture
 from .inference.moments import Moments
 from .inference.noise_scales import NoiseScales
 from .inference.phases import BatchState, FilterState
-from .inference.protocol import Gaussian
+from .inference.protocol import Gaussian, Jump
 from .inference.smoother import Courses
 from .inference.suspicion import SuspectState
 from .inference.tangents import Tangents
@@ -42,16 +43,20 @@ from .stream.restamping import Restamping
 # What the classes are called in files; a new class of a state is a new line.
 KINDS = {
     'batch state': BatchState,
+    'carried on': CarriedOn,
     'change memory': ChangeMemory,
     'combination finding': CombinationFinding,
     'courses': Courses,
     'estimate': Estimate,
+    'explanation': Explanation,
     'filter state': FilterState,
     'findings': Findings,
     'fits': Fits,
     'frame': Frame,
     'gaussian': Gaussian,
     'gumbel state': GumbelState,
+    'hypothesis': Hypothesis,
+    'jump': Jump,
     'lag': Lag,
     'memory': Memory,
     'mixture': Mixture,

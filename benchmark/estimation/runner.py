@@ -37,6 +37,8 @@ STUDIES = (
     'free_body',
     'mujoco_data',
     'seven_joints',
+    'seven_joints_load',
+    'seven_joints_worn',
     'panda',
     'xarm7',
     'arm_undisturbed',

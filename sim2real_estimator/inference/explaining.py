@@ -1,30 +1,40 @@
 """
-What has changed, where something has: hypotheses, among which evidence decides.
+What has changed, where something has: evidence decides among hypotheses.
 
-Each hypothesis lets a few things jump, at the beginning of one of the last frames, and keeps all
-else that is known. Smoothers over the frames since then tell how probable these are under each.
+A change happened at the beginning of one of the last frames. A smoother for which all may have
+jumped finds the course of the motion, and about it a filter tells how probable the frames are
+under each hypothesis. The best of these are then looked into with smoothers of their own.
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from scipy.special import chdtri
 
-from .disturbances import forgotten, with_scales
-from .filtering import is_finite
-from .gaussian import log_normalized, predict
+from .filtering import is_finite, take_frame
+from .gaussian import log_normalized
+from .hypotheses import (
+    all_at_once,
+    disturbed,
+    EVERYTHING,
+    hypotheses,
+    Hypothesis,
+    Memory,
+    NOTHING,
+    released,
+)
+from .jump_evidence import jump_evidence
 from .mixture import Mixture
-from .protocol import Jump
 from .smoother import Courses, Smoother
 
 # A misfit that noise exceeds so seldom belongs to a hypothesis that does not explain it.
 _IMPROBABLE = 1e-6
-_FEW_PASSES, _PASSES = 4, 15
-# Of the instants at which a change may have been, so many are looked into.
-_BEGINS = 4
-_EVERYTHING = 'everything'
-_NOTHING = 'nothing but disturbances'
+_FEW_PASSES, _PASSES = 8, 15
+# Of the instants at which a change may have been, so many are looked into, unless they are less
+# probable by so much of log evidence; the last are asked first.
+_BEGINS, _MARGIN, _RECENT = 4, 20.0, 6
+# So many pairs of a hypothesis and an instant have smoothers of their own, within that margin.
+_EXAMINED = 6
 
 
 @dataclass(frozen=True)
@@ -42,200 +52,225 @@ class Past:
 
 
 @dataclass(frozen=True)
-class Memory:
-    """
-    What was known of the parameters before a change.
-
-    name: of the change; parameters: names of those that it concerned; mean [p], root [p, p].
-    """
-
-    name: str
-    parameters: tuple
-    mean: np.ndarray
-    root: np.ndarray
-
-
-@dataclass(frozen=True)
 class Explanation:
     """
-    The most probable hypothesis.
+    The most probable `Hypothesis`.
 
-    name; parameters: names of those that it concerns, none where all or nothing is; probability:
-    among all hypotheses; fits: whether it explains the frames; begin: of which `Past` it happened;
-    memory: the one returned to, if any; jump: what was released, if anything.
+    probability: among all; fits: whether it explains the frames; begin: of which `Past` it
+    happened; course: since then, nearly.
     """
 
-    name: str
-    parameters: tuple
+    hypothesis: Hypothesis
     probability: float
     fits: bool
     begin: int
-    memory: Memory | None = None
-    jump: Jump | None = None
+    course: Courses
 
     @property
     def is_everything(self):
         """Whether nothing of what was known is of use any more."""
-        return self.name == _EVERYTHING
+        return self.hypothesis.name == EVERYTHING
 
     @property
     def is_nothing(self):
         """Whether the robot is what it was, and only what disturbs it is not."""
-        return self.name == _NOTHING
+        return self.hypothesis.name == NOTHING
 
 
 @dataclass(frozen=True)
-class _Lane:
-    """A hypothesis: what is released or known instead, and the scale of disturbances."""
-
-    name: str
-    scale: float
-    jump: Jump | None = None
-    memory: Memory | None = None
-
-
-def explain(problem, past, frames, noise, drift, memories, scales):
+class CarriedOn:
     """
-    Return the `Explanation` of a change.
+    What is known now by an `Explanation`.
+
+    mixture: after the last frame; courses: since the change, of its components, None where some
+    of them were lost.
+    """
+
+    explanation: Explanation
+    mixture: Mixture
+    courses: Courses | None
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """
+    Frames with a change somewhere among them.
 
     past: of the last frames before it was noticed, in order, the first with its mixture; frames:
-    those since; memories: what was known before earlier changes; scales: of disturbances that the
-    filter may reckon with.
+    those since; noise, drift: as of the `Smoother`.
     """
-    lanes = _lanes(problem, past[0].mixture, memories, scales)
-    names = np.array([lane.name for lane in lanes])
-    # No kind is more probable for coming in several scales.
-    prior = -np.log([(names == name).sum() for name in names])
-    compare = partial(_compared, problem, past, frames, noise, drift)
-    # When it was depends little on what it was: all jumps at once tell, for a part of the time.
-    begins = [k for k, each in enumerate(past) if each.mixture is not None]
-    when = compare([_all_at_once(lanes)], begins)[0][:, 0]
-    begins = sorted(np.array(begins)[np.argsort(-when, kind='stable')[:_BEGINS]].tolist())
-    evidence, fits = compare(lanes, begins)
-    evidence = evidence + prior
-    weights = np.exp(log_normalized(evidence.ravel())).reshape(evidence.shape)
-    totals = {name: float(weights[:, names == name].sum()) for name in dict.fromkeys(names)}
-    best = max(totals, key=totals.get)
-    shown = np.where(names == best, weights, -1.0)
-    begin, lane = np.unravel_index(np.argmax(shown), shown.shape)
-    chosen = lanes[lane]
-    return Explanation(
-        str(best),
-        getattr(chosen.jump or chosen.memory, 'parameters', ()),
-        totals[best],
-        bool(fits[begin, lane]),
-        begins[begin],
-        chosen.memory,
-        chosen.jump,
-    )
+
+    problem: object
+    past: tuple
+    frames: tuple
+    noise: object
+    drift: float
+
+    def explain(self, memories, scales):
+        """
+        Return the `Explanation`.
+
+        memories: what was known before earlier changes; scales: of disturbances that the filter
+        may reckon with.
+        """
+        jumps, others = hypotheses(self.problem, self.past[0].mixture, memories, scales)
+        courses = self._likely(all_at_once(jumps, others[-1].scale))
+        each, begins = [*jumps, *others], list(courses)
+        names = np.array([hypothesis.name for hypothesis in each])
+        # No kind is more probable for coming in several scales.
+        prior = -np.log([(names == name).sum() for name in names])
+        screened = {k: self._screened(k, jumps, others, course) for k, course in courses.items()}
+        evidence, fits, courses = self._examined(screened, each, prior)
+        weights = np.exp(log_normalized(evidence.ravel())).reshape(evidence.shape)
+        totals = {name: float(weights[:, names == name].sum()) for name in dict.fromkeys(names)}
+        best = max(totals, key=totals.get)
+        begin, which = _top(np.where(names == best, evidence, -np.inf), 1)[0]
+        told = totals[best], bool(fits[begin, which]), begins[begin], courses[begin, which]
+        return Explanation(each[which], *told)
+
+    def _likely(self, hypothesis):
+        """Return begin -> `Courses`, by a hypothesis of all, where a change probably happened."""
+        begins = [k for k, each in enumerate(self.past) if each.mixture is not None]
+        found = {k: self._smoothed(k, [hypothesis]) for k in begins[-_RECENT:]}
+        if self._most_probable(found)[0] == begins[-_RECENT:][0]:
+            # It was noticed late.
+            found |= {k: self._smoothed(k, [hypothesis]) for k in begins[:-_RECENT]}
+        return {k: found[k].courses for k in sorted(self._most_probable(found))}
+
+    def _most_probable(self, found):
+        """Return the begins, of begin -> `Smoothed`, that are the most probable."""
+        evidence = {k: self._before(k) + each.log_evidence[0] for k, each in found.items()}
+        evidence = {k: value if np.isfinite(value) else -np.inf for k, value in evidence.items()}
+        order = sorted(evidence, key=evidence.get, reverse=True)[:_BEGINS]
+        return [k for k in order if evidence[k] >= evidence[order[0]] - _MARGIN]
+
+    def _before(self, begin):
+        """Return how probable the frames before a begin were."""
+        return sum(each.log_evidence for each in self.past[:begin])
+
+    def _window(self, begin):
+        """Return the frames from a begin on."""
+        return (*(each.frame for each in self.past[begin:]), *self.frames)
+
+    def _smoother(self, begin, each, known):
+        """Return the `Smoother` of `_window` with a column of a mixture for every hypothesis."""
+        frames = self._window(begin)
+        known = released(self.problem, known, each, self.problem.jolt(frames[0]))
+        return Smoother(self.problem, frames, self.noise, known, self.drift)
+
+    def _screened(self, begin, jumps, others, course):
+        """Return (log evidence [hypotheses], `Courses`) of all, linearised about a course."""
+        columns = [replace(others[-1], name=''), *others]
+        smoother = self._smoother(begin, columns, self._heaviest(begin, len(columns)))
+        steps = smoother.forward(course.pick([0] * len(columns)), smoother.known.noises)
+        plain, *rest = self._before(begin) + smoother.log_evidence(steps)
+        told = jump_evidence(steps, len(self.problem.labels))
+        told = [told.of(each.jump.root) for each in jumps]
+        mean = smoother.known.means[:, 0]
+        instead = [mean if each.memory is None else each.memory.mean for each in others[:-1]]
+        parameters = [*(mean + jump for _, _, jump in told), *instead, course.parameters[:, 0]]
+        return np.array([*(plain + gain for gain, _, _ in told), *rest]), Courses(
+            np.repeat(course.points, len(parameters), 2), np.stack(parameters, 1)
+        )
+
+    def _examined(self, seen, each, prior):
+        """
+        Return (log evidence, whether it explains all frames, pair -> `Courses` of one).
+
+        Both [begins, hypotheses], of which a pair is one. seen: begin -> what was `_screened`; the
+        best are smoothed, the others taken to be as much better or worse as they seemed to be.
+        """
+        begins, screened = (
+            list(seen),
+            np.array([evidence for evidence, _ in seen.values()]) + prior,
+        )
+        evidence, fits = np.full(screened.shape, -np.inf), np.zeros(screened.shape, dtype=bool)
+        pairs = _top(screened, _EXAMINED)
+        pairs = [pair for pair in pairs if screened[pair] >= screened[pairs[0]] - _MARGIN]
+        courses = {
+            (row, k): seen[begin][1].pick([k])
+            for row, begin in enumerate(begins)
+            for k in range(len(each))
+        }
+        for row in {row for row, _ in pairs}:
+            columns = [column for other, column in pairs if other == row]
+            begin, course = begins[row], seen[begins[row]][1].pick(columns)
+            found = self._smoothed(begin, [each[column] for column in columns], course)
+            courses |= {(row, c): found.courses.pick([k]) for k, c in enumerate(columns)}
+            told = self._before(begin) + found.log_evidence + prior[columns]
+            evidence[row, columns] = np.where(np.isfinite(told), told, -np.inf)
+            is_small = found.misfits < chdtri(found.rows, _IMPROBABLE)
+            fits[row, columns] = self.noise.expects_outliers | is_small
+        best = _top(evidence, 1)[0]
+        shift = evidence[best] - screened[best]
+        is_open = np.isneginf(evidence)
+        is_open[tuple(np.transpose(pairs))] = False
+        return np.where(is_open, screened + shift, evidence), fits, courses
+
+    def _heaviest(self, begin, count):
+        """Return what was known at a begin as a mixture of its heaviest component, repeated."""
+        known = self.past[begin].mixture
+        known = known.pick([known.heaviest()] * count)
+        return replace(known, log_weights=np.zeros(count))
+
+    def _smoothed(self, begin, each, courses=None):
+        """Return what is `Smoothed` under every hypothesis; courses: to begin with, if known."""
+        smoother = self._smoother(begin, each, self._heaviest(begin, len(each)))
+        return smoother.run(courses or self._guessed(smoother), _FEW_PASSES)
+
+    def _guessed(self, smoother):
+        """Return `Courses` to begin with, as the samples have them."""
+        course = self.problem.first_course(smoother.frames)
+        guess = np.repeat(course[..., None], smoother.known.size, 2)
+        return Courses(guess, smoother.known.means)
+
+    def known_before(self, explanation):
+        """Return the `Memory` of what was known before a change."""
+        chosen = explanation.hypothesis
+        mean, covariance = self.past[explanation.begin].mixture.moments()
+        return Memory(chosen.name, chosen.parameters, mean, np.linalg.cholesky(covariance))
+
+    def carried_on(self, explanation, scales, before=None):
+        """
+        Return what is known now by an explanation, as `CarriedOn`, None where it explains nothing.
+
+        Every component of what was known before the change goes on by the explanation; the
+        heaviest by every one of the scales of disturbances where these alone have changed.
+        before: what was `CarriedOn` to a frame before the last.
+        """
+        known, chosen = self.past[explanation.begin].mixture, explanation.hypothesis
+        each = [replace(chosen, scale=scale) for scale in known.scales]
+        if explanation.is_nothing:
+            each = disturbed(self.problem, known.scales[known.heaviest()], scales)
+            known = known.pick([known.heaviest()] * len(each))
+        smoother = self._smoother(explanation.begin, each, known)
+        courses = self._led_on(before, smoother.frames) if before else None
+        found = smoother.run(courses or explanation.course.pick([0] * len(each)), _PASSES)
+        sound = np.flatnonzero(np.isfinite(found.log_evidence))
+        if not len(sound):
+            return None
+        mixture = found.mixture.pick(sound)
+        best = sound[mixture.heaviest()]
+        is_small = found.misfits[best] < chdtri(found.rows[best], _IMPROBABLE)
+        if not (is_finite(mixture) and (self.noise.expects_outliers or is_small)):
+            return None
+        return CarriedOn(explanation, mixture, found.courses if len(sound) == len(each) else None)
+
+    def _led_on(self, before, frames):
+        """Return the `Courses` of what was `CarriedOn`, led on by a filter to the last frame."""
+        if before.courses is None:
+            return None
+        mixture, points = before.mixture, [*before.courses.points]
+        for frame in frames[len(points) - 1 :]:
+            step = take_frame(self.problem, mixture, frame, self.noise, self.drift)
+            if step is None:
+                return None
+            mixture = step.mixture
+            points.append(mixture.points)
+        return Courses(np.array(points), mixture.means)
 
 
-def _compared(problem, past, frames, noise, drift, lanes, begins):
-    """
-    Return (log evidence, whether it explains all frames), both [begins, lanes].
-
-    begins: of which `Past`s a hypothesis may hold.
-    """
-    evidence = np.zeros((len(begins), len(lanes)))
-    fits = np.zeros(evidence.shape, dtype=bool)
-    before = np.cumsum([0.0, *(each.log_evidence for each in past)])
-    for k, begin in enumerate(begins):
-        window = (*(p.frame for p in past[begin:]), *frames)
-        known = past[begin].mixture
-        found = _smoothed(problem, window, noise, drift, known, lanes, _FEW_PASSES)
-        evidence[k] = before[begin] + found.log_evidence
-        is_small = found.misfits < chdtri(found.rows, _IMPROBABLE)
-        fits[k] = noise.expects_outliers | is_small
-    return np.where(np.isfinite(evidence), evidence, -np.inf), fits
-
-
-def _all_at_once(lanes):
-    """Return the hypothesis that everything jumps that does so in any of them."""
-    roots = [lane.jump.root for lane in lanes if lane.jump and lane.name != _NOTHING]
-    jump = Jump('', (), np.concatenate(roots, 1)) if roots else None
-    return replace(lanes[0], jump=jump, memory=None, name='')
-
-
-def _lanes(problem, mixture, memories, scales):
-    """Return all hypotheses on a robot that was known by a mixture."""
-    heaviest = mixture.heaviest()
-    scale = mixture.scales[heaviest]
-    jumps = problem.jumps(mixture.means[:, heaviest])
-    return [
-        *(_Lane(jump.name, scale, jump) for jump in jumps),
-        *(_Lane(f'as before: {each.name}', scale, memory=each) for each in memories),
-        *_disturbed(problem, scale, scales),
-        _Lane(_EVERYTHING, scale),
-    ]
-
-
-def _disturbed(problem, scale, scales):
-    """Return the hypotheses that nothing but a disturbance is another than that of a scale."""
-    if not problem.disturbance_size:
-        return [_Lane(_NOTHING, scale)]
-    # What was learnt while it was thought to be smaller is too sure of itself.
-    unsure = Jump(_NOTHING, (), forgotten(problem.prior))
-    return [_Lane(_NOTHING, each, unsure if each > scale else None) for each in sorted(scales)]
-
-
-def carried_on(problem, past, frames, noise, drift, explanation, scales):
-    """
-    Return (mixture now or None where its numbers are not finite, `Memory` of what was known).
-
-    Every component of what was known before the change goes on by the explanation; the heaviest
-    by every scale of disturbances where these alone have changed.
-    """
-    known, begin = past[explanation.begin].mixture, explanation.begin
-    window = (*(p.frame for p in past[begin:]), *frames)
-    if explanation.is_nothing:
-        lanes = _disturbed(problem, known.scales[known.heaviest()], scales)
-        known = known.pick([known.heaviest()] * len(lanes))
-    else:
-        lanes = [
-            _Lane(explanation.name, scale, explanation.jump, explanation.memory)
-            for scale in known.scales
-        ]
-    found = _smoothed(problem, window, noise, drift, known, lanes, _PASSES, True)
-    sound = np.flatnonzero(np.isfinite(found.log_evidence))
-    mean, covariance = known.moments()
-    name, parameters = explanation.name, explanation.parameters
-    memory = Memory(name, parameters, mean, np.linalg.cholesky(covariance))
-    if not len(sound):
-        return None, memory
-    mixture = found.mixture.pick(sound)
-    return (mixture if is_finite(mixture) else None), memory
-
-
-def _smoothed(problem, frames, noise, drift, mixture, lanes, passes, by_component=False):
-    """
-    Return what is `Smoothed` of frames under every lane.
-
-    mixture: known before them; by_component: whether each lane is of a component of its own, or
-    all of the heaviest.
-    """
-    count = len(lanes)
-    which = np.arange(count) if by_component else np.full(count, mixture.heaviest())
-    known = _released(problem, mixture.pick(which), lanes, problem.jolt(frames[0]))
-    if not by_component:
-        known = replace(known, log_weights=np.zeros(count))
-    guess = np.repeat(problem.first_course(frames)[..., None], count, 2)
-    return Smoother(problem, frames, noise, known, drift).run(Courses(guess, known.means), passes)
-
-
-def _released(problem, mixture, lanes, jolt):
-    """Return a mixture of one component for each lane, released by it; jolt [t]: of states."""
-    t, n = problem.tangent_size, mixture.roots.shape[-1]
-    means, roots = mixture.means.copy(), np.zeros_like(mixture.roots)
-    for k, lane in enumerate(lanes):
-        jump = None if lane.jump is None else lane.jump.root
-        root = predict(mixture.roots[[k]], np.eye(n)[None, :t], jolt, jump)[0]
-        instead = problem.prior if lane.name == _EVERYTHING else lane.memory
-        if instead is None:
-            roots[k] = root
-        else:
-            means[:, k] = instead.mean
-            roots[k, :t, :t] = np.linalg.qr(root[:t].T, mode='r').T
-            roots[k, t:, t:] = instead.root
-    scales = np.array([lane.scale for lane in lanes])
-    released = replace(mixture, means=means, roots=roots, scales=scales)
-    return with_scales(released, problem.disturbance_size)
+def _top(values, count):
+    """Return the places (row, column) of the largest values [rows, columns], best first."""
+    order = np.argsort(-values, axis=None, kind='stable')[:count]
+    return [tuple(int(k) for k in np.unravel_index(each, values.shape)) for each in order]

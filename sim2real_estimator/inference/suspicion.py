@@ -5,13 +5,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..records import UpdateReport
-from .explaining import carried_on, explain, Past
+from .explaining import CarriedOn, Inquiry, Past
 from .mixture import Mixture
 
-# After so many frames it is asked what has changed; the last answer is final.
-_LOOKS = (12, 25, 50)
+# After so many frames it is asked what has changed, for the last time after the last of these.
+_ASKED = (12, 25, 50)
 # An answer of this probability is taken before that.
 _SURE = 0.95
+# After these it is looked whether it is known by now how much, and no longer waited for after the
+# last.
+_AWAITED = (*_ASKED, 75, 100)
 # So many frames before it was noticed a change may have been: a small one is noticed late. What
 # was known is kept for each of the last few, then for one in so many.
 _REACH, _DENSE, _STRIDE = 64, 8, 8
@@ -25,14 +28,21 @@ class SuspectState:
     """
     A filter that has stopped at a change, until it is known what has changed.
 
-    past: `Past`s up to the frame at which it was noticed; frames: since then; mixture: known
-    before all of these; memories: `Memory`s of what was known before earlier changes.
+    past: `Past`s up to the frame at which it was noticed; frames: since then; known: the mixture
+    before all of these; memories: `Memory`s of what was known before earlier changes; answer:
+    the last, where it was found what has changed, but not yet well how much.
     """
 
     past: tuple
     frames: tuple
-    mixture: Mixture
+    known: Mixture
     memories: tuple = ()
+    answer: CarriedOn | None = None
+
+    @property
+    def mixture(self):
+        """What is known now, as far as it is known what has changed."""
+        return self.known if self.answer is None else self.answer.mixture
 
 
 def remembered(past, frame, mixture, log_evidence):
@@ -59,33 +69,48 @@ def suspect(past, memories):
     return SuspectState(past, (), past[0].mixture, memories)
 
 
-def look_into(problem, state, frame, noise, drift, scales):
+def look_into(problem, state, frame, noise, drift, scales, is_narrow):
     """
     Return (state, mixture now or None, memories, `UpdateReport`) after one more frame.
 
-    While it is not known what has changed there is a state; then there is a mixture with which
-    to go on, or neither where nothing that was known is of use. scales: of disturbances.
+    While it is not known what has changed, or not how much, there is a state; then there is a
+    mixture with which to go on, or neither where nothing that was known is of use. scales: of
+    disturbances; is_narrow: tells whether a filter may go on with a mixture.
     """
     state = replace(state, frames=(*state.frames, frame))
     count = len(state.frames)
-    if count not in _LOOKS:
+    if count not in _AWAITED:
         return state, None, state.memories, UpdateReport('batch')
-    given = problem, state.past, state.frames, noise, drift
-    found = explain(*given, state.memories, scales)
-    is_final = count == _LOOKS[-1]
-    if not is_final and not (found.fits and found.probability > _SURE):
-        return state, None, state.memories, UpdateReport('batch', events=('fitted',))
-    mixture = None
-    if found.fits and not found.is_everything:
-        mixture, memory = carried_on(*given, found, scales)
-    if mixture is None:
+    inquiry = Inquiry(problem, state.past, state.frames, noise, drift)
+    answer, is_final = _answered(inquiry, state, scales)
+    if answer is None and is_final:
         return None, None, (), UpdateReport('batch', events=('forgotten',))
-    cause, memories = f'cause: {found.name} ({found.probability:.2f})', state.memories
-    if not found.is_nothing:
-        memories = (*(m for m in memories if m is not found.memory), memory)[-_REMEMBERED:]
-    return (
-        None,
-        mixture,
-        memories,
-        UpdateReport('batch', events=('explained', cause), changed=found.parameters),
-    )
+    if answer is None or not (count == _AWAITED[-1] or is_narrow(answer.mixture)):
+        state = replace(state, answer=answer)
+        return state, None, state.memories, UpdateReport('batch', events=('fitted',))
+    return None, answer.mixture, *_told(inquiry, answer.explanation, state.memories)
+
+
+def _answered(inquiry, state, scales):
+    """Return (what is `CarriedOn` by an answer, None where there is none; whether it is final)."""
+    if state.answer is not None:
+        answer = inquiry.carried_on(state.answer.explanation, scales, state.answer)
+        if answer is not None:
+            return answer, True
+    found, is_last = inquiry.explain(state.memories, scales), len(state.frames) >= _ASKED[-1]
+    if not (is_last or (found.fits and found.probability > _SURE)):
+        return None, False
+    if found.is_everything or not found.fits:
+        return None, True
+    return inquiry.carried_on(found, scales), is_last
+
+
+def _told(inquiry, explanation, memories):
+    """Return (memories, `UpdateReport`) of an explanation by which the filter goes on."""
+    chosen = explanation.hypothesis
+    if not explanation.is_nothing:
+        known = inquiry.known_before(explanation)
+        memories = (*(m for m in memories if m is not chosen.memory), known)[-_REMEMBERED:]
+    cause = f'cause: {chosen.name} ({explanation.probability:.2f})'
+    events = ('explained', cause)
+    return memories, UpdateReport('batch', events=events, changed=chosen.parameters)

@@ -26,6 +26,9 @@ class PossibleChanges:
         self._links = [link.name for link in model.links if f'{link.name}.mass' in chart.names]
         masses = [self._nominal[f'{link}.mass'] for link in self._links]
         self._usual_mass = float(np.mean(masses)) if masses else 0.0
+        reaches = [self._extent(link) for link in self._links]
+        # A small hand holds what a large one does.
+        self._usual_reach = float(np.mean(reaches)) if reaches else 0.0
         self._others = [each for each in _others(model, sensors, chart) if each[1]]
 
     def _extent(self, link):
@@ -69,7 +72,7 @@ class PossibleChanges:
         masses = _PART * self._usual_mass
         masses = masses * np.exp(_MASS_SPREAD * generator.standard_normal(_DRAWS))
         # What is estimated of the centre may be far off where little is known of the mass.
-        near, reach = _body(names, self._nominal)[1], self._extent(link)
+        near, reach = _body(names, self._nominal)[1], self._usual_reach
         centres = near + reach * generator.standard_normal((_DRAWS, 3))
         sizes = (_SIZE * reach * generator.random((_DRAWS, 3))) ** 2
         moments = np.concatenate([masses[:, None] * sizes, np.zeros((_DRAWS, 3))], 1)

@@ -8,6 +8,7 @@ that an extended Kalman filter in square-root form carries on, weighted by evide
 """
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -37,6 +38,8 @@ _MISSING = 0.2
 # A push leaves velocities less known than those at which friction turns round: a filter of a
 # disturbed robot knows only so many frames later how that went.
 _LAG_OF_DISTURBED = 2
+# Spread of the mass matrix at which a filter goes on where little but one jump is not known.
+_CHANGED = 0.1
 # By which factor a batch grows from fit to fit beyond the given horizons.
 _GROWTH = 1.25
 
@@ -58,7 +61,7 @@ class GaussianSum(AbstractEstimator):
     the variational fit where Laplace's mixture falls short of the `share`; lag: so many frames a
     filter looks back where joints are driven, two at most where disturbances push; shooting: of
     so many parameters at most the first fits follow the motion from its beginning, of more they
-    leave every state free, and after a change all begins anew; seed: of all draws.
+    leave every state free; seed: of all draws.
     """
 
     starts: int = 8
@@ -198,9 +201,7 @@ class GaussianSum(AbstractEstimator):
     @staticmethod
     def _filter_from(problem, window, mixture, event):
         """Return the filter that goes on with a mixture at a window's end, and the report."""
-        is_pushed = mixture.weights[mixture.scales == 0].sum() < _NOTABLE
-        lag = begun(mixture) if problem.is_driven or is_pushed else None
-        state = FilterState(mixture, end_ns=window.frames[-1].end_ns, lag=lag)
+        state = _filter_of(problem, mixture, window.frames[-1].end_ns)
         return state, UpdateReport('batch', events=(event,))
 
     def _smoothed(self, problem, window, begins, scales, first):
@@ -245,15 +246,15 @@ class GaussianSum(AbstractEstimator):
         mixture = mixture_at_end(problem, window, found, log_weights, self.drift, noises=noises)
         return mixture, share, self._is_narrow(problem, mixture)
 
-    def _is_narrow(self, problem, mixture):
+    def _is_narrow(self, problem, mixture, limit=None):
         """
-        Tell whether the dynamics are known well enough for the filter.
+        Tell whether the dynamics are known well enough for the filter, or as a limit has it.
 
         What a filter leaves out is the square of how wrong they are, as a part of all efforts:
         with disturbances that is small beside these.
         """
         spread = problem.spread(mixture.means, mixture.parameter_roots())
-        enough = np.sqrt(self.handover**2 + mixture.scales)
+        enough = np.sqrt((limit or self.handover) ** 2 + mixture.scales)
         return bool((spread <= enough)[mixture.weights > _NOTABLE].all())
 
     def _drifted_until(self, problem, state, frame):
@@ -310,8 +311,7 @@ class GaussianSum(AbstractEstimator):
             return state, UpdateReport('filter', events=('update refused',))
         report = UpdateReport('filter', step.misfit, step.rows)
         memory = self.detector.remember(state.memory, step.misfit, step.rows, step.surprises)
-        # With many unknowns a jump leaves more open than a filter can be begun with.
-        may_ask = not problem.is_driven and len(problem.labels) <= self.shooting
+        may_ask = not problem.is_driven
         past = ()
         if may_ask:
             past = remembered(state.past, frame, state.mixture, step.log_evidence)
@@ -328,10 +328,23 @@ class GaussianSum(AbstractEstimator):
     def _look_into(self, problem, state, frame):
         """Ask what has changed; go on with what is still known, or begin again."""
         state, mixture, memories, report = look_into(
-            problem, state, frame, self.noise, self.drift, self.disturbances
+            problem,
+            state,
+            frame,
+            self.noise,
+            self.drift,
+            self.disturbances,
+            partial(self._is_narrow, problem, limit=_CHANGED),
         )
         if state is not None:
             return state, report
         if mixture is None:
             return self.init(problem), report
-        return FilterState(mixture, end_ns=frame.end_ns, memories=memories), report
+        return _filter_of(problem, mixture, frame.end_ns, memories), report
+
+
+def _filter_of(problem, mixture, end_ns, memories=()):
+    """Return the filter that goes on with a mixture at an instant."""
+    is_pushed = mixture.weights[mixture.scales == 0].sum() < _NOTABLE
+    lag = begun(mixture) if problem.is_driven or is_pushed else None
+    return FilterState(mixture, end_ns=end_ns, lag=lag, memories=memories)

@@ -1,0 +1,54 @@
+"""How probable frames are after jumps of the parameters, told by one filter for all of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class JumpEvidence:
+    """
+    What frames tell of a jump x [p] of the parameters just before the first of them.
+
+    Linearised about one course, they are more probable than without it by a factor whose
+    logarithm is `pull x - x precision x / 2`: pull [p], precision [p, p].
+    """
+
+    pull: np.ndarray
+    precision: np.ndarray
+
+    def of(self, root):
+        """
+        Return what is told of a jump of covariance root root', root [p, r].
+
+        By how much it raises log evidence, by how much it lowers misfit, and its mean [p].
+        """
+        pulled = root.T @ self.pull
+        factor = np.linalg.cholesky(np.eye(root.shape[1]) + root.T @ self.precision @ root)
+        found = np.linalg.solve(factor, pulled)
+        explained = float(found @ found)
+        gain = 0.5 * explained - np.log(np.diag(factor)).sum()
+        return gain, explained, root @ np.linalg.solve(factor.T, found)
+
+
+def jump_evidence(steps, parameters):
+    """
+    Return the `JumpEvidence` of the steps of a `Smoother` in its first column.
+
+    The filter knows of no jump: it is led astray by each in a way that is linear in the jump.
+    parameters: how many there are.
+    """
+    size = steps[0].mean.shape[1] - parameters
+    # By how much the filter's mean is off, times a jump.
+    astray = np.eye(size + parameters)[:, size:]
+    pull, precision = np.zeros(parameters), np.zeros((parameters, parameters))
+    for step in steps:
+        root, transition = step.root[0], step.found.transition[0]
+        slope = step.found.slope[0]
+        seen = slope @ astray
+        taken = root @ ((slope @ root).T @ seen)
+        pull -= seen.T @ step.left[0]
+        precision += seen.T @ (seen - slope @ taken)
+        astray = astray - taken
+        astray = np.concatenate([transition @ astray, astray[size:]])
+    return JumpEvidence(pull, 0.5 * (precision + precision.T))
