@@ -19,6 +19,7 @@ from ..posterior_file import load, Posterior, require_same_prior
 from ..problem.fibre import likeliest
 from ..records import Findings
 from .alike import alike_directions
+from .likely_bodies import likeliest_possible
 from .possible_bodies import nearest_possible, relative
 
 # A combination of which data leave more of the prior's standard deviation stays as it was.
@@ -122,6 +123,10 @@ def robot_of(problem, posterior):
     values.update(dict.fromkeys(raised, 0.0))
     named = {name: np.array([value]) for name, value in values.items()}
     bodies, is_possible = possible_bodies(problem, named)
+    if not is_possible.all() and not problem.model.accepts_infeasible_inertia:
+        named = likeliest_possible(problem, posterior.mixture, named)
+        values = {name: float(each[0]) for name, each in named.items()}
+        bodies, is_possible = possible_bodies(problem, named)
     if not is_possible.all() and not problem.model.accepts_infeasible_inertia:
         raise DataError(
             f"no body that can be built moves like the posterior's mean at {_faulty(bodies)}: "

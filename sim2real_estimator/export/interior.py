@@ -51,7 +51,12 @@ def _are_inside(matrices, slopes, steps):
 
 
 def _at(matrices, slopes, steps):
-    return matrices + np.einsum('dklij,dk->dlij', slopes, steps)
+    return matrices + (steps[:, None] @ _flat(slopes)).reshape(matrices.shape)
+
+
+def _flat(matrices):
+    """Return matrices [D, k, L, n, n] as rows [D, k, L n n]."""
+    return matrices.reshape(*matrices.shape[:2], np.prod(matrices.shape[2:]))
 
 
 def _newton(matrices, slopes, cost, pull, steps, settled):
@@ -74,9 +79,10 @@ def _newton(matrices, slopes, cost, pull, steps, settled):
 def _direction(matrices, slopes, cost, pull, steps):
     """Return Newton's (moves [D, k], promised gains [D])."""
     inverse = np.linalg.inv(_at(matrices, slopes, steps))
-    turned = np.einsum('dlij,dkljm->dklim', inverse, slopes)
+    turned = inverse[:, None] @ slopes
     gradient = cost * steps + pull - np.einsum('dklii->dk', turned)
-    hessian = np.einsum('dkljm,dqlmj->dkq', turned, turned)
+    # As products of matrices: of robots with many bodies there are many steps.
+    hessian = _flat(turned) @ np.swapaxes(_flat(np.swapaxes(turned, -1, -2)), 1, 2)
     # Next to the edge its entries differ by more digits than there are.
     ridge = _RIDGE * np.einsum('dkk->d', hessian)[:, None]
     hessian += (cost + ridge)[:, :, None] * np.eye(steps.shape[1])

@@ -24,10 +24,10 @@ def nearest_possible(bodies, directions):
     """
     if not directions.shape[-1]:
         return bodies, np.zeros(len(bodies), dtype=bool)
-    scales = _scales(bodies)
-    matrices = _pseudo_inertias(bodies, scales)
+    scales = sizes_of(bodies)
+    matrices = pseudo_inertias(bodies, scales)
     along = np.moveaxis(directions, -1, 0)
-    slopes = np.stack([_pseudo_inertias(each, scales) for each in along], 1)
+    slopes = np.stack([pseudo_inertias(each, scales) for each in along], 1)
     lengths = np.sqrt(((directions * _weights(scales)[..., None]) ** 2).sum((1, 2)))
     steps, is_possible = interior_point(matrices, slopes, lengths)
     moves = np.einsum('dlpk,dk->dlp', directions, steps)
@@ -37,10 +37,10 @@ def nearest_possible(bodies, directions):
 
 def relative(bodies):
     """Return by what [D, L, 10] to divide the numbers of bodies, to have them alike in size."""
-    return 1 / _weights(_scales(bodies))
+    return 1 / _weights(sizes_of(bodies))
 
 
-def _scales(bodies):
+def sizes_of(bodies):
     """Return (mass [D, L], radius [D, L]): the sizes of bodies."""
     mass = np.maximum(bodies[..., 0], 1e-12)
     spread = np.abs(bodies[..., 4:7]).sum(-1) / 2
@@ -52,8 +52,8 @@ def _weights(scales):
     return np.stack([1 / mass, *[1 / (mass * radius)] * 3, *[1 / (mass * radius**2)] * 6], -1)
 
 
-def _pseudo_inertias(bodies, scales):
-    """Return the second moments with first moments and mass [D, L, 4, 4], in units of scales."""
+def pseudo_inertias(bodies, scales):
+    """Return second moments, first moments and mass as [D, L, 4, 4], in units of `sizes_of`."""
     mass, radius = scales
     result = np.zeros((*bodies.shape[:-1], 4, 4))
     result[..., :3, :3] = second_moments(bodies[..., 4:])

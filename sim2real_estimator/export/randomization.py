@@ -9,12 +9,15 @@ from ..model.body_numbers import at_centre
 from ..problem.fibre import draw_samples
 from .estimated_robot import numbers_of, possible_bodies
 from .files import replace_file
+from .likely_bodies import likeliest_possible
 from .provenance import facts
 
 FORMAT, VERSION = 'sim2real_estimator randomization', 1
 DRAWS = 1000
 # Draws without a body that could be built are drawn again, so often.
 _ROUNDS = 20
+# Where only so small a part can be built, the others become the nearest that can.
+_FEWEST = 0.05
 
 
 def write_randomization(robot, path, seed=0):
@@ -48,7 +51,8 @@ def possible_draws(robot, count, seed):
     """
     Return (name -> draws [count], link -> bodies [count, 10], how many were drawn for it).
 
-    Of draws, those are left out that no distribution of mass has; bodies are of links that are
+    Of draws, those are left out that no distribution of mass has, and where hardly any is left the
+    nearest are taken that one has; bodies are of links that are
     estimated, about the link's frame, completed where a single number of them was estimated.
     """
     problem, generator = robot.problem, np.random.default_rng(seed)
@@ -60,6 +64,9 @@ def possible_draws(robot, count, seed):
         fixed = {name: np.full(values.shape[1], v) for name, v in problem.chart.fixed.items()}
         named = {**fixed, **dict(zip(problem.chart.names, values))}
         bodies, is_possible = possible_bodies(problem, named)
+        if found + is_possible.sum() < _FEWEST * (tried + values.shape[1]):
+            named = likeliest_possible(problem, robot.posterior.mixture, named)
+            bodies, is_possible = possible_bodies(problem, named)
         named.update(_numbers(robot.parameters, named, bodies))
         kept.append({name: each[is_possible] for name, each in named.items()})
         kept_bodies.append({link: each[is_possible] for link, each in bodies.items()})
