@@ -74,7 +74,8 @@ def torques_of(problem, values):
     """Return the torques [nv, motions] of random motions, of parameter values [P, 1]."""
     chart, generator = problem.chart, np.random.default_rng(5)
     system = seven_joints.system(problem)
-    robot = realize(problem.parameters, dict(zip(chart.names, torch.from_numpy(values))))
+    rows = dict(zip(chart.names, torch.from_numpy(values)))
+    robot = realize(problem.parameters, {name: rows[name] for name in system.estimated})
     q, v, a = (list(torch.from_numpy(x)) for x in generator.standard_normal((3, 7, _MOTIONS)))
     return torch.stack(system.residual(robot, q, v, a, [0.0] * system.control_size)).numpy()
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import chdtri
 
 from .noise_scales import ScaledNoise, settled
 
@@ -10,6 +11,8 @@ _LAMBDA_START = 1e-2
 _LAMBDA_DOWN, _LAMBDA_UP, _LAMBDA_MAX = 0.2, 5.0, 1e8
 # A step longer than this many prior standard deviations is shortened.
 _LONGEST_STEP = 1.0
+# A misfit that noise exceeds so seldom belongs to a model that does not fit.
+_IMPROBABLE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,20 @@ class Objective:
             np.moveaxis(residual, 0, 1).reshape(count, -1),
             np.moveaxis(rows, 0, 1).reshape(count, -1, n),
         )
+
+    def is_explained_by(self, fits):
+        """
+        Tell whether the best of fits leaves no more of the samples than noise explains.
+
+        Where outliers are expected or the noise is not known nobody can tell.
+        """
+        if isinstance(self.noise, ScaledNoise) or self.noise.expects_outliers:
+            return True
+        best = fits.pick([int(np.argmin(fits.costs))])
+        frames, points = self.window.frames, self.points(best.offsets)
+        states = self.problem.trajectory(points, best.parameters, frames)
+        residual = self.problem.residuals(states, best.parameters, frames)
+        return bool(2 * best.costs[0] < chdtri((residual != 0).sum(), _IMPROBABLE))
 
     def settled(self, fits):
         """Return fits and the `NoiseScales` that they leave, None where all are known."""

@@ -64,3 +64,14 @@ def test_a_disturbed_filter_takes_over_with_less_known_and_looks_back(problem, f
         state, report = ESTIMATOR.update(problem, state, frame)
         assert report.events == ()
     assert len(state.lag.frames) == 2
+
+
+def test_a_shot_that_misses_is_followed_by_fits_that_reckon_with_disturbances(problem, frames):
+    estimator, chosen = ESTIMATORS['gaussian_sum'](starts=2, horizons=(80,)), []
+    for each in (frames, pushed(frames)):
+        state = estimator.init(problem)
+        for frame in each[:80]:
+            state, _ = estimator.update(problem, state, frame)
+        chosen.append(state)
+    assert chosen[0].courses is None and (chosen[0].mixture.scales == 0).all()
+    assert chosen[1].mixture.scales[chosen[1].mixture.heaviest()] > 0

@@ -13,6 +13,7 @@ from sim2real_estimator.config import with_values
 from sim2real_estimator.dynamics.regressor import regressor, regressor_names
 from sim2real_estimator.dynamics.system import System
 from sim2real_estimator.model.robot import realize
+from sim2real_estimator.problem.timing import is_delay
 from sim2real_estimator.synthetic.robot import SyntheticRobot
 from sim2real_estimator.synthetic.settings import load_estimator, load_synthetic
 
@@ -52,8 +53,8 @@ def coordinates(chart, values):
 
 
 def system(problem):
-    """Return the `System` of a problem's parameters."""
-    return System(problem.parameters, problem.chart.names)
+    """Return the `System` of a problem's parameters; delays are none of it."""
+    return System(problem.parameters, tuple(n for n in problem.chart.names if not is_delay(n)))
 
 
 def torque_columns(problem, motions=40):

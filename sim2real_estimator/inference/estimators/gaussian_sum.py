@@ -73,7 +73,7 @@ class GaussianSum(AbstractEstimator):
     prune: float = 1e-6
     merge: float = 0.5
     detector: ChangeDetector = field(default_factory=ChangeDetector)
-    disturbances: tuple = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
+    disturbances: tuple = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
     drift: float = 5e-4
     refinement: int = 0
     lag: int = 10
@@ -147,7 +147,7 @@ class GaussianSum(AbstractEstimator):
             state = BatchState(state.frames, due=due)
             return self._bounded(state), UpdateReport('batch', events=('at rest',))
         generator = np.random.default_rng([self.seed, count])
-        if self._needs_smoothing(problem, window.frames):
+        if state.courses is not None or self._needs_smoothing(problem, window.frames):
             return self._fit_smoothly(problem, replace(state, due=due), window, generator)
         objective = Objective(problem, window, self.noise)
         draws = cover_prior(problem, self.starts, generator, state.mixture)
@@ -157,6 +157,9 @@ class GaussianSum(AbstractEstimator):
             return self._bounded(replace(state, due=due)), UpdateReport(
                 'batch', events=('update refused',)
             )
+        if problem.disturbance_size and not objective.is_explained_by(kept):
+            # Something else moves the robot besides: what is found without is wrong, and sure.
+            return self._fit_smoothly(problem, replace(state, due=due), window, generator)
         mixture, share, is_narrow = self._described(objective, kept, generator)
         state = replace(state, fits=fits, window=window, due=due, mixture=mixture)
         if not is_narrow:
