@@ -23,6 +23,7 @@ SECTIONS = {
     'estimator_cost': 'estimator_cost',
     'node_load': 'node_load',
     'bags': 'bags',
+    'sysid': 'sysid.section',
 }
 
 
@@ -53,6 +54,14 @@ def parse(arguments=None):
         type=float,
         help='length of the recordings that are identified: 60 for an hour, which also measures '
         'memory against that of a sixth (default: three times --seconds)',
+    )
+    parser.add_argument('--seed', type=int, default=0, help='of the recordings of sysid')
+    parser.add_argument(
+        '--sysid-seeds',
+        type=int,
+        default=2,
+        help='recordings of every row of sysid (2): 100 for what docs/benchmarks.md is about; of '
+        'the peer 20 at most',
     )
     return parser.parse_args(arguments)
 

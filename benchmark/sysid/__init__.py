@@ -1,0 +1,1 @@
+"""Both estimators on the same recordings: ours, and `mujoco.sysid`."""

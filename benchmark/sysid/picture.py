@@ -1,0 +1,45 @@
+"""A picture: what both tools claim, against how wrong they are."""
+
+from pathlib import Path
+
+from matplotlib.figure import Figure
+import numpy as np
+
+PICTURE = Path(__file__).resolve().parents[2] / 'docs' / 'images' / 'sysid.png'
+_TITLES = {'ours': 'this estimator', 'theirs': 'mujoco.sysid, first state known exactly'}
+_MILLI = 1e3
+# [mm]; what is less wrong, or claims less, is drawn at the edge.
+_ENDS = (0.003, 500.0)
+
+
+def draw(found):
+    """Draw the outcomes, by `Case` and tool, and return the path of the picture."""
+    figure = Figure(figsize=(11, 6.2), layout='constrained')
+    axes = figure.subplots(1, 2, sharex=True, sharey=True)
+    cases = [case for case in found if not case.frees_state]
+    for axis, (tool, title) in zip(axes, _TITLES.items()):
+        axis.fill_between(_ENDS, _ENDS, _ENDS[0], color='0.93')
+        axis.plot(_ENDS, _ENDS, '--', color='0.35', linewidth=1)
+        for number, case in enumerate(cases):
+            claimed, wrong = (
+                _MILLI * np.array([getattr(o, part)[:3] for o in found[case][tool]]).ravel()
+                for part in ('half', 'error')
+            )
+            axis.plot(
+                np.clip(claimed, *_ENDS),
+                np.clip(np.abs(wrong), *_ENDS),
+                'x' if case.is_wrong else 'o',
+                color=f'C{number}',
+                alpha=0.75,
+                markersize=6 if case.is_wrong else 4.5,
+                label=case.title,
+            )
+        axis.text(60, 0.006, 'the interval holds\nthe truth', color='0.35', ha='center')
+        axis.text(0.006, 60, 'too sure', color='0.35')
+        axis.set(title=title, xlim=_ENDS, ylim=_ENDS, xscale='log', yscale='log')
+        axis.set(xlabel='claimed: half the 95 % interval of a length [mm]')
+        axis.grid(alpha=0.3)
+    axes[0].set(ylabel='true error [mm]')
+    figure.legend(*axes[0].get_legend_handles_labels(), loc='outside lower center', ncols=3)
+    figure.savefig(PICTURE, dpi=100)
+    return PICTURE

@@ -1,0 +1,123 @@
+"""
+Our estimator beside `mujoco.sysid`, on the same recordings of a three-link pendulum.
+
+What is wrong about the model is fixed at its wrong value in both tools, then free in both.
+"""
+
+from dataclasses import replace
+from functools import cache
+import time
+
+from mujoco import sysid
+import numpy as np
+from report import print_notes, print_table, Target
+from scipy.stats import binomtest
+import torch
+
+from . import ours, picture
+from .cases import CASES, Outcome
+
+# Of the peer so many are run at most: single shots of ten seconds take as long.
+_MOST = 20
+# Wanted of intervals of 90 % where nothing is wrong, and where something is.
+_BAND, _LEAST, _FLAGGED, _TIMES = (0.85, 0.95), 0.80, 0.9, 0.2
+_HEADER = ['row', 'tool', 'error', 'claimed +-', '90 %', '95 %', 'others, 90 %', 'flagged', 'CPU']
+# A coverage is outside of what is wanted where its interval of this probability is.
+_SURE = 0.99
+_MILLI = 1e3
+
+
+def run(name, arguments):
+    """Print the table and return the targets."""
+    if not hasattr(sysid, 'optimize'):
+        print_notes(["mujoco.sysid is not complete: pip install 'mujoco[sysid]'; nothing is run"])
+        return []
+    from . import theirs  # cannot be imported without the extra
+
+    torch.set_num_threads(1)
+    found = {}
+    for case in CASES:
+        given = arguments.seed, arguments.sysid_seeds
+        found[case] = {'ours': _ours(replace(case, title='', frees_state=False), *given)}
+        least = min(given[1], _MOST)
+        found[case]['theirs'] = _outcomes(theirs.estimate, case, given[0], least)
+        print(f'{case.title}: done', flush=True)
+    print()
+    print_table(
+        _HEADER, [_row(case, tool, runs) for case in CASES for tool, runs in found[case].items()]
+    )
+    failures = {o.failure for each in found.values() for runs in each.values() for o in runs}
+    print_notes([f'without an answer: {failure}' for failure in failures if failure])
+    print(f'Drawn: {picture.draw(found).name}\n')
+    return [target for case in CASES for target in _targets(case, found[case])]
+
+
+@cache
+def _ours(case, seed, count):
+    # Whether the peer knows the first state is nothing to us.
+    return _outcomes(ours.estimate, case, seed, count)
+
+
+def _outcomes(estimate, case, seed, count):
+    """Return the `Outcome` of every recording."""
+    return [_attempt(estimate, case, (seed, number)) for number in range(count)]
+
+
+def _attempt(estimate, case, seed):
+    recording, begin = case.record(seed), time.process_time()
+    try:
+        return estimate(case, recording, case.starts(seed))
+    except Exception as error:  # of either tool: no answer is an outcome, too
+        used = time.process_time() - begin
+        return Outcome.failed(case, used, f'{case.title or "ours"}: {error}')
+
+
+def _row(case, tool, runs):
+    """Return the cells of a tool's row."""
+    lengths, others = slice(0, 3), slice(3, None)
+    flagged = f'{np.mean([bool(o.flags) for o in runs]):.2f}' if tool == 'ours' else '-'
+    return [
+        case.title,
+        tool,
+        f'{_MILLI * np.nanmedian([np.abs(o.error[lengths]) for o in runs]):.2f} mm',
+        f'{_MILLI * np.nanmedian([o.half[lengths] for o in runs]):.2f} mm',
+        _share([o.inside90[lengths] for o in runs]),
+        _share([o.inside95[lengths] for o in runs]),
+        _share([o.inside90[others] for o in runs]),
+        flagged,
+        f'{_time(case, runs):.2f} s/s',
+    ]
+
+
+def _share(inside):
+    """Return a share in words."""
+    inside = np.array(inside)
+    return f'{inside.mean():.2f}' if inside.size else '-'
+
+
+def _time(case, runs):
+    """Return the processor time per second of data [s/s]."""
+    return float(np.mean([o.used for o in runs])) / case.seconds
+
+
+def _targets(case, found):
+    """Return the targets of a row."""
+    runs = found['ours']
+    times = Target(
+        f'{case.title}: time / theirs',
+        _time(case, runs) / _time(case, found['theirs']),
+        _TIMES,
+        'x',
+    )
+    inside = np.array([o.inside90 for o in runs])
+    low, high = binomtest(int(inside.sum()), inside.size).proportion_ci(_SURE)
+    if case.is_wrong:
+        flagged = float(np.mean([bool(o.flags) for o in runs]))
+        return [
+            Target(f'{case.title}: misfit flagged', flagged, _FLAGGED, 'of runs', at_least=True),
+            Target(f'{case.title}: coverage below {_LEAST} by', max(_LEAST - high, 0.0), 0.0, ''),
+            times,
+        ]
+    outside = max(_BAND[0] - high, low - _BAND[1], 0.0)
+    name = f'{case.title}: coverage outside {_BAND[0]} ... {_BAND[1]} by'
+    return [Target(name, outside, 0.0, ''), times]

@@ -1,0 +1,114 @@
+"""The pieces of the comparison with `mujoco.sysid`: one robot, one recording, two tools."""
+
+from dataclasses import replace
+from pathlib import Path
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from sim2real_estimator import Simulator
+from sim2real_estimator.model.urdf import load_urdf
+
+pytest.importorskip('mujoco')
+sys.path.append(str(Path(__file__).resolve().parents[1] / 'benchmark'))
+from mujoco import sysid as peer  # noqa: E402, needs what is skipped above
+from sysid import ours, pendulum, section  # noqa: E402, needs the path above
+from sysid.cases import Case, CASES, Outcome  # noqa: E402
+
+needs_peer = pytest.mark.skipif(
+    not hasattr(peer, 'optimize'), reason="mujoco.sysid needs pip install 'mujoco[sysid]'"
+)
+SEED = (0, 0)
+SHORT = Case('short', seconds=0.6)
+LATE = next(case for case in CASES if case.frees_delay and len(case.clocks) > 1)
+
+
+@pytest.fixture
+def no_noise(monkeypatch):
+    monkeypatch.setattr(pendulum, 'NOISE', 0.0)
+
+
+def test_both_descriptions_move_alike(no_noise):
+    seen = pendulum.record(SEED, 0.5)
+    types = dict.fromkeys(pendulum.JOINTS, 'spherical')
+    names = [f'{rod}.length' for rod in pendulum.RODS]
+    simulator = Simulator(load_urdf(pendulum.urdf(), joint_types=types), names, integrator='rk4')
+    state = np.concatenate([seen.positions, seen.velocities])[:, None]
+    lengths = torch.tensor(pendulum.LENGTHS, dtype=torch.float64)[:, None]
+    steps = [pendulum.STEP] * (len(seen.times) - 1)
+    states = simulator.rollout(torch.from_numpy(state), steps, lengths).states[..., 0]
+    assert np.abs(states[:, :12].numpy() - seen.quaternions).max() < 1e-6
+
+
+def test_only_samples_of_the_late_camera_are_late(no_noise):
+    on_time = replace(LATE, latency=0.0, seconds=0.1).record(SEED)
+    late = replace(LATE, seconds=0.1).record(SEED)
+    joints = np.repeat([k in LATE.clocks[LATE.late[0]] for k in range(3)], 4)
+    behind = round(LATE.latency / pendulum.STEP)
+    assert np.array_equal(late.quaternions[:, ~joints], on_time.quaternions[:, ~joints])
+    then = on_time.quaternions[:-behind, joints]
+    assert np.array_equal(late.quaternions[behind:, joints], then)
+    assert np.abs(late.quaternions[:, joints] - on_time.quaternions[:, joints]).max() > 1e-3
+
+
+def test_starts_are_drawn_where_they_may_be_anywhere():
+    case = next(case for case in CASES if case.draws_starts)
+    assert case.starts((0, 0)) != case.starts((0, 1))
+    assert len(set(SHORT.starts(SEED))) == 1
+
+
+def test_ours_finds_the_lengths_and_complains_of_nothing(one_thread):
+    case = replace(SHORT, seconds=0.3)
+    found = ours.estimate(case, case.record(SEED), case.starts(SEED))
+    assert np.abs(found.error).max() < 0.05 and (np.abs(found.error) < 2 * found.half).all()
+    assert found.flags == () and found.used > 0
+
+
+@needs_peer
+def test_theirs_fits_a_recording_without_noise_to_the_last_digits(no_noise):
+    from sysid import theirs
+
+    seen = SHORT.record(SEED)
+    found = theirs.estimate(SHORT, seen, SHORT.starts(SEED))
+    assert np.abs(found.error).max() < 1e-5
+
+
+@needs_peer
+@pytest.mark.parametrize('case', [c for c in CASES if c.frees_state or c.frees_delay])
+def test_theirs_searches_what_else_is_free(case):
+    from sysid import theirs
+
+    case = replace(case, seconds=0.6)
+    found = theirs.estimate(case, case.record(SEED), case.starts(SEED))
+    assert (np.abs(found.error) < 3 * found.half).all()
+    assert found.half.shape == case.truth.shape
+
+
+def test_a_run_that_ends_in_an_error_counts_as_one_without_the_truth():
+    def stop(*given):
+        raise ArithmeticError('nothing converges')
+
+    (found,) = section._outcomes(stop, SHORT, 0, 1)
+    assert 'nothing converges' in found.failure and not found.inside90.any()
+
+
+def outcomes(inside, flags):
+    inside, one = np.array([inside]), np.ones(3)
+    return [Outcome(one, one, each, each, 1.0, flags) for each in inside.repeat(100, 0)]
+
+
+@pytest.mark.parametrize(
+    'inside, is_wrong, met',
+    [(1, False, False), (0, False, False), (1, True, True), (0, True, False)],
+)
+def test_targets_are_about_coverage(inside, is_wrong, met):
+    case = replace(SHORT, is_wrong=is_wrong)
+    runs = outcomes([bool(inside)] * 3, ('NIS',))
+    targets = section._targets(case, {'ours': runs, 'theirs': runs})
+    (coverage,) = [t for t in targets if 'coverage' in t.name]
+    assert coverage.is_met == met
+    assert all(t.is_met for t in targets if 'flagged' in t.name)
+    (times,) = [t for t in targets if 'time' in t.name]
+    assert times.value == pytest.approx(1.0)
