@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -90,7 +91,7 @@ def test_a_run_that_ends_in_an_error_counts_as_one_without_the_truth():
     def stop(*given):
         raise ArithmeticError('nothing converges')
 
-    (found,) = section._outcomes(stop, SHORT, 0, 1)
+    (found,) = section._outcomes(SimpleNamespace(__name__='it', estimate=stop), SHORT, 0, 1)
     assert 'nothing converges' in found.failure and not found.inside90.any()
 
 

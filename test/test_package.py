@@ -154,7 +154,9 @@ def test_reasons_are_given_for_requirements_only():
 @pytest.mark.parametrize('name', sorted(set(REQUIREMENT_FILES) - {'requirements-ros.txt'}))
 def test_requirements_are_pinned(name):
     for line in requirement_lines(name):
-        assert re.match(r"[\w.-]+(\[\w+\])?==[\w.]+( ; python_version [<>]=? '[\d.]+')?$", line), line
+        assert re.match(r"[\w.-]+(\[\w+\])?==[\w.]+( ; python_version [<>]=? '[\d.]+')?$", line), (
+            line
+        )
 
 
 def test_a_sourced_ros_takes_the_same_versions_but_for_what_the_distribution_has():

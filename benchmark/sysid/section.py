@@ -40,14 +40,21 @@ def run(name, arguments):
         given = arguments.seed, arguments.sysid_seeds
         found[case] = {'ours': _ours(replace(case, title='', frees_state=False), *given)}
         least = min(given[1], _MOST)
-        found[case]['theirs'] = _outcomes(theirs.estimate, case, given[0], least)
+        found[case]['theirs'] = _outcomes(theirs, case, given[0], least)
         print(f'{case.title}: done', flush=True)
     print()
     print_table(
         _HEADER, [_row(case, tool, runs) for case in CASES for tool, runs in found[case].items()]
     )
-    failures = {o.failure for each in found.values() for runs in each.values() for o in runs}
-    print_notes([f'without an answer: {failure}' for failure in failures if failure])
+    print_notes(
+        [
+            f'{case.title}: no answer of {outcome.failure}'
+            for case in CASES
+            for runs in found[case].values()
+            for outcome in runs
+            if outcome.failure
+        ]
+    )
     print(f'Drawn: {picture.draw(found).name}\n')
     return [target for case in CASES for target in _targets(case, found[case])]
 
@@ -55,21 +62,21 @@ def run(name, arguments):
 @cache
 def _ours(case, seed, count):
     # Whether the peer knows the first state is nothing to us.
-    return _outcomes(ours.estimate, case, seed, count)
+    return _outcomes(ours, case, seed, count)
 
 
-def _outcomes(estimate, case, seed, count):
-    """Return the `Outcome` of every recording."""
-    return [_attempt(estimate, case, (seed, number)) for number in range(count)]
+def _outcomes(tool, case, seed, count):
+    """Return the `Outcome` of every recording; tool: a module that has `estimate`."""
+    return [_attempt(tool, case, (seed, number)) for number in range(count)]
 
 
-def _attempt(estimate, case, seed):
+def _attempt(tool, case, seed):
     recording, begin = case.record(seed), time.process_time()
     try:
-        return estimate(case, recording, case.starts(seed))
-    except Exception as error:  # of either tool: no answer is an outcome, too
+        return tool.estimate(case, recording, case.starts(seed))
+    except Exception as error:  # no answer is an outcome, too
         used = time.process_time() - begin
-        return Outcome.failed(case, used, f'{case.title or "ours"}: {error}')
+        return Outcome.failed(case, used, f'{tool.__name__}, recording {seed}: {error}')
 
 
 def _row(case, tool, runs):

@@ -15,7 +15,7 @@ from .cases import Outcome
 
 # What is searched, since it asks for bounds: [m], [N m s], [s], and of the first state [rad],
 # [rad/s] about the true one.
-_LENGTHS, _DAMPINGS, _DELAYS = (0.08, 0.55), (1e-5, 0.02), (-0.03, 0.03)
+_LENGTHS, _DAMPINGS, _DELAYS = (0.08, 0.55), (5e-4, 8e-3), (-0.03, 0.03)
 _TURN, _RATE = 0.5, 5.0
 _LEVELS = (0.9, 0.95)
 
