@@ -93,6 +93,7 @@ def test_a_run_that_ends_in_an_error_counts_as_one_without_the_truth():
 
     (found,) = section._outcomes(SimpleNamespace(__name__='it', estimate=stop), SHORT, 0, 1)
     assert 'nothing converges' in found.failure and not found.inside90.any()
+    assert section._row(SHORT, 'ours', [found])[2:5] == ['-', '-', '0.00']
 
 
 def outcomes(inside, flags):

@@ -86,14 +86,20 @@ def _row(case, tool, runs):
     return [
         case.title,
         tool,
-        f'{_MILLI * np.nanmedian([np.abs(o.error[lengths]) for o in runs]):.2f} mm',
-        f'{_MILLI * np.nanmedian([o.half[lengths] for o in runs]):.2f} mm',
+        _middle([np.abs(o.error[lengths]) for o in runs]),
+        _middle([o.half[lengths] for o in runs]),
         _share([o.inside90[lengths] for o in runs]),
         _share([o.inside95[lengths] for o in runs]),
         _share([o.inside90[others] for o in runs]),
         flagged,
         f'{_time(case, runs):.2f} s/s',
     ]
+
+
+def _middle(values):
+    """Return the median of what is not missing, [m], in words."""
+    known = np.array(values)[np.isfinite(values)]
+    return f'{_MILLI * np.median(known):.2f} mm' if known.size else '-'
 
 
 def _share(inside):
