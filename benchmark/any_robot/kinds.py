@@ -15,7 +15,7 @@ class Kind:
 
     title; urdf: file in the folder of robots; seconds: of its recording; options: of `init`;
     part: the link of the subtree that is taken alone, where that is not all, with what carries
-    it; still: beginnings of the names of joints that nobody moves.
+    it; still: beginnings of the names of joints that are held.
     """
 
     title: str

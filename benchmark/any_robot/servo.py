@@ -21,7 +21,7 @@ def moved(config, seed, still):
     """
     Return the `SyntheticConfig` of a robot that is moved about within its limits.
 
-    config: its estimator's; still: beginnings of the names of joints that are left alone.
+    config: its estimator's; still: beginnings of the names of joints that are held where they are.
     """
     model = build_model(config)
     parameters = Parameters(model)
@@ -31,8 +31,7 @@ def moved(config, seed, still):
     motion = {}
     for moving in model.moving_joints:
         joint, k = moving.joint, moving.velocities.start
-        is_driven = joint.name in model.commands and not moving.is_driven
-        if not is_driven or joint.name.startswith(still):
+        if joint.name not in model.commands or moving.is_driven:
             continue
         usual = {
             word: priors[f'{joint.name}.{word}'].mean if f'{joint.name}.{word}' in priors else 0.0
@@ -40,7 +39,7 @@ def moved(config, seed, still):
         }
         inertia, droop = inertias[k] + usual['armature'], scales[k] + usual['friction']
         stiffness = max(inertia * _FREQUENCY**2, droop / _DROOP)
-        low, high = _range(joint)
+        low, high = (0.0, 0.0) if joint.name.startswith(still) else _range(joint)
         motion[joint.name] = MotionConfig(
             interval=_INTERVAL,
             low=low,

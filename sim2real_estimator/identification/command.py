@@ -2,6 +2,7 @@
 
 import argparse
 from contextlib import nullcontext
+import os
 from pathlib import Path
 import sys
 
@@ -35,6 +36,8 @@ def add_identify(commands):
 
 def _identify(chosen):
     """Identify, show how far it is, and print what was found."""
+    # Read by NumPy when it is loaded: of matrices this small, two threads wait for one another.
+    os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
     # Imported here, so that `--help` answers at once.
     from rich.console import Console
     import torch
