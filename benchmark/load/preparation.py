@@ -8,7 +8,7 @@ from sim2real_estimator.synthetic.settings import load_estimator, load_synthetic
 
 # All that the ready config estimates, so the filter is as large; what a batch from a wide prior
 # takes is measured elsewhere.
-_KNOWN = {
+KNOWN = {
     '*.mass': PriorConfig(sd=0.01),
     '*.com.*': PriorConfig(sd=5e-4),
     '*.inertia.*': PriorConfig(sd=0.01),
@@ -25,7 +25,7 @@ def prepare(robot_file, folder):
     settings = load_synthetic(robot_file)
     config = load_estimator(settings)
     urdf = robot_file.parents[1].resolve() / config.model.urdf
-    config = with_values(replace(config, estimate=_KNOWN), {'model.urdf': str(urdf)})
+    config = with_values(replace(config, estimate=KNOWN), {'model.urdf': str(urdf)})
     node, robot = folder / 'node.yaml', folder / 'robot.yaml'
     node.write_text(to_yaml(config), encoding='utf-8')
     settings = replace(settings, config=node.name, spread=1.0)

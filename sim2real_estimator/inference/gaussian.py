@@ -81,7 +81,12 @@ def _by_columns(root, residual, slope, _):
 
 def _log_volume(factor):
     """Return the logarithms [B] of the determinants of triangular matrices."""
-    return np.log(np.einsum('...ii->...i', factor)).sum(-1)
+    return np.log(_diagonals(factor)).sum(-1)
+
+
+def _diagonals(matrices):
+    """Return the diagonals [..., n] of square matrices; what is written there is in these."""
+    return np.einsum('...ii->...i', matrices)
 
 
 def _log_evidence(nis, log_volume, rows):
@@ -96,12 +101,10 @@ def _information_factor(a):
     """
     count = a.shape[-1]
     if a.size == 0 or np.abs(a).max() < _SQUARES_WELL:
-        gram = np.swapaxes(a, -1, -2) @ a
-        gram[..., range(count), range(count)] += 1.0
-        return np.linalg.cholesky(gram)
+        return np.linalg.cholesky(np.swapaxes(a, -1, -2) @ a + np.eye(count))
     eye = np.broadcast_to(np.eye(count), (*a.shape[:-2], count, count))
     upper = np.linalg.qr(np.concatenate([a, eye], -2), mode='r')
-    upper *= np.sign(np.einsum('...ii->...i', upper))[..., None]
+    upper *= np.sign(_diagonals(upper))[..., None]
     return np.swapaxes(upper, -1, -2)
 
 
@@ -114,19 +117,17 @@ def predict(root, transition, floor, walk=None):
     for nothing. The first t columns of what is returned are zero for the parameters, so that as
     long as these stay what they are, only that part has to be made square again.
     """
-    size, n = floor.shape[-1], root.shape[-1]
-    moved, entries = transition @ root, range(size)
+    size, n, moved = floor.shape[-1], root.shape[-1], transition @ root
     if walk is None and not root[:, size:, :size].any():
-        wide = np.zeros((len(root), size, 2 * size))
-        wide[..., :size], wide[:, entries, size + np.arange(size)] = moved[..., :size], floor
-        result = root.copy()
+        wide, result = np.zeros((len(root), size, 2 * size)), root.copy()
+        wide[..., :size], _diagonals(wide[..., size:])[:] = moved[..., :size], floor
         result[:, :size, :size], result[:, :size, size:] = _squared(wide), moved[..., size:]
         return result
     rest, added = n - size, 0 if walk is None else walk.shape[1]
     wide = np.zeros((len(root), n, n + size + added))
     # Parameters come first: so they need no more columns than they are.
     wide[:, :rest, :n], wide[:, rest:, :n] = root[:, size:], moved
-    wide[:, rest + np.arange(size), n + np.arange(size)] = floor
+    _diagonals(wide[:, rest:, n : n + size])[:] = floor
     if walk is not None:
         wide[:, :rest, n + size :] = walk
     return np.roll(_squared(wide), size, (1, 2))

@@ -75,9 +75,9 @@ def at_centres(values, rows, least):
     # [L, B, 10]
     bodies = np.swapaxes(result[rows], 1, 2)
     bodies[..., 0] = masses_apart_from_none(bodies[..., 0], least[:, None])
-    mass, centre, inertia = at_centre(bodies)
-    result[rows[:, 0]] = mass
-    result[rows[:, 1:4]], result[rows[:, 4:]] = (np.swapaxes(x, 1, 2) for x in (centre, inertia))
+    bodies[..., 1:4] /= bodies[..., :1]
+    bodies[..., 4:] -= bodies[..., :1] * _shift(bodies[..., 1:4])
+    result[rows] = np.swapaxes(bodies, 1, 2)
     return result
 
 

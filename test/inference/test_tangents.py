@@ -31,6 +31,18 @@ def test_what_is_left_unseen_is_added_to_what_is_known():
     np.testing.assert_allclose(covariance, expected, atol=1e-15)
 
 
+def test_small_parameters_are_as_unseen_as_large_ones():
+    size = np.array([1.0, 1e-9, 1e-3])
+    places = tangents([[1.0]])
+    blind = places.blind * size * size[:, None]
+    points, slopes = size[:, None] * places.points, size[:, None] * places.slopes
+    small = Tangents(places.at, points, slopes, blind, places.metric)
+    at = mixture([0.5, 0.5], [1.2, 1.1], [0.1, 0.2])
+    _, expected = places.moments(at)
+    _, root = small.spread(at)
+    np.testing.assert_allclose(root @ root.T, expected * size * size[:, None], rtol=1e-11)
+
+
 def test_every_component_follows_the_nearest_place():
     places, bimodal = tangents([[1.0, -3.0]]), mixture([0.25, 0.75], [1.1, -3.2], [0.1, 0.2])
     np.testing.assert_allclose(

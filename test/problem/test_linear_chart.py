@@ -68,6 +68,15 @@ def test_slopes_are_those_of_the_values(chart):
         np.testing.assert_allclose(slopes[:, :, k], change.T, atol=1e-6)
 
 
+def test_values_and_slopes_of_what_is_estimated_are_those_of_all_parameters(chart):
+    at = np.concatenate([known(chart, np.random.default_rng(seed)) for seed in (5, 6)], 1)
+    values, slopes = chart.expanded(at)
+    np.testing.assert_array_equal(values, chart.to_named(at))
+    np.testing.assert_allclose(
+        slopes, chart.inner.slope(chart.embed(at)) @ chart.basis, rtol=1e-12, atol=1e-14
+    )
+
+
 def test_the_prior_has_the_moments_of_bodies_that_can_be_built(chart):
     inner = chart.inner
     draws = inner.prior.mean[:, None] + inner.offsets(4000, np.random.default_rng(1))
