@@ -1,4 +1,4 @@
-"""Pictures for docs/estimation.md: two modes, a change, a delay."""
+"""Pictures for docs/estimation.md: two modes, changes, a delay."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +9,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
 matplotlib.use('Agg')
-from matplotlib import pyplot  # noqa: E402, the drawing backend has to be chosen first
+import load_picture  # noqa: E402, the drawing backend has to be chosen first
+from matplotlib import pyplot  # noqa: E402
 from problems import p2, p3  # noqa: E402, needs the path above
 from problems.common import log_normal_draw, roll, states_of  # noqa: E402
 import torch  # noqa: E402
@@ -26,7 +27,7 @@ _OF_CHANGES = ('changed', 'cause')
 
 def run(arguments):
     """Draw all pictures; return True when they are written."""
-    for draw in (_bimodal, _change, _latency):
+    for draw in (_bimodal, _change, _load, _latency):
         path = draw()
         print(f'wrote docs/images/{path.name}')
     return True
@@ -144,6 +145,11 @@ def _draw_band(axis, bands, parts, which):
         true = p2.base_parameters(np.array([values[n] for n in p2.NAMES]))[which]
         label = None if k else 'truth'
         axis.plot((begin, end), (true, true), 'k--', linewidth=1.2, label=label)
+
+
+def _load():
+    """Draw what an arm is known to hold."""
+    return _save(load_picture.draw(), 'load.png')
 
 
 def _latency():
