@@ -33,9 +33,11 @@ def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=0.0, 
     if len(bank) > 1:
         known = _before(problem, window, np.repeat(np.array(bank), len(kept)))
         smoother = Smoother(problem, window.frames, noise, known, drift)
-        # From where they are, other disturbances move courses little.
-        found = smoother.run(found.courses.pick(np.tile(kept, len(bank))), _FEW_PASSES)
-        kept = np.flatnonzero(np.isfinite(found.log_evidence))
+        # From where they are, other disturbances move courses little; none may follow the motion.
+        spread = smoother.run(found.courses.pick(np.tile(kept, len(bank))), _FEW_PASSES)
+        sound = np.flatnonzero(np.isfinite(spread.log_evidence))
+        if len(sound):
+            found, kept = spread, sound
     best = kept[int(np.argmax(found.log_evidence[kept]))]
     limit = chdtri(found.rows[best], _IMPROBABLE)
     fits = found.is_settled[best] and (noise.expects_outliers or found.misfits[best] < limit)

@@ -6,8 +6,11 @@ import numpy as np
 from problems import p2
 import pytest
 
+from sim2real_estimator.inference.batch import Window
 from sim2real_estimator.inference.estimators import ESTIMATORS
 from sim2real_estimator.inference.phases import FilterState
+from sim2real_estimator.inference.robust import NormalNoise
+from sim2real_estimator.inference.smoothed_fits import courses_to_begin, fit_smoothly
 from sim2real_estimator.problem.robot_problem import ProblemOptions
 
 pytestmark = pytest.mark.usefixtures('one_thread')
@@ -75,3 +78,10 @@ def test_a_shot_that_misses_is_followed_by_fits_that_reckon_with_disturbances(pr
         chosen.append(state)
     assert chosen[0].courses is None and (chosen[0].mixture.scales == 0).all()
     assert chosen[1].mixture.scales[chosen[1].mixture.heaviest()] > 0
+
+
+def test_where_no_disturbance_of_the_bank_leads_anywhere_the_first_fit_stays(problem, frames):
+    window = Window(frames[:40], *problem.first_state(frames[:40]))
+    begins = courses_to_begin(problem, window, problem.prior.mean[:, None], NormalNoise())
+    mixture, _, fits = fit_smoothly(problem, window, begins, NormalNoise(), (1e200, 1e250), 0.0)
+    assert fits and mixture.scales.tolist() == [0.0]
