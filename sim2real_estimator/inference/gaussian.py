@@ -39,10 +39,10 @@ def _by_rows(root, residual, slope, split):
     """
     Return what `measure` does, by matrices of the size of the rows.
 
-    The root stands beside the columns of the noise, and both are turned together until those of
-    the root have no part in the rows; one part of its columns after the other, so that each keeps
-    its zeros. This is Andrews' formula: with L L' = 1 + A A', where A is what a part has to do
-    with the rows in deviations of all before, (L + 1)^-1 takes the place of another factor.
+    Noise and root stand side by side: [1, A] above [0, root], with A = slope root. What turns
+    the columns until A is zero leaves [L, 0] above [gain, root - gain (L + 1)^-1 A], where
+    L L' = 1 + A A' and gain = root A' L^-T (Andrews). The two parts of the columns are turned one
+    after the other, so that each keeps its zeros; the second finds L and gain of the first.
     """
     count, columns = residual.shape[-1], root.shape[-1]
     a, eye, root = slope @ root, np.eye(count), root.copy()
@@ -51,9 +51,9 @@ def _by_rows(root, residual, slope, split):
         seen, before, own = whitener @ a[..., part], gain, root[..., part]
         factor = _information_factor(seen.swapaxes(-1, -2))
         # Both by one call: on small matrices that is most of what a call takes.
-        inverse, halved = np.linalg.inv(np.stack([factor, factor + eye]))
+        inverse, eased = np.linalg.inv(np.stack([factor, factor + eye]))
         gain = gain @ inverse.swapaxes(-1, -2) + own @ (inverse @ seen).swapaxes(-1, -2)
-        own -= (before + gain) @ (halved @ seen)
+        own -= (before + gain) @ (eased @ seen)
         whitener = inverse @ whitener
     missed = whitener @ residual[..., None]
     step, nis = -(gain @ missed)[..., 0], (missed[..., 0] ** 2).sum(-1)
