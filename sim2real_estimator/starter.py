@@ -24,8 +24,9 @@ from .usual_priors import default_prior
 
 # What motion and torque usually tell; lengths, offsets and gains are asked for by hand.
 _PATTERNS = ('*.mass', '*.com.*', '*.inertia.*', '*.damping', '*.friction', '*.armature')
-# What resists a joint may stop it no faster than in this time [s], which takes two steps or more.
-_FASTEST_STOP, _LEAST_STEP = 0.004, 0.00025
+# What resists a joint may stop it no faster than in this time [s], which takes four steps or more:
+# it may be many times as fast where the friction is more than expected and the rotor lighter.
+_FASTEST_STOP, _STEPS, _LEAST_STEP = 0.008, 4, 0.00025
 # With more unknowns fits take the time: their courses begin at the samples, so that one start is
 # as good as many, and frames may be longer, which leave out no sample. Not all of so many will be
 # told soon: the filter does not wait for them.
@@ -146,7 +147,7 @@ def _resistance(parameters, priors):
         if least > FRICTION_VELOCITY:
             widened[f'{joint}.friction_velocity'] = float(f'{least:.2g}')
         rates.append(mobility * (damping + friction / max(least, FRICTION_VELOCITY)))
-    step = 0.5 / max(rates) if any(rates) else longest
+    step = 1 / (_STEPS * max(rates)) if any(rates) else longest
     return widened, float(f'{min(max(step, _LEAST_STEP), longest):.1g}')
 
 

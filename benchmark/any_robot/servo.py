@@ -13,8 +13,8 @@ _RATE, _INTERVAL = 250.0, 1.2
 # As far a joint swings to either side [rad, m], and at most this part of its range.
 _SWINGS, _SHARE = (0.8, 0.1), 0.35
 # The servo: its slowest natural frequency [1/s], its damping ratio, and how far holding the robot
-# and moving against friction may pull it off [rad or m].
-_FREQUENCY, _RATIO, _DROOP = 12.0, 0.7, 0.1
+# and moving against friction may pull it off, of a joint that is moved or held [rad or m].
+_FREQUENCY, _RATIO, _DROOPS = 12.0, 0.7, (0.1, 0.005)
 
 
 def moved(config, seed, still):
@@ -37,9 +37,10 @@ def moved(config, seed, still):
             word: priors[f'{joint.name}.{word}'].mean if f'{joint.name}.{word}' in priors else 0.0
             for word in ('friction', 'armature')
         }
-        inertia, droop = inertias[k] + usual['armature'], scales[k] + usual['friction']
-        stiffness = max(inertia * _FREQUENCY**2, droop / _DROOP)
-        low, high = (0.0, 0.0) if joint.name.startswith(still) else _range(joint)
+        is_held = joint.name.startswith(still)
+        inertia, effort = inertias[k] + usual['armature'], scales[k] + usual['friction']
+        stiffness = max(inertia * _FREQUENCY**2, effort / _DROOPS[is_held])
+        low, high = (0.0, 0.0) if is_held else _range(joint)
         motion[joint.name] = MotionConfig(
             interval=_INTERVAL,
             low=low,
