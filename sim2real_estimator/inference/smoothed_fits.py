@@ -17,9 +17,7 @@ _FEW_PASSES = 5
 
 def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=0.0, merge=0.5):
     """
-    Return (`Mixture` at the window's end, its `Courses`, whether they fit the window).
-
-    Neither of the first two where no fit comes to rest.
+    Return (`Mixture` at the window's end or None, its `Courses`, whether they fit the window).
 
     window: `batch.Window`; begins: `Courses`; scales: of disturbances, among which evidence
     chooses; first: the one with which courses are found that may be far from those they begin
@@ -41,11 +39,8 @@ def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=0.0, 
         if len(sound):
             found, kept = spread, sound
     best = kept[int(np.argmax(found.log_evidence[kept]))]
-    if not found.is_settled[best]:
-        # What has not come to rest about a motion is too sure of it, and soon says another thing.
-        return None, None, False
     limit = chdtri(found.rows[best], _IMPROBABLE)
-    fits = noise.expects_outliers or found.misfits[best] < limit
+    fits = found.is_settled[best] and (noise.expects_outliers or found.misfits[best] < limit)
     return found.mixture.pick(kept), found.courses.pick(kept), bool(fits)
 
 
