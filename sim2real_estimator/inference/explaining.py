@@ -57,14 +57,14 @@ class Explanation:
     The most probable `Hypothesis`.
 
     probability: among all; fits: whether it explains the frames; begin: of which `Past` it
-    happened; course: since then, nearly.
+    happened; course: since then, nearly; None where there is none that the robot may have.
     """
 
     hypothesis: Hypothesis
     probability: float
     fits: bool
     begin: int
-    course: Courses
+    course: Courses | None
 
     @property
     def is_everything(self):
@@ -115,6 +115,9 @@ class Inquiry:
         """
         jumps, others = hypotheses(self.problem, self.past[0].mixture, memories, scales)
         courses = self._likely(all_at_once(jumps, others[-1].scale))
+        if not courses:
+            # No motion at all fits the frames.
+            return Explanation(others[-1], 0.0, False, 0, None)
         each, begins = [*jumps, *others], list(courses)
         names = np.array([hypothesis.name for hypothesis in each])
         # No kind is more probable for coming in several scales.
@@ -132,7 +135,7 @@ class Inquiry:
         """Return begin -> `Courses`, by a hypothesis of all, where a change probably happened."""
         begins = [k for k, each in enumerate(self.past) if each.mixture is not None]
         found = {k: self._smoothed(k, [hypothesis]) for k in begins[-_RECENT:]}
-        if self._most_probable(found)[0] == begins[-_RECENT:][0]:
+        if self._most_probable(found)[:1] in ([], begins[-_RECENT:][:1]):
             # It was noticed late.
             found |= {k: self._smoothed(k, [hypothesis]) for k in begins[:-_RECENT]}
         return {k: found[k].courses for k in sorted(self._most_probable(found))}
@@ -140,7 +143,7 @@ class Inquiry:
     def _most_probable(self, found):
         """Return the begins, of begin -> `Smoothed`, that are the most probable."""
         evidence = {k: self._before(k) + each.log_evidence[0] for k, each in found.items()}
-        evidence = {k: value if np.isfinite(value) else -np.inf for k, value in evidence.items()}
+        evidence = {k: value for k, value in evidence.items() if np.isfinite(value)}
         order = sorted(evidence, key=evidence.get, reverse=True)[:_BEGINS]
         return [k for k in order if evidence[k] >= evidence[order[0]] - _MARGIN]
 
@@ -180,10 +183,9 @@ class Inquiry:
         Both [begins, hypotheses], of which a pair is one. seen: begin -> what was `_screened`; the
         best are smoothed, the others taken to be as much better or worse as they seemed to be.
         """
-        begins, screened = (
-            list(seen),
-            np.array([evidence for evidence, _ in seen.values()]) + prior,
-        )
+        begins = list(seen)
+        screened = np.array([evidence for evidence, _ in seen.values()]) + prior
+        screened = np.where(np.isfinite(screened), screened, -np.inf)
         evidence, fits = np.full(screened.shape, -np.inf), np.zeros(screened.shape, dtype=bool)
         pairs = _top(screened, _EXAMINED)
         pairs = [pair for pair in pairs if screened[pair] >= screened[pairs[0]] - _MARGIN]

@@ -139,8 +139,10 @@ def _squared(wide):
 
 
 def log_normalized(log_weights):
-    """Return log weights shifted so that the weights sum to one."""
+    """Return log weights shifted so that the weights sum to one; all of none stay so."""
     top = log_weights.max()
+    if np.isneginf(top):
+        return log_weights
     return log_weights - top - np.log(np.exp(log_weights - top).sum())
 
 

@@ -21,14 +21,19 @@ class JumpEvidence:
         """
         Return what is told of a jump of covariance root root', root [p, r].
 
-        By how much it raises log evidence, by how much it lowers misfit, and its mean [p].
+        By how much it raises log evidence, by how much it lowers misfit, and its mean [p]; where
+        numbers are not finite, it is impossible.
         """
-        pulled = root.T @ self.pull
-        factor = np.linalg.cholesky(np.eye(root.shape[1]) + root.T @ self.precision @ root)
-        found = np.linalg.solve(factor, pulled)
-        explained = float(found @ found)
-        gain = 0.5 * explained - np.log(np.diag(factor)).sum()
-        return gain, explained, root @ np.linalg.solve(factor.T, found)
+        precision = root.T @ self.precision @ root
+        if not np.isfinite(precision).all():
+            return -np.inf, 0.0, np.zeros(len(root))
+        sizes, directions = np.linalg.eigh(precision)
+        # Rounding leaves some that nothing is told of below zero.
+        sizes = 1.0 + sizes.clip(0)
+        pulled = directions.T @ (root.T @ self.pull)
+        explained = float(pulled @ (pulled / sizes))
+        gain = 0.5 * (explained - np.log(sizes).sum())
+        return gain, explained, root @ (directions @ (pulled / sizes))
 
 
 def jump_evidence(steps, parameters):
