@@ -38,7 +38,7 @@ class PossibleChanges:
         return max(np.linalg.norm(centre), np.sqrt(max(spread, 0.0)))
 
     def jumps(self, mean):
-        """Return a `Jump` for every kind, for a robot of coordinates [p]."""
+        """Return a `Jump` for every kind, for a robot of coordinates [p]; lengths have none."""
         named = self._chart.to_named(mean[:, None])
         values = self._nominal | dict(zip(self._chart.names, named[:, 0].tolist()))
         drawn = [(f'mass on {link}', *self._held(link, values)) for link in self._links]
@@ -46,6 +46,8 @@ class PossibleChanges:
             (title, names, self._scattered(names, values, spread))
             for title, names, spread in self._others
         ]
+        if not drawn:
+            return ()
         places = [self._moved(named, names, values) for _, names, values in drawn]
         ends = np.cumsum([each.shape[1] for each in places])
         # All kinds at once.

@@ -1,7 +1,7 @@
 """Jumps of coordinates: what a change of a robot does to them, and what it leaves alone."""
 
 import numpy as np
-from problems import p2
+from problems import p1, p2
 import pytest
 
 from sim2real_estimator.problem.fibre import on_slice
@@ -26,6 +26,11 @@ def test_every_link_and_joint_has_its_own(jumps):
     ]
     assert jumps['friction of elbow'].parameters == ('elbow.damping',)
     assert jumps['mass on lower'].parameters == ('lower.mass', 'lower.com.z', 'lower.inertia.yy')
+
+
+def test_a_robot_of_which_only_lengths_are_estimated_has_none():
+    problem = p1.make_problem()
+    assert problem.jumps(problem.prior.mean) == ()
 
 
 def test_friction_moves_nothing_but_itself(problem, jumps):
