@@ -116,8 +116,16 @@ def run(arguments):
         for task in as_completed(tasks):
             found[tasks[task]] = task.result()
             name, seed = tasks[task]
-            print(f'{name}, seed {seed}: measured', flush=True)
-    rows = [Row(name, tuple(found[name, s] for s in seeds), arguments.seed) for name in there]
+            reason = task.result().get('refused')
+            print(
+                f'{name}, seed {seed}: {"MISSES: " + reason if reason else "measured"}', flush=True
+            )
+    refused = {name for name, seed in found if 'refused' in found[name, seed]}
+    rows = [
+        Row(name, tuple(found[name, s] for s in seeds), arguments.seed)
+        for name in there
+        if name not in refused
+    ]
     print()
     print_table(_HEADER, [row.cells() for row in rows])
     _RESULTS.mkdir(exist_ok=True)
@@ -125,4 +133,4 @@ def run(arguments):
     path.write_text(json.dumps({row.name: row.records for row in rows}, indent=1) + '\n')
     print(f'band of 90 % intervals: {_BAND[0]:.2f} ... {_BAND[1]:.2f}')
     print(f'as JSON: {path.relative_to(ROOT)}')
-    return all(row.holds for row in rows)
+    return all(row.holds for row in rows) and not refused

@@ -13,7 +13,7 @@ import torch
 from sim2real_estimator.bags.simulated import record
 from sim2real_estimator.cli import main
 from sim2real_estimator.config import load_config
-from sim2real_estimator.errors import DataError
+from sim2real_estimator.errors import DataError, EstimatorError
 from sim2real_estimator.export.estimated_robot import robot_of
 from sim2real_estimator.export.randomization import possible_draws
 from sim2real_estimator.export.urdf import write_urdf
@@ -41,12 +41,16 @@ def measure(kind, seed, seconds=None):
     rank [p]: of the truth in the posterior; unknowns, combinations; left: median of the
     posterior's deviations, of the prior's; possible: whether the exported robot and all draws of
     it can be built; alarms: false changes; began: when the filter took over [s]; identify,
-    frame, memory: time of the processor [s], [ms], [MiB].
+    frame, memory: time of the processor [s], [ms], [MiB]. Where a command refuses, only that:
+    refused, why.
     """
     torch.set_num_threads(1)
     logging.getLogger('sim2real_estimator').setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as folder:
-        return _measured(kind, seed, seconds or kind.seconds, Path(folder))
+        try:
+            return _measured(kind, seed, seconds or kind.seconds, Path(folder))
+        except EstimatorError as error:
+            return {'refused': str(error)}
 
 
 def _measured(kind, seed, seconds, folder):
