@@ -8,6 +8,8 @@ from scipy.special import bdtrc, chdtri
 # What is assumed of the share of outliers before any data: so many in so many rows.
 _PRIOR_OUTLIERS, _PRIOR_ROWS = 2.0, 100.0
 _FORGETTING = 0.999
+# One frame may fit badly by a glitch.
+_FEWEST = 2
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class ChangeMemory:
 @dataclass(frozen=True)
 class ChangeDetector:
     """
-    Compares the last frames, one up to `frames` of them, with what noise explains.
+    Compares the last frames, two up to `frames` of them, with what noise explains.
 
     With normal noise their misfit is chi-squared. Where outliers are expected, one of them
     spoils a misfit; then so many rows have to surprise at once that the usual share of outliers
@@ -54,8 +56,8 @@ class ChangeDetector:
         if len(memory.recent) < self.frames:
             return False
         # The tails by the bare functions: those of scipy.stats cost more than the rest of a look.
-        misfit, rows, surprises = np.cumsum(memory.recent[::-1], axis=0).T
-        probability = self.probability / self.frames
+        misfit, rows, surprises = np.cumsum(memory.recent[::-1], axis=0)[_FEWEST - 1 :].T
+        probability = self.probability / len(rows)
         if expects_outliers:
             share = memory.outliers / memory.rows
             return bool((bdtrc(surprises - 1, rows.astype(int), share) < probability).any())

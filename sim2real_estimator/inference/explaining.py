@@ -7,6 +7,7 @@ under each hypothesis. The best of these are then looked into with smoothers of 
 """
 
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from scipy.special import chdtri
@@ -134,11 +135,25 @@ class Inquiry:
     def _likely(self, hypothesis):
         """Return begin -> `Courses`, by a hypothesis of all, where a change probably happened."""
         begins = [k for k, each in enumerate(self.past) if each.mixture is not None]
-        found = {k: self._smoothed(k, [hypothesis]) for k in begins[-_RECENT:]}
+        found = self._at_begins(begins[-_RECENT:], hypothesis)
         if self._most_probable(found)[:1] in ([], begins[-_RECENT:][:1]):
             # It was noticed late.
-            found |= {k: self._smoothed(k, [hypothesis]) for k in begins[:-_RECENT]}
+            found |= self._at_begins(begins[:-_RECENT], hypothesis)
         return {k: found[k].courses for k in sorted(self._most_probable(found))}
+
+    def _at_begins(self, begins, hypothesis):
+        """Return begin -> `Smoothed` by a hypothesis."""
+        found, last = {}, None
+        for begin in begins:
+            smoothed = self._smoothed(begin, [hypothesis])
+            if last is not None and not np.isfinite(smoothed.log_evidence[0]):
+                # The end of a course from a little before leads somewhere.
+                course = found[last].courses
+                course = replace(course, points=course.points[begin - last :])
+                smoothed = self._smoothed(begin, [hypothesis], course)
+            found[begin] = smoothed
+            last = begin if np.isfinite(smoothed.log_evidence[0]) else last
+        return found
 
     def _most_probable(self, found):
         """Return the begins, of begin -> `Smoothed`, that are the most probable."""
@@ -189,6 +204,9 @@ class Inquiry:
         evidence, fits = np.full(screened.shape, -np.inf), np.zeros(screened.shape, dtype=bool)
         pairs = _top(screened, _EXAMINED)
         pairs = [pair for pair in pairs if screened[pair] >= screened[pairs[0]] - _MARGIN]
+        # What is remembered is so narrow that about another course it seems worse than it is.
+        remembered = [k for k, hypothesis in enumerate(each) if hypothesis.memory is not None]
+        pairs = list(dict.fromkeys([*pairs, *product(range(len(begins)), remembered)]))
         courses = {
             (row, k): seen[begin][1].pick([k])
             for row, begin in enumerate(begins)

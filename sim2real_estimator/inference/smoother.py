@@ -125,7 +125,8 @@ class Smoother:
         Return courses moved until they stay, and which of them do.
 
         Where frames fit much worse about a course than about the one it was moved from, or not
-        at all, it went too far: to bodies without mass, for one. It then goes half of the way.
+        at all, it went too far: to bodies without mass, for one. It then goes half of the way, and
+        no more than twice that far in the next step.
         """
         count = courses.parameters.shape[1]
         origin, limit, part = courses, np.full(count, np.inf), np.ones(count)
@@ -135,7 +136,7 @@ class Smoother:
             cost = sum(step.cost for step in steps)
             is_sound = cost < limit
             limit = np.where(is_sound, _WORSE * cost + sum(step.rows for step in steps), limit)
-            part = np.where(is_sound, 1.0, part / 2)
+            part = np.where(is_sound, np.minimum(2 * part, 1.0), part / 2)
             origin = courses.where(is_sound, origin)
             moves = np.where(is_sound[:, None], self._backward(steps), moves)
             is_settled = is_sound & (self._lengths(moves, steps) < _SETTLED)
@@ -175,7 +176,7 @@ class Smoother:
         scale = np.sqrt(self.noise.weight(found.residual))
         slope = scale[..., None] * found.slope
         missed = scale * found.residual + (slope @ mean[..., None])[..., 0]
-        update = measure(root, missed, slope)
+        update = measure(root, missed, slope, self.size)
         return replace(found, slope=slope), missed, update, update.nis, noises
 
     def _judge(self, found, mean, root, noises):
