@@ -5,6 +5,7 @@ import numpy as np
 from ..dynamics.mass_matrix import mass_matrix
 from ..dynamics.rnea import inverse_dynamics
 from ..model.robot import realize
+from .poses import random_pose
 
 _POSES = 20
 # Where a joint has dry friction, a disturbance of one is so many times that: of the usual scales
@@ -51,12 +52,7 @@ def _holding_and_inertia(parameters):
     generator = np.random.default_rng(11)
     still, rows = [0.0] * model.velocity_size, []
     for _ in range(_POSES):
-        q = []
-        for moving in model.moving_joints:
-            if moving.is_independent:
-                kind = moving.joint.kind
-                turn = generator.standard_normal(kind.velocity_size).tolist()
-                q += kind.advance(kind.neutral(), turn, 1.0)
+        q = random_pose(model, generator)
         matrix = mass_matrix(robot, q)
         diagonal = [matrix[k][k] for k in range(len(matrix))]
         rows.append((inverse_dynamics(robot, q, still, still), diagonal))

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..dynamics.mass_matrix import mass_matrix
 from ..model.robot import realize
+from .poses import random_pose
 
 _POSES, _SEED = 5, 12
 
@@ -19,13 +20,7 @@ def mobilities(parameters, values):
     nominal = dict(zip(parameters, parameters.nominal()))
     robot, matrices = realize(parameters, nominal | values), []
     for _ in range(_POSES):
-        q = []
-        for moving in model.moving_joints:
-            if moving.is_independent:
-                kind = moving.joint.kind
-                turn = generator.standard_normal(kind.velocity_size).tolist()
-                q += kind.advance(kind.neutral(), turn, 1.0)
-        matrices.append(mass_matrix(robot, q))
+        matrices.append(mass_matrix(robot, random_pose(model, generator)))
     found = np.diagonal(np.linalg.inv(np.array(matrices, dtype=float)), axis1=1, axis2=2).max(0)
     return {
         moving.joint.name: float(found[moving.velocities.start])
