@@ -134,14 +134,15 @@ def _has_settled(observer):
 
 def _told(seen, config, seconds):
     """Print tables and notes; return the targets."""
-    from load.account import accounts, frame_rate, since_hand_over, slope
+    from load.account import accounts, course, frame_rate, late_periods, since_hand_over, slope
 
     sent = seen['player']
     rows, unknown = accounts(seen['statuses'], sent['sent'], topics(config))
     print_table(['source', 'sent', 'received', 'used', 'others', 'unaccounted'], rows)
     settled = min(_SETTLING, seconds / 2)
     found, frames = since_hand_over(seen), frame_rate(seen)
-    growth = slope([m for m in seen['memory'] if m[0] < seconds], settled)
+    memory = [m for m in seen['memory'] if m[0] < seconds]
+    growth = slope(memory, settled)
     ages = 1000 * np.array([age for at, age in found if at < seconds])
     rate = len(ages) / (seconds - found[0][0]) if len(ages) > 1 else None
     print_table(
@@ -159,7 +160,15 @@ def _told(seen, config, seconds):
             ['stamp to estimate, 50 %', _quantile(ages, 0.5)],
             ['stamp to estimate, 99 %', _quantile(ages, 0.99)],
             [f'memory from {settled:.0f} s on', f'{growth:+.2f} MiB/min'],
+            ['memory, minute by minute', ' '.join(f'{m:.0f}' for m in course(memory, 60.0))],
         ],
+    )
+    # What holds the estimator up now and then, or another program, shows in when it was.
+    print_notes(
+        [
+            f'data waited from {begin:.0f} to {end:.0f} s, up to {worst:.2f} s'
+            for begin, end, worst in late_periods([each for each in found if each[0] < seconds])
+        ]
     )
     return _targets(seen, seconds, unknown, rate, ages, growth)
 

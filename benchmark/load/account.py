@@ -47,6 +47,32 @@ def since_hand_over(seen):
     return found[first:]
 
 
+def late_periods(estimates):
+    """
+    Return (begin [s], end [s], greatest age [s]) of every period in which data waited.
+
+    estimates: (time [s], age [s]), as of `since_hand_over`.
+    """
+    periods = []
+    was_late = False
+    for at, age in estimates:
+        is_late = age > _CAUGHT_UP
+        if is_late and was_late:
+            begin, _, worst = periods.pop()
+            periods.append((begin, at, max(worst, age)))
+        elif is_late:
+            periods.append((at, at, age))
+        was_late = is_late
+    return periods
+
+
+def course(memory, period):
+    """Return the median memory [MiB] of every period [s]; memory: as of `slope`."""
+    numbers = np.array([int(at / period) for at, _ in memory])
+    sizes = np.array([size for _, size in memory])
+    return [float(np.median(sizes[numbers == k])) for k in range(numbers[-1] + 1)]
+
+
 def slope(memory, settled):
     """
     Return growth [MiB/min] of memory, by a line through what was measured.
