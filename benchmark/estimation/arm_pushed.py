@@ -13,10 +13,11 @@ _SHARE, _TIME = 0.1, 0.1
 def measure(seed):
     """Return the record of one problem."""
     config = disturbed_arms.config()
-    return disturbed_arms.measure(config, disturbed_arms.robot(seed, config, _forces))
+    return disturbed_arms.measure(config, disturbed_arms.robot(seed, config, forces))
 
 
-def _forces(frictions, generator):
+def forces(frictions, generator):
+    """Return the forces of a `MismatchedPlant`."""
     return (Pushes(_SHARE * frictions, _TIME, generator),)
 
 

@@ -43,6 +43,7 @@ STUDIES = (
     'xarm7',
     'arm_undisturbed',
     'arm_pushed',
+    'arm_pushed_load',
     'arm_sharp',
     'arm_stribeck',
     'arm_at_rest',

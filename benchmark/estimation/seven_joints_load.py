@@ -18,8 +18,21 @@ _AWAY, _RADIUS = 0.1, 0.04
 
 def measure(seed):
     """Return the record of one problem."""
-    generator = np.random.default_rng(seed)
     config = seven_joints.config(simulation__disturbance_time=None)
+
+    def robot(number, loads):
+        return seven_joints.robot(config, number, payloads=loads)
+
+    return measure_load(seed, config, robot)
+
+
+def measure_load(seed, config, robot):
+    """
+    Return the record of one problem.
+
+    robot: function of (number that its chance depends on, payloads) -> `SyntheticRobot`.
+    """
+    generator = np.random.default_rng(seed)
     mass = float(generator.uniform(0.5, 3.5))
     load = PayloadConfig(
         link=_LINK,
@@ -29,7 +42,7 @@ def measure(seed):
         com=tuple(generator.uniform(-_AWAY, _AWAY, 3).tolist()),
         inertia=(mass * _RADIUS**2,) * 3 + (0.0,) * 3,
     )
-    robot = seven_joints.robot(config, int(generator.integers(2**31)), payloads={'load': load})
+    robot = robot(int(generator.integers(2**31)), {'load': load})
     record, pipeline, mixtures = followed(config, robot, f'mass on {_LINK}')
     before = mixtures['before'].moments()[0]
     for mark in ('later', 'much later'):
