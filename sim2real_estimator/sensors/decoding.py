@@ -56,8 +56,7 @@ def read_point_stamped(message):
 
 def read_pose(p, o):
     """Read position and quaternion: x, y, z, then w, x, y, z; OCCLUDED where that is no turn."""
-    norm = math.sqrt(o.w**2 + o.x**2 + o.y**2 + o.z**2)
-    is_occluded = abs(norm - 1) > _NORM_TOLERANCE
+    is_occluded = abs(math.hypot(o.w, o.x, o.y, o.z) - 1) > _NORM_TOLERANCE
     values = np.array([p.x, p.y, p.z, o.w, o.x, o.y, o.z])
     return values, Status.OCCLUDED if is_occluded else Status.USED
 

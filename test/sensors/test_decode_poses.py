@@ -42,6 +42,13 @@ def test_without_a_proper_quaternion_a_pose_is_occluded(sensor_and_message, quat
     assert decoded.statuses == (Status.OCCLUDED,)
 
 
+@pytest.mark.parametrize('quaternion', [(1e200, 0, 0, 0), (0.5, 0.5, -1e308, 0.5)])
+def test_numbers_that_have_no_square_are_no_quaternion(sensor_and_message, quaternion):
+    sensor, message = sensor_and_message
+    decoded = sensor.decode(message(STAMP, (0.0, 0.0, 0.0), quaternion))
+    assert decoded.statuses == (Status.OCCLUDED,)
+
+
 def test_rounding_of_a_quaternion_is_let_pass(sensor_and_message):
     sensor, message = sensor_and_message
     assert sensor.decode(message(STAMP, (0.0, 0.0, 0.0), (0.9995, 0, 0, 0))).samples
