@@ -97,6 +97,27 @@ def test_after_a_gap_the_filter_goes_on_with_what_it_knew(problem, frames):
     assert np.abs(away).max() < 4 and (sd < known).all()
 
 
+def absurd(frame):
+    """Return a frame that no motion fits."""
+    samples = tuple(Sample(s.sensor, s.stamp_ns, 1e160 * s.values) for s in frame.samples)
+    return Frame(frame.start_ns, frame.end_ns, samples, frame.inputs)
+
+
+def test_where_nothing_that_was_known_fits_after_a_gap_it_is_forgotten(problem, frames):
+    state, _ = run(problem, frames[:150])
+    first = frames[190]
+    again = Frame(first.end_ns, first.end_ns, first.samples, first.inputs, after_gap=True)
+    events = []
+    for frame in [again, *map(absurd, frames[191:230])]:
+        state, report = ESTIMATOR.update(problem, state, frame)
+        events += report.events
+        if events:
+            break
+    # Who reads events is told that nothing is known any more, and that no data are part of it.
+    assert events == ['changed', 'forgotten']
+    assert state == ESTIMATOR.init(problem)
+
+
 def test_an_unknown_effort_widens_the_state_and_is_not_taken_for_zero(problem, frames):
     before, _ = run(problem, frames[:150])
 
@@ -148,10 +169,6 @@ def test_a_robot_at_rest_stays_prior_only_and_bounded(problem):
 
 
 def test_a_batch_that_no_motion_fits_is_refused_and_not_the_end(problem, frames):
-    def absurd(frame):
-        samples = tuple(Sample(s.sensor, s.stamp_ns, 1e160 * s.values) for s in frame.samples)
-        return Frame(frame.start_ns, frame.end_ns, samples, frame.inputs)
-
     state, events = run(problem, map(absurd, frames[:30]))
     assert set(events) == {'update refused'}
     assert isinstance(state, BatchState) and state.mixture is None

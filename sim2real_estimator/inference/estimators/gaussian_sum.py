@@ -282,7 +282,7 @@ class GaussianSum(AbstractEstimator):
     def _resumed(self, problem, window, mixture):
         """Return the filter that goes on with a mixture, or a new begin where there is none."""
         if mixture is None:
-            return self.init(problem), UpdateReport('batch', events=('changed',))
+            return self.init(problem), UpdateReport('batch', events=('changed', 'forgotten'))
         return self._filter_from(problem, window, mixture, 'resumed')
 
     def _next_horizon(self, count):
