@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import logsumexp
 
-from .filtering import is_finite, standardised, Step, SURPRISE, survivors
+from .filtering import is_finite, standardised, Step, SURPRISE, survivors, unmeasured
 from .mixture import Mixture
 from .smoother import Courses, Smoother
 
@@ -66,9 +66,12 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=0.0):
     mixture = smoother.mixture(courses, steps, -1, weights[-1])
     if not is_finite(mixture):
         return None
-    heaviest, earlier = mixture.heaviest(), known.log_weights
+    heaviest = mixture.heaviest()
     last, before = steps[-1], steps[-2].root_on if len(steps) > 1 else known.roots
     misses = standardised(before, last.found)[heaviest]
+    after, earlier = weights[-1], weights[-2] if len(weights) > 1 else known.log_weights
+    # Frames side by side have as many rows each as the longest.
+    log_evidence = logsumexp(after) - logsumexp(earlier) + unmeasured(last.found, noise)[heaviest]
     if len(frames) > depth:
         known = smoother.mixture(courses, steps, 0, weights[0])
         frames, courses = frames[1:], Courses(courses.points[1:], courses.parameters)
@@ -77,7 +80,7 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=0.0):
         float(last.cost[heaviest]),
         int(last.rows[heaviest]),
         int((np.abs(misses) > SURPRISE).sum()),
-        float(logsumexp(weights[-1]) - logsumexp(weights[-2] if len(weights) > 1 else earlier)),
+        float(log_evidence),
         Lag(known, frames, courses),
     )
 

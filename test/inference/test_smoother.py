@@ -131,6 +131,16 @@ def test_a_filter_that_looks_back_agrees_with_one_that_does_not_need_to(problem,
     assert step.rows == 2
 
 
+def test_how_probable_a_frame_is_does_not_hang_on_how_many_samples_those_before_have(
+    problem, window, starts
+):
+    known = smoothed(problem, window, NormalNoise(), starts[:, :1]).mixture
+    seen, unseen = p2.draw(5, 1.0)[1][FRAMES : FRAMES + 2]
+    lag = take_frame_lagging(problem, begun(known), seen, NormalNoise(), 8).lag
+    step = take_frame_lagging(problem, lag, replace(unseen, samples=()), NormalNoise(), 8)
+    assert (step.rows, step.log_evidence) == (0, pytest.approx(0.0, abs=1e-9))
+
+
 def test_of_twins_the_one_that_stays_has_the_weight_of_both_in_all_the_window(problem, window):
     starts = problem.prior.mean[:, None]
     one = smoothed(problem, window, NormalNoise(), starts).mixture
