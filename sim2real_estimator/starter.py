@@ -4,6 +4,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 import os
 from pathlib import Path
+from textwrap import wrap
 
 from .config import Config, to_yaml
 from .config.tree import (
@@ -40,6 +41,7 @@ _ESTIMATOR_OF_MANY = EstimatorConfig(
         'disturbances': [0.0, 0.001, 0.01, 0.1],
     }
 )
+_COLUMNS = 95
 _ENCODER_SD, _POSITION_SD, _ORIENTATION_SD = 1e-3, 1e-3, 5e-3
 
 
@@ -68,10 +70,15 @@ def starter_yaml(urdf, folder='.', base='fixed'):
         lines.append(
             f'#  {name}: {{mean: {prior.mean:.6g}, sd: {prior.sd:.3g}, log: {log}}}{unit}'
         )
-    if chosen.left_out:
-        lines += ['#', '# Not estimated, because the URDF says zero; give a mean to do so:']
-        lines += [f'#  {name}: {{mean: ...}}' for name in chosen.left_out]
+    for reason in dict.fromkeys(chosen.left_out.values()):
+        names = [name for name, why in chosen.left_out.items() if why == reason]
+        lines += ['#', *_comment(f'Not estimated: {reason}.'), *_comment(', '.join(names), '  ')]
     return '\n'.join(lines) + '\n'
+
+
+def _comment(text, indent=''):
+    """Return a text as the lines of a comment."""
+    return wrap(text, _COLUMNS, initial_indent=f'# {indent}', subsequent_indent=f'# {indent}')
 
 
 def _loaded(urdf, base):

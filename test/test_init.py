@@ -95,6 +95,14 @@ def test_every_prior_is_written_as_a_line_to_copy(written, double_pendulum_urdf)
         assert after[name].sd == pytest.approx(prior.sd, rel=1e-2)
 
 
+def test_what_is_not_estimated_is_named_with_the_reason(written, branching_arm_urdf):
+    text = written(branching_arm_urdf).read_text()
+    *_, welded = text.partition('# Not estimated: the link is welded to a heavier one, and no')
+    # It has a mass in the URDF, and no mean would be of use.
+    assert '#   bracket.mass, bracket.com.x' in welded
+    assert 'says zero' not in welded.partition('# Not estimated')[0]
+
+
 def test_a_light_joint_with_much_friction_can_be_simulated(written, double_pendulum_urdf):
     path = written(double_pendulum_urdf.replace('friction="0.02"', 'friction="50"'))
     config = load_config(path)
