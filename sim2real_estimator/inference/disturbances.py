@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .gaussian import log_normalized
+from .gaussian import log_normalized, made_square
 from .mixture import Mixture
 
 # Part of the prior's covariance that a disturbed component begins with besides: the batch knew
@@ -59,5 +59,4 @@ def with_scales(mixture, size, forgotten=None):
     if forgotten is not None:
         disturbed = (mixture.scales > 0)[:, None, None]
         wide[:, n - parameters :, n + size :] = np.where(disturbed, forgotten, 0.0)
-    roots = np.swapaxes(np.linalg.qr(np.swapaxes(wide, 1, 2), mode='r'), 1, 2)
-    return replace(mixture, roots=roots)
+    return replace(mixture, roots=made_square(wide))

@@ -247,8 +247,8 @@ class Inquiry:
     def known_before(self, explanation):
         """Return the `Memory` of what was known before a change."""
         chosen = explanation.hypothesis
-        mean, covariance = self.past[explanation.begin].mixture.moments()
-        return Memory(chosen.name, chosen.parameters, mean, np.linalg.cholesky(covariance))
+        mean, root = self.past[explanation.begin].mixture.spread()
+        return Memory(chosen.name, chosen.parameters, mean, root)
 
     def carried_on(self, explanation, scales, before=None):
         """

@@ -121,7 +121,7 @@ def predict(root, transition, floor, walk=None):
     if walk is None and not root[:, size:, :size].any():
         wide, result = np.zeros((len(root), size, 2 * size)), root.copy()
         wide[..., :size], _diagonals(wide[..., size:])[:] = moved[..., :size], floor
-        result[:, :size, :size], result[:, :size, size:] = _squared(wide), moved[..., size:]
+        result[:, :size, :size], result[:, :size, size:] = made_square(wide), moved[..., size:]
         return result
     rest, added = n - size, 0 if walk is None else walk.shape[1]
     wide = np.zeros((len(root), n, n + size + added))
@@ -130,11 +130,15 @@ def predict(root, transition, floor, walk=None):
     _diagonals(wide[:, rest:, n : n + size])[:] = floor
     if walk is not None:
         wide[:, :rest, n + size :] = walk
-    return np.roll(_squared(wide), size, (1, 2))
+    return np.roll(made_square(wide), size, (1, 2))
 
 
-def _squared(wide):
-    """Return the lower triangular roots [B, k, k] of covariances that have roots [B, k, r]."""
+def made_square(wide):
+    """
+    Return the lower triangular roots [B, k, k] of covariances that have roots [B, k, r], r >= k.
+
+    A covariance would lose what is known to the last digits next to what is not.
+    """
     return np.swapaxes(np.linalg.qr(np.swapaxes(wide, -1, -2), mode='r'), -1, -2)
 
 

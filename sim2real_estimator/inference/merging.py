@@ -59,8 +59,7 @@ def merge(posteriors, prior, noise_prior=None, prune=1e-6, twins=0.01):
 
 def matched(mixture):
     """Return the `Gaussian` of a mixture's mean and covariance; that it had modes is lost."""
-    mean, covariance = mixture.moments()
-    return Gaussian(mean, np.linalg.cholesky(covariance))
+    return Gaussian(*mixture.spread())
 
 
 def _informations(mixture, prior):

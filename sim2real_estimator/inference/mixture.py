@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .gaussian import each_times, log_normalized
+from .gaussian import each_times, log_normalized, made_square
 from .noise_scales import NoiseScales
 
 
@@ -70,6 +70,13 @@ class Mixture:
         away = self.means - mean[:, None]
         covariance = np.einsum('k,kij->ij', self.weights, self.parameter_covariances())
         return mean, covariance + (away * self.weights) @ away.T
+
+    def spread(self):
+        """Return the mean [p] and a root [p, p] of the covariance of the parameters."""
+        mean, shares = self.means @ self.weights, np.sqrt(self.weights)
+        away = shares * (self.means - mean[:, None])
+        wide = np.concatenate([*(shares[:, None, None] * self.parameter_roots()), away], 1)
+        return mean, made_square(wide[None])[0]
 
     def draw(self, count, generator):
         """Return draws [p, count] of the parameters."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .batch import fit, Fits, Objective
-from .gaussian import log_normalized
+from .gaussian import log_normalized, made_square
 from .noise_scales import NoiseScales
 from .protocol import Gaussian
 
@@ -15,15 +15,15 @@ def refit(problem, window, before, noise):
     before: the `Mixture` whose parameters and noises are the prior; of its states nothing is used.
     """
     parts, noises, log_weights = [], [], []
-    for k, covariance in enumerate(before.parameter_covariances()):
-        prior = Gaussian(before.means[:, k], np.linalg.cholesky(covariance))
+    for k, root in enumerate(made_square(before.parameter_roots())):
+        prior = Gaussian(before.means[:, k], root)
         offsets = np.zeros((problem.tangent_size, 1))
         known = None if before.noises is None else before.noises.pick([k])
         objective = Objective(problem, window, noise, prior, known)
         found, left = objective.settled(fit(objective, offsets, before.means[:, [k]]))
         noises.append(left)
         parts.append(found)
-        narrowness = np.log(np.diag(prior.root)).sum()
+        narrowness = np.log(np.abs(np.diag(root))).sum()
         log_weights.append(before.log_weights[k] + found.log_evidence()[0] - narrowness)
     fits = Fits(
         np.concatenate([p.offsets for p in parts], 1),

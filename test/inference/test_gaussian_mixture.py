@@ -23,6 +23,21 @@ def test_moments_are_those_of_many_draws(mixture):
     np.testing.assert_allclose(np.cov(draws), covariance, atol=0.05)
 
 
+def test_a_root_is_that_of_the_moments(mixture):
+    mean, root = mixture.spread()
+    np.testing.assert_allclose(mean, mixture.moments()[0])
+    np.testing.assert_allclose(root @ root.T, mixture.moments()[1])
+    assert root[0, 1] == 0.0
+
+
+def test_what_is_known_a_billion_times_as_well_as_the_rest_has_a_root():
+    roots = np.array([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 1e-9]]])
+    one = Mixture(np.zeros(1), np.zeros((1, 1)), np.zeros((2, 1)), roots)
+    _, root = one.spread()
+    difference = np.array([1.0, -1.0]) @ root
+    assert np.linalg.norm(difference) == pytest.approx(1e-9, rel=1e-3)
+
+
 def test_picking_components_normalises_the_weights(mixture):
     picked = mixture.pick(np.array([1]))
     assert picked.size == 1 and picked.weights[0] == pytest.approx(1.0)
