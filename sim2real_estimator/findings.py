@@ -68,7 +68,9 @@ class Standing:
 
     def after(self, problem, mixture, frame, report):
         """Return the standing after a frame, with the mixture and the `UpdateReport` it led to."""
-        new = replace(self, unknown_efforts=problem.unknown_efforts(frame))
+        new, unknown_efforts = self, problem.unknown_efforts(frame)
+        if unknown_efforts != self.unknown_efforts:
+            new = replace(self, unknown_efforts=unknown_efforts)
         if Verdict.CHANGED.value in report.events:
             new = replace(new, changed_ns=frame.end_ns, changed=None)
         if 'explained' in report.events:

@@ -44,7 +44,7 @@ class Progress:
     recording: Recording | None
     standing: Standing
     restamping: Restamping = Restamping()
-    fates: dict = field(default_factory=dict)
+    fates: Counter = field(default_factory=Counter)
     efforts: tuple = ()
 
 
@@ -234,11 +234,14 @@ class Pipeline:
         """
         restamping, frames, outside = progress.restamping.take(frame)
         fates = Counter((sample.sensor, Status.OUTSIDE) for sample in outside)
-        stage = progress.estimate.report.stage
-        estimate = replace(progress.estimate, report=UpdateReport(stage))
-        progress = replace(progress, estimate=estimate, restamping=restamping, fates=fates)
+        progress = replace(progress, restamping=restamping, fates=fates)
+        if not frames:
+            report = UpdateReport(progress.estimate.report.stage)
+            return replace(progress, estimate=replace(progress.estimate, report=report))
+        events = ()
         for frame in frames:
-            progress = self._taken_in(progress, frame)
+            progress = self._taken_in(progress, frame, events)
+            events = progress.estimate.report.events
         return progress
 
     def accept(self, progress):
@@ -289,8 +292,12 @@ class Pipeline:
         estimate = summarize(self.problem, mixture, stamp_ns, report, verdicts, tangents)
         self.progress = Progress(state, estimate, mixture, recording, standing, restamping)
 
-    def _taken_in(self, progress, frame):
-        """Return the `Progress` with one more frame, all of whose samples are there."""
+    def _taken_in(self, progress, frame, events):
+        """
+        Return the `Progress` with one more frame, all of whose samples are there.
+
+        events: of the frames before that the same new one has let go.
+        """
         state, report = self.estimator.update(self._begun, progress.state, frame)
         # Where nothing known is of use the data before are forgotten, and so is this frame.
         is_forgotten = 'forgotten' in report.events
@@ -300,10 +307,10 @@ class Pipeline:
         standing = progress.standing.after(self.problem, mixture, frame, report)
         is_refused = Status.UPDATE_REFUSED.value in report.events
         outcome = Status.UPDATE_REFUSED if is_refused else Status.USED
-        fates = Counter(progress.fates)
-        for sensor, number in Counter([sample.sensor for sample in frame.samples]).items():
-            fates[sensor, outcome] += number
-        report = replace(report, events=(*progress.estimate.report.events, *report.events))
+        fates = progress.fates.copy()
+        for sample in frame.samples:
+            fates[sample.sensor, outcome] += 1
+        report = replace(report, events=(*events, *report.events)) if events else report
         verdicts, tangents = standing.latest.verdicts, standing.tangents
         estimate = summarize(self.problem, mixture, frame.end_ns, report, verdicts, tangents)
         known = (state, estimate, mixture, recording, standing, progress.restamping)

@@ -1,7 +1,8 @@
 """What travels through the pipeline: immutable records, times in integer nanoseconds."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 
@@ -85,6 +86,14 @@ class Frame:
     after_gap: bool = False
     is_last: bool = False
 
+    @cached_property
+    def unknown(self):
+        """The places of efforts that are unknown at some time in it, a tuple."""
+        if not self.inputs:
+            return ()
+        is_unknown = np.isnan([values for _, values in self.inputs]).any(0)
+        return tuple(np.flatnonzero(is_unknown).tolist())
+
     @property
     def efforts(self):
         """The efforts that act when it ends, as a tuple; empty where there are no inputs."""
@@ -123,6 +132,31 @@ class Estimate:
     sd: np.ndarray
     verdicts: tuple
     report: UpdateReport
+
+    @staticmethod
+    def when_asked(stamp_ns, names, numbers, verdicts, report):
+        """
+        Return an estimate of which mean and sd are worked out when somebody looks at them.
+
+        numbers: function that returns both. Few look at more than some of all frames.
+        """
+        result = object.__new__(Estimate)
+        vars(result).update(
+            stamp_ns=stamp_ns, names=names, verdicts=verdicts, report=report, _numbers=numbers
+        )
+        return result
+
+    def __getattr__(self, name):
+        """Work out what is not there yet."""
+        numbers = vars(self).get('_numbers')
+        if numbers is None or name not in ('mean', 'sd'):
+            raise AttributeError(f'an Estimate has no {name}')
+        vars(self).update(zip(('mean', 'sd'), numbers()))
+        return vars(self)[name]
+
+    def __reduce__(self):
+        """Go to another process with all that is to be known."""
+        return Estimate, tuple(getattr(self, field.name) for field in fields(self))
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Noticing that the robot is no longer the one it was."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import accumulate, islice
 
-import numpy as np
 from scipy.special import bdtrc, chdtri
 
 # What is assumed of the share of outliers before any data: so many in so many rows.
@@ -55,10 +56,18 @@ class ChangeDetector:
         """Tell whether the remembered frames fit worse than noise can explain."""
         if len(memory.recent) < self.frames:
             return False
-        # The tails by the bare functions: those of scipy.stats cost more than the rest of a look.
-        misfit, rows, surprises = np.cumsum(memory.recent[::-1], axis=0)[_FEWEST - 1 :].T
-        probability = self.probability / len(rows)
+        probability = self.probability / (len(memory.recent) - _FEWEST + 1)
+        share = memory.outliers / memory.rows
+        misfits, rows, surprises = (
+            islice(accumulate(reversed(each)), _FEWEST - 1, None) for each in zip(*memory.recent)
+        )
         if expects_outliers:
-            share = memory.outliers / memory.rows
-            return bool((bdtrc(surprises - 1, rows.astype(int), share) < probability).any())
-        return bool((misfit > chdtri(rows, probability)).any())
+            return any(bdtrc(k - 1, n, share) < probability for k, n in zip(surprises, rows))
+        return any(misfit > _bound(n, probability) for misfit, n in zip(misfits, rows))
+
+
+@lru_cache
+def _bound(rows, probability):
+    """Return what so many squared rows exceed with a probability."""
+    # By the bare function: that of scipy.stats costs more than the rest of a look.
+    return chdtri(rows, probability)

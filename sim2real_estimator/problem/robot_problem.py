@@ -145,13 +145,8 @@ class RobotProblem:
 
     def unknown_efforts(self, frame):
         """Return the names of the commands that are missing somewhere in a frame."""
-        if not frame.inputs:
-            return ()
-        is_unknown = np.isnan([values for _, values in frame.inputs]).any(0)
-        if not is_unknown.any():
-            return ()
-        is_unknown[list(self._hidden.places)] = False
-        return tuple(np.array(self.model.commands)[is_unknown].tolist())
+        hidden = self._hidden.places
+        return tuple(self.model.commands[k] for k in frame.unknown if k not in hidden)
 
     def floor(self, frame, scales):
         """
