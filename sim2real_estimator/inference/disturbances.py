@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .gaussian import log_normalized, made_square
+from .factors import lower_root
+from .gaussian import log_normalized
 from .mixture import Mixture
 
 # Part of the prior's covariance that a disturbed component begins with besides: the batch knew
@@ -59,4 +60,4 @@ def with_scales(mixture, size, forgotten=None):
     if forgotten is not None:
         disturbed = (mixture.scales > 0)[:, None, None]
         wide[:, n - parameters :, n + size :] = np.where(disturbed, forgotten, 0.0)
-    return replace(mixture, roots=made_square(wide))
+    return replace(mixture, roots=lower_root(wide))

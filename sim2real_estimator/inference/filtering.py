@@ -46,14 +46,14 @@ def take_frame(problem, mixture, frame, noise, drift=0.0):
     The frame's samples are compared with what each component predicts from the frame's
     beginning; the state then moves on to the frame's end, and the parameters drift: `walk`.
     """
-    mixture = replace(mixture, roots=pushed(problem, mixture.roots, frame))
+    roots = pushed(problem, mixture.roots, frame)
     found, noises = problem.linearize(mixture.points, mixture.means, (frame,)), mixture.noises
     log_scale = 0.0
     if noises is not None:
         sensors = problem.row_noises((frame,))
         found, log_scale = whitened(noises, sensors, found)
     with np.errstate(all='ignore'):
-        update, cost = take_rows(mixture.roots, found, noise)
+        update, cost = take_rows(roots, found, noise)
         if noises is not None:
             noises = learned(noises, sensors, found, update, noise)
     size = problem.tangent_size
@@ -74,21 +74,24 @@ def take_frame(problem, mixture, frame, noise, drift=0.0):
     )
     if not is_finite(after):
         return None
-    heaviest = [after.heaviest()]
-    seen = found.pick(heaviest)
-    rows = is_row(seen.residual, seen.slope).sum()
-    surprising = np.abs(standardised(mixture.roots[heaviest], seen)) > SURPRISE
-    log_evidence = np.logaddexp.reduce(log_weights) + unmeasured(seen, noise)[0]
-    told = float(cost[heaviest[0]]), int(rows), int(surprising.sum()), float(log_evidence)
+    best = after.heaviest()
+    residual = found.residual[best]
+    rows = is_row(residual, found.slope[best])
+    surprising = np.abs(standardised(residual, update.seen[best])) > SURPRISE
+    log_evidence = np.logaddexp.reduce(log_weights) + unmeasured(rows, noise)
+    told = float(cost[best]), int(rows.sum()), int(surprising.sum()), float(log_evidence)
     return Step(after, *told)
 
 
-def unmeasured(found, noise):
-    """Return what rows that are none have been counted for in log evidence, [K]; see `is_row`."""
+def unmeasured(rows, noise):
+    """
+    Return what rows that are none have been counted for in log evidence, [...].
+
+    rows [..., m]: of `is_row`.
+    """
     if not isinstance(noise, NormalNoise):
-        return np.zeros(len(found.residual))
-    is_none = ~is_row(found.residual, found.slope)
-    return 0.5 * np.log(2 * np.pi) * is_none.sum(-1)
+        return np.zeros(rows.shape[:-1])
+    return 0.5 * np.log(2 * np.pi) * (~rows).sum(-1)
 
 
 def is_row(residual, slope):
@@ -127,7 +130,7 @@ def take_rows(roots, found, noise):
     update = measure(roots, found.residual, found.slope, size)
     if isinstance(noise, NormalNoise):
         return update, update.nis
-    weight = noise.weight(standardised(roots, found))
+    seen, weight = update.seen, noise.weight(standardised(found.residual, update.seen))
     for _ in range(_REWEIGHTINGS):
         used, scale = weight, np.sqrt(weight)
         update = measure(roots, scale * found.residual, scale[..., None] * found.slope, size)
@@ -140,13 +143,16 @@ def take_rows(roots, found, noise):
     cost = noise.cost(left).sum(-1) + 0.5 * np.maximum(pulled, 0.0)
     rows = left.shape[-1]
     log_evidence = bent.log_evidence + 0.5 * rows * np.log(2 * np.pi) - cost
-    return Update(update.step, bent.root, 2 * cost, log_evidence), 2 * cost
+    return Update(update.step, bent.root, 2 * cost, log_evidence, seen), 2 * cost
 
 
-def standardised(roots, found):
-    """Return residuals in standard deviations of what was predicted, noise included."""
-    a = found.slope @ roots
-    return found.residual / np.sqrt(1.0 + (a**2).sum(-1))
+def standardised(residual, seen):
+    """
+    Return residuals [..., m] in standard deviations of what was predicted, noise included.
+
+    seen [..., m, n]: the root as the rows see it.
+    """
+    return residual / np.sqrt(1.0 + (seen**2).sum(-1))
 
 
 def survivors(mixture, prune, merge):

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .factors import cholesky, inverse_of_lower, lower_root
+
 # Rows up to this many standard deviations keep eight digits of the one that is added.
 _SQUARES_WELL = 1e4
 
@@ -14,13 +16,15 @@ class Update:
     A measurement taken in.
 
     step [B, n] of the mean; root [B, n, n]: the new one; nis [B]: normalised innovation squared,
-    chi-squared with as many degrees as rows; log_evidence [B].
+    chi-squared with as many degrees as rows; log_evidence [B]; seen [B, m, n]: the old root as
+    the rows see it.
     """
 
     step: np.ndarray
     root: np.ndarray
     nis: np.ndarray
     log_evidence: np.ndarray
+    seen: np.ndarray
 
 
 def measure(root, residual, slope, split=0):
@@ -44,20 +48,27 @@ def _by_rows(root, residual, slope, split):
     L L' = 1 + A A' and gain = root A' L^-T (Andrews). The two parts of the columns are turned one
     after the other, so that each keeps its zeros; the second finds L and gain of the first.
     """
-    count, columns = residual.shape[-1], root.shape[-1]
-    a, eye, root = slope @ root, np.eye(count), root.copy()
-    whitener, gain = eye[None], np.zeros((1, columns, count))
-    for part in (slice(split), slice(split, columns)):
-        seen, before, own = whitener @ a[..., part], gain, root[..., part]
+    a, root, whitener = slope @ root, root.copy(), None
+    for part in (slice(split), slice(split, None)):
+        seen, own = a[..., part], root[..., part]
+        if whitener is not None:
+            seen = whitener @ seen
         factor = _information_factor(seen.swapaxes(-1, -2))
-        # Both by one call: on small matrices that is most of what a call takes.
-        inverse, eased = np.linalg.inv(np.stack([factor, factor + eye]))
-        gain = gain @ inverse.swapaxes(-1, -2) + own @ (inverse @ seen).swapaxes(-1, -2)
-        own -= (before + gain) @ (eased @ seen)
-        whitener = inverse @ whitener
+        inverse = inverse_of_lower(factor)
+        more = own @ (inverse @ seen).swapaxes(-1, -2)
+        _diagonals(factor)[:] += 1.0
+        eased = inverse_of_lower(factor) @ seen
+        if whitener is None:
+            gain, whitener = more, inverse
+            own -= gain @ eased
+        else:
+            before = gain
+            gain, whitener = gain @ inverse.swapaxes(-1, -2) + more, inverse @ whitener
+            own -= (before + gain) @ eased
     missed = whitener @ residual[..., None]
     step, nis = -(gain @ missed)[..., 0], (missed[..., 0] ** 2).sum(-1)
-    return Update(step, root, nis, _log_evidence(nis, -_log_volume(whitener), count))
+    evidence = _log_evidence(nis, -_log_volume(whitener), residual.shape[-1])
+    return Update(step, root, nis, evidence, a)
 
 
 def _by_columns(root, residual, slope, _):
@@ -70,13 +81,13 @@ def _by_columns(root, residual, slope, _):
     a = slope @ root
     factor = _information_factor(a)
     pulled = np.swapaxes(a, -1, -2) @ residual[..., None]
-    inverse = np.tril(np.linalg.inv(factor))  # the zeros are exact
+    inverse = inverse_of_lower(factor)
     half = inverse @ pulled
     new_root = root @ np.swapaxes(inverse, -1, -2)
     step = -(new_root @ half)[..., 0]
     nis = (residual**2).sum(-1) - (half[..., 0] ** 2).sum(-1)
     log_evidence = _log_evidence(nis, _log_volume(factor), residual.shape[-1])
-    return Update(step, new_root, nis, log_evidence)
+    return Update(step, new_root, nis, log_evidence, a)
 
 
 def _log_volume(factor):
@@ -101,11 +112,13 @@ def _information_factor(a):
     """
     count = a.shape[-1]
     if a.size == 0 or np.abs(a).max() < _SQUARES_WELL:
-        return np.linalg.cholesky(np.swapaxes(a, -1, -2) @ a + np.eye(count))
+        square = np.swapaxes(a, -1, -2) @ a
+        _diagonals(square)[:] += 1.0
+        return cholesky(square)
     eye = np.broadcast_to(np.eye(count), (*a.shape[:-2], count, count))
     upper = np.linalg.qr(np.concatenate([a, eye], -2), mode='r')
     upper *= np.sign(_diagonals(upper))[..., None]
-    return np.swapaxes(upper, -1, -2)
+    return np.swapaxes(upper, -1, -2).copy()
 
 
 def predict(root, transition, floor, walk=None):
@@ -121,7 +134,7 @@ def predict(root, transition, floor, walk=None):
     if walk is None and not root[:, size:, :size].any():
         wide, result = np.zeros((len(root), size, 2 * size)), root.copy()
         wide[..., :size], _diagonals(wide[..., size:])[:] = moved[..., :size], floor
-        result[:, :size, :size], result[:, :size, size:] = made_square(wide), moved[..., size:]
+        result[:, :size, :size], result[:, :size, size:] = lower_root(wide), moved[..., size:]
         return result
     rest, added = n - size, 0 if walk is None else walk.shape[1]
     wide = np.zeros((len(root), n, n + size + added))
@@ -130,16 +143,7 @@ def predict(root, transition, floor, walk=None):
     _diagonals(wide[:, rest:, n : n + size])[:] = floor
     if walk is not None:
         wide[:, :rest, n + size :] = walk
-    return np.roll(made_square(wide), size, (1, 2))
-
-
-def made_square(wide):
-    """
-    Return the lower triangular roots [B, k, k] of covariances that have roots [B, k, r], r >= k.
-
-    A covariance would lose what is known to the last digits next to what is not.
-    """
-    return np.swapaxes(np.linalg.qr(np.swapaxes(wide, -1, -2), mode='r'), -1, -2)
+    return np.roll(lower_root(wide), size, (1, 2))
 
 
 def log_normalized(log_weights):

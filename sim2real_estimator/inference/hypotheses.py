@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .disturbances import forgotten, with_scales
-from .gaussian import made_square, predict
+from .factors import lower_root
+from .gaussian import predict
 from .protocol import Jump
 
 EVERYTHING = 'everything'
@@ -88,7 +89,7 @@ def released(problem, mixture, each, jolt):
             roots[k] = root
         else:
             means[:, k] = instead.mean
-            roots[k, :t, :t] = made_square(root[None, :t])[0]
+            roots[k, :t, :t] = lower_root(root[None, :t])[0]
             roots[k, t:, t:] = instead.root
     scales = np.array([hypothesis.scale for hypothesis in each])
     found = replace(mixture, means=means, roots=roots, scales=scales)

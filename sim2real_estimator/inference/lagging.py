@@ -68,7 +68,8 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=0.0):
         return None
     heaviest = mixture.heaviest()
     last, before = steps[-1], steps[-2].root_on if len(steps) > 1 else known.roots
-    misses = standardised(before, last.found)[heaviest]
+    residual, slope = last.found.residual[heaviest], last.found.slope[heaviest]
+    misses = standardised(residual, slope @ before[heaviest])
     after, earlier = weights[-1], weights[-2] if len(weights) > 1 else known.log_weights
     # Frames side by side have as many rows each as the longest.
     log_evidence = logsumexp(after) - logsumexp(earlier) + unmeasured(last.found, noise)[heaviest]

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .gaussian import each_times, log_normalized, made_square
+from .factors import lower_root
+from .gaussian import each_times, log_normalized
 from .noise_scales import NoiseScales
 
 
@@ -76,7 +77,7 @@ class Mixture:
         mean, shares = self.means @ self.weights, np.sqrt(self.weights)
         away = shares * (self.means - mean[:, None])
         wide = np.concatenate([*(shares[:, None, None] * self.parameter_roots()), away], 1)
-        return mean, made_square(wide[None])[0]
+        return mean, lower_root(wide[None])[0]
 
     def draw(self, count, generator):
         """Return draws [p, count] of the parameters."""

@@ -3,7 +3,8 @@
 import numpy as np
 
 from .batch import fit, Fits, Objective
-from .gaussian import log_normalized, made_square
+from .factors import lower_root
+from .gaussian import log_normalized
 from .noise_scales import NoiseScales
 from .protocol import Gaussian
 
@@ -15,7 +16,7 @@ def refit(problem, window, before, noise):
     before: the `Mixture` whose parameters and noises are the prior; of its states nothing is used.
     """
     parts, noises, log_weights = [], [], []
-    for k, root in enumerate(made_square(before.parameter_roots())):
+    for k, root in enumerate(lower_root(before.parameter_roots())):
         prior = Gaussian(before.means[:, k], root)
         offsets = np.zeros((problem.tangent_size, 1))
         known = None if before.noises is None else before.noises.pick([k])

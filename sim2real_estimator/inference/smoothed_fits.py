@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import chdtri
 
+from .factors import lower_root
 from .filtering import take_frame
-from .gaussian import made_square
 from .mixture import distances, distinct, Mixture
 from .smoother import Courses, Smoother
 from .starts import with_known
@@ -109,7 +109,7 @@ def _before(problem, window, scales, parameters=None):
         noises = problem.noise_prior
         means = np.repeat(problem.prior.mean[:, None], count, 1)
         return replace(even, means=means, noises=None if noises is None else noises.tiled(count))
-    roots[:, t:, t:] = made_square(parameters.parameter_roots())
+    roots[:, t:, t:] = lower_root(parameters.parameter_roots())
     return replace(
         even,
         log_weights=parameters.log_weights,

@@ -88,9 +88,14 @@ class _Step:
     noises: NoiseScales | None
 
     @property
+    def is_row(self):
+        """Which rows are of something measured, [K, m]."""
+        return is_row(self.found.residual, self.found.slope)
+
+    @property
     def rows(self):
         """How many rows there are, [K]."""
-        return is_row(self.found.residual, self.found.slope).sum(-1)
+        return self.is_row.sum(-1)
 
 
 class Smoother:
@@ -267,7 +272,7 @@ class Smoother:
     def log_evidence(self, steps):
         """Return how probable columns and frames are, by the filter's steps, [K]."""
         return self.known.log_weights + sum(
-            step.log_evidence + unmeasured(step.found, self.noise) for step in steps
+            step.log_evidence + unmeasured(step.is_row, self.noise) for step in steps
         )
 
     def _described(self, courses, steps, is_settled):
