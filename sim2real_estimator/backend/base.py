@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
 # How the loss of one instant is made from y - target: summed squares, or Huber's function.
@@ -12,7 +13,7 @@ LOSSES = ('squared', 'huber')
 @dataclass(frozen=True)
 class RolloutInputs:
     """
-    What a rollout starts from; float64 tensors, the batch B last.
+    What a rollout starts from; float64 tensors, or arrays where that is said, the batch B last.
 
     state [nx, B]; parameters [P, B or 1]; controls [H, nu, B or 1]; durations [H, B or 1] [s].
     A last dimension of 1 means: the same for every sample.
@@ -120,3 +121,39 @@ class AbstractBackend(ABC):
     @abstractmethod
     def sensitivities(self, inputs):
         """Return the `Sensitivities` of every instant."""
+
+    def rollout_arrays(self, inputs):
+        """Return what `rollout` does, without gradients, all as NumPy arrays."""
+        with torch.no_grad():
+            return tuple(part.numpy() for part in self.rollout(_as_tensors(inputs), 'reverse'))
+
+    def jacobian_arrays(self, inputs):
+        """Return what `jacobian` does, all as NumPy arrays."""
+        with torch.no_grad():
+            found = self.jacobian(_as_tensors(inputs))
+        parts = found.state, found.by_state, found.by_parameters
+        parts = *parts, found.by_durations, found.by_controls
+        return StepDerivatives(*(part.numpy() for part in parts))
+
+    def observed_arrays(self, state, parameters, derivatives):
+        """
+        Return what is observed in states [nx, B] with parameters [P, B or 1], as NumPy arrays.
+
+        (outputs [ny, B], their derivatives [B, ny, nx + P] by both, None if they are not asked).
+        """
+        inputs = self._still(state, parameters)
+        if not derivatives:
+            return self.rollout_arrays(inputs)[1][0], None
+        with torch.no_grad():
+            found = self.sensitivities(_as_tensors(inputs))
+        return found.outputs[0].numpy(), found.d_outputs[:, 0].numpy()
+
+    def _still(self, state, parameters):
+        """Return the `RolloutInputs` of no step."""
+        controls = np.zeros((0, self.system.control_size, 1))
+        return RolloutInputs(state, parameters, controls, np.zeros((0, 1)))
+
+
+def _as_tensors(inputs):
+    """Return `RolloutInputs` of tensors from those of NumPy arrays."""
+    return RolloutInputs(*(torch.from_numpy(np.ascontiguousarray(a)) for a in inputs.tensors()))

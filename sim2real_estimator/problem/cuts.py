@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 import math
 
 import numpy as np
@@ -47,61 +48,76 @@ class Cut:
     """
     The pieces of one frame, in order of time.
 
-    changes [E] [s] and held [E, nu]: from when on which inputs hold, by their stamps; sizes: of
-    the samples and rows of every sensor, by its index; length [s]: of the frame.
+    steps, acting [N]: of all pieces on end, as in `Piece`; bounds [G + 1]: the steps at which
+    pieces begin and end; times [G + 1] [s]: the same since the frame's begin; samples [G]: sensor
+    index -> `Sample` at the end of each; changes [E] [s] and held [E, nu]: from when on which
+    inputs hold, by their stamps; sizes: of the samples and rows of every sensor, by its index;
+    length [s]: of the frame.
     """
 
-    pieces: tuple
+    steps: tuple
+    acting: tuple
+    bounds: tuple
+    times: tuple
+    samples: tuple
     changes: np.ndarray
     held: np.ndarray
     sizes: tuple
     length: float
 
-    @cached_property
-    def durations(self):
-        """Durations [S, G] of the steps of all pieces, of no length where another has more."""
-        result = np.zeros((self._steps, len(self.pieces)))
-        for k, piece in enumerate(self.pieces):
-            result[: len(piece.durations), k] = piece.durations
-        return result
+    @property
+    def count(self):
+        """How many pieces there are."""
+        return len(self.samples)
 
     @cached_property
-    def controls(self):
-        """The inputs [S, nu, G] that act during these."""
-        acting = np.zeros((self._steps, len(self.pieces)), dtype=int)
-        for k, piece in enumerate(self.pieces):
-            acting[: len(piece.acting), k] = piece.acting
-        return self._held(acting).swapaxes(1, 2)
+    def pieces(self):
+        """A `Piece` each."""
+        ends = zip(pairwise(self.bounds), self.samples, pairwise(self.times))
+        return tuple(
+            Piece(self.steps[a:b], self.acting[a:b], measured, times)
+            for (a, b), measured, times in ends
+        )
+
+    @cached_property
+    def side_by_side(self):
+        """
+        Durations [S, G] of the steps of all pieces, and inputs [S, nu, G] that act during these.
+
+        Some are of no length, where another piece has more.
+        """
+        places = [
+            (k - a, g) for g, (a, b) in enumerate(pairwise(self.bounds)) for k in range(a, b)
+        ]
+        rows, columns = zip(*places)
+        durations = np.zeros((max(rows) + 1, self.count))
+        acting = np.zeros(durations.shape, dtype=int)
+        durations[rows, columns], acting[rows, columns] = self.steps, self.acting
+        return durations, self._held(acting).swapaxes(1, 2)
 
     @cached_property
     def on_end(self):
         """Steps on end: durations [N, 1], controls [N, nu, 1], where each piece begins [G]."""
-        durations = [x for piece in self.pieces for x in piece.durations]
-        acting = [x for piece in self.pieces for x in piece.acting]
-        begins = np.cumsum([0, *(len(piece.durations) for piece in self.pieces[:-1])])
-        return np.array(durations)[:, None], self._held(acting)[..., None], begins
+        durations, controls = np.array(self.steps), self._held(self.acting)
+        return durations[:, None], controls[..., None], list(self.bounds[:-1])
 
     @cached_property
     def begins(self):
         """When every piece begins [G] [s], since the frame's begin."""
-        return np.array([piece.bounds[0] for piece in self.pieces])
+        return np.array(self.times[:-1])
 
     @cached_property
     def measured(self):
         """A `Measured` for every sensor that has a sample here."""
-        places, values, first = {}, {}, 0
-        for k, piece in enumerate(self.pieces):
-            for index in sorted(piece.measured):
-                size = self.sizes[index][1]
-                places.setdefault(index, []).append((k, first))
-                values.setdefault(index, []).append(piece.measured[index].values)
-                first += size
-        found = []
-        for index, own in places.items():
-            pieces, firsts = np.array(own).T
-            rows = (firsts[:, None] + np.arange(self.sizes[index][1])).ravel()
-            found.append(Measured(index, pieces, np.array(values[index]), rows))
-        return tuple(found)
+        found, first = {}, 0
+        for k, samples in enumerate(self.samples):
+            for index in sorted(samples):
+                pieces, values, rows = found.setdefault(index, ([], [], []))
+                pieces.append(k)
+                values.append(samples[index].values)
+                rows += range(first, first + self.sizes[index][1])
+                first += self.sizes[index][1]
+        return tuple(Measured(index, *map(np.array, parts)) for index, parts in found.items())
 
     def inputs(self, piece):
         """Return the inputs [S, nu] during the steps of a `Piece`."""
@@ -114,10 +130,6 @@ class Cut:
             return np.zeros((*acting.shape, self.held.shape[1]))
         return self.held[acting]
 
-    @property
-    def _steps(self):
-        return max(len(piece.durations) for piece in self.pieces)
-
 
 def cut(frame, sensors, control_size, max_step):
     """
@@ -126,35 +138,40 @@ def cut(frame, sensors, control_size, max_step):
     sensors: name -> (index, `AbstractSensor`); control_size: number of inputs; max_step [s]: the
     longest integration step. Steps end where an input changes.
     """
-    stamps = sorted({sample.stamp_ns for sample in frame.samples} | {frame.end_ns})
-    measured = {stamp: {} for stamp in stamps}
+    measured = {frame.end_ns: {}}
     for sample in frame.samples:
-        measured[sample.stamp_ns][sensors[sample.sensor][0]] = sample
-    changes, pieces, begin = [at for at, _ in frame.inputs], [], frame.start_ns
-    for stamp in stamps:
-        durations, acting = _steps(changes, begin, stamp, max_step)
-        bounds = (begin - frame.start_ns) * _NANO, (stamp - frame.start_ns) * _NANO
-        pieces.append(Piece(durations, acting, measured[stamp], bounds))
-        begin = stamp
+        measured.setdefault(sample.stamp_ns, {})[sensors[sample.sensor][0]] = sample
+    stamps, changes = sorted(measured), [at for at, _ in frame.inputs]
+    durations, acting, bounds = [], [], [0]
+    for begin, end in pairwise((frame.start_ns, *stamps)):
+        _add_steps(durations, acting, changes, (begin, end), max_step)
+        bounds.append(len(durations))
     # What is unknown counts as zero here, and as a wide disturbance in the floor.
-    held = np.nan_to_num(np.array([values for _, values in frame.inputs]))
+    held = np.array([values for _, values in frame.inputs])
+    held = np.nan_to_num(held) if frame.unknown else held
+    times = [(stamp - frame.start_ns) * _NANO for stamp in (frame.start_ns, *stamps, *changes)]
+    count = len(bounds)
     return Cut(
-        tuple(pieces),
-        np.array([(at - frame.start_ns) * _NANO for at in changes]),
+        tuple(durations),
+        tuple(acting),
+        tuple(bounds),
+        tuple(times[:count]),
+        tuple(measured[stamp] for stamp in stamps),
+        np.array(times[count:]),
         held.reshape(len(changes), control_size),
         tuple((sensor.value_size, sensor.row_size) for _, sensor in sensors.values()),
         (frame.end_ns - frame.start_ns) * _NANO,
     )
 
 
-def _steps(changes, start, end, max_step):
-    """Return (durations, which inputs act) of the integration steps between two instants."""
-    inside = changes[bisect_right(changes, start) : bisect_left(changes, end)]
-    durations, acting = [], []
-    for begin, finish in zip([start, *inside], [*inside, end]):
+def _add_steps(durations, acting, changes, instants, max_step):
+    """Add the integration steps between two instants, and which inputs act during each."""
+    start, end = instants
+    first, last = bisect_right(changes, start), bisect_left(changes, end)
+    edges = (start, *changes[first:last], end)
+    for number, (begin, finish) in enumerate(pairwise(edges), first - 1):
         length = (finish - begin) * _NANO
         parts = max(1, math.ceil(length / max_step * _ALMOST))
         durations += [length / parts] * parts
         # Before the first change its inputs act already.
-        acting += [max(bisect_right(changes, begin) - 1, 0)] * parts
-    return tuple(durations), tuple(acting)
+        acting += [max(number, 0)] * parts

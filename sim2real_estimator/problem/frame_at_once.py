@@ -1,7 +1,6 @@
 """Through one frame with all its pieces and samples side by side."""
 
 import numpy as np
-import torch
 
 from ..inference.protocol import Linearization
 from .state_walk import tiled
@@ -23,11 +22,11 @@ class FrameAtOnce:
     def through(self, points, parameters, line):
         """Return the `Linearization` of the one frame of a `Line` per column."""
         cut, batch = line.cut, points.shape[1]
-        count = len(cut.pieces)
+        count = cut.count
         values, by_chart = self._chart.expanded(parameters)
         begins = self._begins(points, values, cut)
-        wide = tiled(values, count)
-        durations, controls = (np.repeat(x, batch, -1) for x in (cut.durations, cut.controls))
+        wide = values if batch == 1 else tiled(values, count)
+        durations, controls = (np.repeat(x, batch, -1) for x in cut.side_by_side)
         ends, slopes = self._states.run(begins, wide, durations, controls, by_chart)
         transitions = _chained(*(x.reshape(count, batch, *x.shape[1:]) for x in slopes))
         residual, slope = self._measured(ends, wide, by_chart, transitions, cut)
@@ -37,12 +36,11 @@ class FrameAtOnce:
 
     def _begins(self, points, values, cut):
         """Return the states [nx, G * B] at the begins of all pieces."""
-        if len(cut.pieces) == 1:
+        if cut.count == 1:
             return points
         durations, controls, places = cut.on_end
         inputs = self._states.inputs(points, values, durations, controls)
-        with torch.no_grad():
-            states = self._states.backend.rollout(inputs)[0].numpy()[places]
+        states = self._states.backend.rollout_arrays(inputs)[0][places]
         begins = states.swapaxes(0, 1).reshape(states.shape[1], -1)
         return self._states.with_hidden(begins, points, cut.begins)
 
@@ -57,12 +55,14 @@ class FrameAtOnce:
             rows, by_state, by_x = self._rows.measure_one(
                 self._states.backend,
                 ends[:, lanes],
-                values[:, lanes],
+                values if batch == 1 else values[:, lanes],
                 each.index,
                 np.repeat(each.values, batch, 0),
                 by_chart,
             )
-            own = by_state.reshape(m, batch, -1, t) @ transitions[each.pieces]
+            if len(by_state) > 1:
+                by_state = by_state.reshape(m, batch, -1, t)
+            own = by_state @ transitions[each.pieces]
             if by_x is not None:
                 own[..., t:] += by_x.reshape(m, batch, *by_x.shape[1:])
             rows = rows.reshape(m, batch, -1)
@@ -80,7 +80,6 @@ def _chained(by_state, by_x):
     count, batch, t, _ = by_state.shape
     result = np.concatenate([by_state, by_x], -1)
     for k in range(1, count):
-        before = by_state[k] @ result[k - 1]
-        before[..., t:] += by_x[k]
-        result[k] = before
+        after = np.matmul(by_state[k], result[k - 1], out=result[k])
+        after[..., t:] += by_x[k]
     return result

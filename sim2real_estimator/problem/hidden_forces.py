@@ -41,10 +41,13 @@ class HiddenForces:
         self.standing, self.disturbance_size = tuple(standing), len(disturbed)
         self.size = 2 * len(standing) + len(disturbed)
         self._split = len(standing)
-        self._targets = np.array([*standing, *disturbed], dtype=int)
+        targets = [*standing, *disturbed]
         units = _units(parameters, driven, accelerations or {})
         units[disturbed] = disturbance_units(parameters, values or {})[disturbed]
-        self._units = units[self._targets]
+        self._units = units[targets]
+        # All in their order are taken faster as such than one by one.
+        is_all = targets == list(range(self._velocity_size))
+        self._targets = slice(None) if is_all else np.array(targets, dtype=int)
         self._rates = slice(len(standing), 2 * len(standing))
         self._time = times[0]
         entries = [np.inf, times[0], times[1] or np.inf]
@@ -114,9 +117,9 @@ class HiddenForces:
 
     def growth(self, lengths):
         """Return the derivative [B, k, k] of the values after times [B] by those before."""
-        result, rows = np.repeat(np.eye(self.size)[None], len(lengths), 0), range(self._split)
-        if rows:
-            result[:, rows, [self._split + row for row in rows]] = lengths[:, None]
+        result, split = np.zeros((len(lengths), self.size, self.size)), self._split
+        np.einsum('bii->bi', result)[:] = 1.0
+        np.einsum('bii->bi', result[:, :split, split : 2 * split])[:] = lengths[:, None]
         return result
 
     def left(self, lengths):

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import torch
 
 from ..inference.noise_scales import NoiseScales
 from .effort_scales import usual_accelerations
@@ -219,8 +218,7 @@ class RobotProblem:
             hidden = self._hidden.fading_controls(forces, elapsed)
         values = self.chart.to_named(parameters)
         inputs = self._walk.inputs(points, values, durations, controls, hidden)
-        with torch.no_grad():
-            states = self._walk.backend.rollout(inputs)[0].numpy()[bounds]
+        states = self._walk.backend.rollout_arrays(inputs)[0][bounds]
         if not self._hidden.size:
             return states
         faded = self._hidden.expected(ends).T[..., None] * forces

@@ -1,9 +1,7 @@
 """What sensors say in a state: residual rows and their slopes."""
 
 import numpy as np
-import torch
 
-from ..backend.base import RolloutInputs
 from .state_chart import StateChart
 from .state_walk import by_groups
 
@@ -40,7 +38,8 @@ class SampleRows:
         """
         Return (rows [B, m], by state, by coordinates or None) of samples [B, k] of one sensor.
 
-        None: nothing but the state matters. by_chart: as of `measure`.
+        By state: [1, m, t] where it is the same for all. None: nothing but the state matters.
+        by_chart: as of `measure`.
         """
         outputs = d_outputs = None
         if self.sensors[index].output_size:
@@ -72,14 +71,7 @@ class SampleRows:
     def _observed(self, backend, points, values, derivatives):
         """Return the outputs [k, B] in a state and their derivative."""
         state = points[: self._robot_chart.point_size]
-        nothing = np.zeros((0, backend.system.control_size, 1)), np.zeros((0, 1))
-        arrays = (state, values[: self._physical], *nothing)
-        inputs = RolloutInputs(*(torch.from_numpy(np.ascontiguousarray(a)) for a in arrays))
-        with torch.no_grad():
-            if not derivatives:
-                return backend.rollout(inputs)[1][0].numpy(), None
-            found = backend.sensitivities(inputs)
-        return found.outputs[0].numpy(), found.d_outputs[:, 0].numpy()
+        return backend.observed_arrays(state, values[: self._physical], derivatives)
 
     def _row_slopes(self, rows, d_outputs, part, by_chart):
         """Return slopes of a sensor's rows by the state's numbers and by coordinates, or None."""
@@ -95,6 +87,7 @@ class SampleRows:
 def joined(found, size):
     """Return rows [B, m] and (by state, by coordinates, so many) of several sensors together."""
     rows, by_state, by_x = zip(*found)
+    by_state = [np.broadcast_to(s, (*own.shape, s.shape[2])) for own, s in zip(rows, by_state)]
     by_x = [np.zeros((*own.shape, size)) if x is None else x for own, x in zip(rows, by_x)]
     return np.concatenate(rows, 1), (np.concatenate(by_state, 1), np.concatenate(by_x, 1))
 

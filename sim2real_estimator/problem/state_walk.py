@@ -1,7 +1,6 @@
 """From a state to later ones: within a frame and over it, with derivatives."""
 
 import numpy as np
-import torch
 
 from ..backend.base import RolloutInputs
 from .state_chart import StateChart
@@ -41,8 +40,7 @@ class StateWalk:
             if controls.shape[2] < points.shape[1]:
                 controls = np.repeat(controls, points.shape[1], 2)
             controls = np.concatenate([controls, hidden], 1)
-        arrays = (state, values[: self._physical], controls, durations)
-        return RolloutInputs(*(torch.from_numpy(np.ascontiguousarray(a)) for a in arrays))
+        return RolloutInputs(state, values[: self._physical], controls, durations)
 
     def hidden_part(self, points):
         """Return the hidden forces [k, B] of states."""
@@ -73,8 +71,7 @@ class StateWalk:
         if by_chart is not None:
             return self.run(points, values, durations, controls, by_chart, slopes)
         inputs = self.inputs(points, values, durations, controls)
-        with torch.no_grad():
-            ends = self.backend.rollout(inputs)[0][-1].numpy()
+        ends = self.backend.rollout_arrays(inputs)[0][-1]
         return self._joined(ends, points, durations), None
 
     def run(self, points, values, durations, controls, by_chart, slopes=()):
@@ -86,18 +83,17 @@ class StateWalk:
         the durations by it), as `steps` returns them.
         """
         inputs = self.inputs(points, values, durations, controls)
-        with torch.no_grad():
-            found = self.backend.jacobian(inputs)
-        ends, chart = found.state.numpy(), self._robot_chart
+        found, chart = self.backend.jacobian_arrays(inputs), self._robot_chart
+        ends = found.state
         by_x = np.zeros((points.shape[1], self.state_chart.size, by_chart.shape[-1]))
-        by_physical = chart.pull_rows(ends, found.by_parameters.numpy())
+        by_physical = chart.pull_rows(ends, found.by_parameters)
         by_x[:, : chart.size] = by_groups(by_physical, by_chart[:, : self._physical])
         for row, slope in slopes:
             # A row that comes late and one that acts late may be the same; their effects add up.
-            late = np.einsum('bis,sb->bi', found.by_durations.numpy(), slope)
+            late = np.einsum('bis,sb->bi', found.by_durations, slope)
             if self._hidden.size:
                 late += self._hidden.pushed_later(
-                    found.by_controls.numpy(), self.hidden_part(points), _middles(slope)
+                    found.by_controls, self.hidden_part(points), _middles(slope)
                 )
             late = chart.pull_rows(ends, late[..., None])
             by_x[:, : chart.size] += by_groups(late, by_chart[:, row, None])
@@ -127,12 +123,12 @@ class StateWalk:
         """Return the derivative [B, t, t] of a segment's end by its beginning."""
         chart, size = self._robot_chart, self._robot_chart.size
         state = points[: chart.point_size]
-        robot = chart.pull(ends, found.by_state.numpy(), state)
+        robot = chart.pull(ends, found.by_state, state)
         if not self._hidden.size:
             return robot
         result = np.zeros((len(robot), self.state_chart.size, self.state_chart.size))
         result[:, :size, :size] = robot
-        pushed = self._hidden.pushed(found.by_controls.numpy(), _middles(durations))
+        pushed = self._hidden.pushed(found.by_controls, _middles(durations))
         result[:, :size, size:] = chart.pull_rows(ends, pushed)
         result[:, size:, size:] = self._hidden.growth(durations.sum(0))
         return result

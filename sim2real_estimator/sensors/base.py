@@ -11,8 +11,9 @@ class Rows:
     """
     Residual rows of a sensor, predicted less measured, in standard deviations.
 
-    values [B, m]; by_state [B, m, nx] in the state's own numbers, or None where nothing but
-    outputs matter; by_outputs [B, m, k], or None where nothing but the state matters.
+    values [B, m]; by_state [B, m, nx] in the state's own numbers, [1, m, nx] where it is the same
+    for all, or None where nothing but outputs matter; by_outputs [B, m, k], or None where nothing
+    but the state matters.
     """
 
     values: np.ndarray

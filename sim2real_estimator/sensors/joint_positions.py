@@ -87,9 +87,9 @@ class JointPositions(AbstractSensor):
 
     def rows(self, states, outputs, values):
         """Return the `Rows`; a NaN leaves its row empty."""
-        error = (states[self.places].T - values) / self.sd
-        slope = np.repeat(self.slope[None], len(values), 0)
+        error, slope = (states[self.places].T - values) / self.sd, self.slope[None]
         missing = np.isnan(error)
         if missing.any():
+            slope = np.repeat(slope, len(values), 0)
             error[missing], slope[missing] = 0.0, 0.0
         return Rows(error, by_state=slope)

@@ -1,7 +1,6 @@
 """The native backend: compiled rollouts behind torch."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 import importlib
 from itertools import accumulate, pairwise
 import threading
@@ -10,7 +9,8 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from ..base import AbstractBackend, RolloutInputs, Sensitivities, StepDerivatives
-from .call import Call, empty
+from .call import Call, empty, numbered, whole
+from .ready import ReadyCalls
 from .windows import FixedWindows
 
 # CasADi's symbols count their references without a lock.
@@ -62,6 +62,7 @@ class NativeBackend(AbstractBackend):
         self.fixed_values = torch.tensor([values[n] for n in fixed], dtype=torch.float64)
         self._by_structure = {self.structure: {}}
         self._programs = self._by_structure[self.structure]
+        self._ready = ReadyCalls(self)
 
     def with_values(self, values):
         """Return the same for other values; programs of a structure met before are kept."""
@@ -107,7 +108,7 @@ class NativeBackend(AbstractBackend):
         program, call = self.any_program(), Call(self, inputs)
         s, steps = program.sizes, inputs.steps
         columns = s.state + s.parameters + steps * (1 + s.controls)
-        padded = -(-s.state // program.width) * program.width
+        padded = whole(s.state, program.width)
         states = empty(steps + 1, s.state, call.batch)
         matrix = empty(inputs.batch, columns, padded)
         program.call('jacobian', **call.table, states=states, jacobian=matrix)
@@ -117,6 +118,35 @@ class NativeBackend(AbstractBackend):
         parts = [torch.from_numpy(rows[..., begin:end]) for begin, end in pairwise(bounds)]
         parts[3] = parts[3].view(inputs.batch, s.state, steps, s.controls)
         return StepDerivatives(call.without_padding(states[-1]), *parts)
+
+    def rollout_arrays(self, inputs):
+        """Return (states, outputs) as NumPy arrays; small batches by a call that is laid out."""
+        found = self._ready.run('rollout', inputs)
+        if found is None:
+            return super().rollout_arrays(inputs)
+        return tuple(found[key][..., : inputs.batch].copy() for key in ('states', 'outputs'))
+
+    def jacobian_arrays(self, inputs):
+        """Return the `StepDerivatives` as NumPy arrays; small batches as of `rollout_arrays`."""
+        found = self._ready.run('jacobian', inputs)
+        if found is None:
+            return super().jacobian_arrays(inputs)
+        s, steps = self.any_program().sizes, inputs.steps
+        state = found['states'][-1, :, : inputs.batch].copy()
+        rows = found['jacobian'].transpose(0, 2, 1)[:, : s.state].copy()
+        bounds = accumulate((s.state, s.parameters, steps, steps * s.controls), initial=0)
+        parts = [rows[..., begin:end] for begin, end in pairwise(bounds)]
+        parts[3] = parts[3].reshape(*rows.shape[:2], steps, s.controls)
+        return StepDerivatives(state, *parts)
+
+    def observed_arrays(self, state, parameters, derivatives):
+        """Return (outputs, d_outputs) as NumPy arrays; small batches as of `rollout_arrays`."""
+        found = derivatives and self._ready.run('tangent', self._still(state, parameters))
+        if not found:
+            return super().observed_arrays(state, parameters, derivatives)
+        used = len(state) + len(parameters)
+        outputs = found['outputs'][0, :, : state.shape[1]].copy()
+        return outputs, found['doutputs'][:, 0, :, :used].copy()
 
     def sensitivities(self, inputs):
         """Return the `Sensitivities`, forward mode with the columns as SIMD lanes."""
@@ -131,7 +161,7 @@ class NativeBackend(AbstractBackend):
         """
         program, call = self.any_program(), Call(self, inputs)
         s, instants, samples = program.sizes, inputs.steps + 1, inputs.batch
-        numbers = _padded(tuple(columns), program.width)
+        numbers = numbered(tuple(columns), program.width)
         padded, used = len(numbers), len(columns)
         states = empty(instants, s.state, call.batch)
         outputs = empty(instants, s.outputs, call.batch)
@@ -211,12 +241,6 @@ class _Loss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, d_value):
         return None, None, None, None, *ctx.call.collect(ctx.arrays, d_value)
-
-
-@lru_cache
-def _padded(columns, width):
-    """Return the numbers of columns as a tensor that fills whole vectors, -1 where none is."""
-    return torch.tensor([*columns, *[-1] * (-len(columns) % width)], dtype=torch.int64)
 
 
 def _rolled_out(backend, inputs):

@@ -1,6 +1,19 @@
 """The arguments of a compiled driver, made from tensors; and its results, turned back."""
 
+from functools import lru_cache
+
 import torch
+
+
+def whole(count, width):
+    """Return how many lanes so many fill, as whole vectors."""
+    return -(-count // width) * width
+
+
+@lru_cache
+def numbered(columns, width):
+    """Return the numbers of columns as a tensor that fills whole vectors, -1 where none is."""
+    return torch.tensor([*columns, *[-1] * (-len(columns) % width)], dtype=torch.int64)
 
 
 def empty(*shape):

@@ -4,6 +4,7 @@ import ctypes
 import threading
 
 import llvmlite.binding as llvm
+import numpy as np
 import torch
 
 from ...errors import EstimatorError
@@ -71,18 +72,26 @@ class Program:
         """
         Run a driver.
 
-        entries: by the names of `TABLES[name]`; contiguous tensors are passed by address,
-        integers as they are, None as a null address. The scratch memory is added here.
+        entries: by the names of `TABLES[name]`; contiguous tensors and arrays are passed by
+        address, integers as they are, None as a null address. The scratch memory is added here.
         """
-        table = [_entry(entries.get(key)) for key in TABLES[name]]
-        self.run(name, table, entries['steps'])
+        self.run_table(name, self.table(name, entries), entries['steps'])
 
     def run(self, name, table, steps):
         """Run a driver with a ready table of integers, in the order of `TABLES[name]`."""
+        self.run_table(name, (ctypes.c_int64 * len(table))(*table), steps)
+
+    def table(self, name, entries):
+        """Return the entries of a call, as `call` takes them, ready to be run: they must stay."""
+        table = [_entry(entries.get(key)) for key in TABLES[name]]
+        return (ctypes.c_int64 * len(table))(*table)
+
+    def run_table(self, name, table, steps):
+        """Run a driver with what `table` has returned."""
         fixed, per_step = self._scratch_sizes[name]
         scratch = self._scratch((fixed + (steps + 1) * per_step) * self.width)
         table[_SCRATCH_PLACE] = scratch.data_ptr()
-        self._functions[name]((ctypes.c_int64 * len(table))(*table))
+        self._functions[name](table)
 
     def _scratch(self, doubles):
         """Return aligned memory of this thread, grown when needed."""
@@ -98,6 +107,8 @@ class Program:
 def _entry(value):
     if value is None:
         return 0
+    if isinstance(value, np.ndarray):
+        return value.ctypes.data
     return value.data_ptr() if isinstance(value, torch.Tensor) else value
 
 

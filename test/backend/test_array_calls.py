@@ -1,0 +1,103 @@
+"""What filters ask for, frame by frame: the same numbers as of tensors, in arrays of their own."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from models import draw, pair, see, simulators
+import numpy as np
+import pytest
+import torch
+
+from sim2real_estimator.backend import BACKENDS
+from sim2real_estimator.backend.base import RolloutInputs
+from sim2real_estimator.backend.native import ready
+
+ESTIMATED = ('arm.mass', 'other.friction', 'hand.inertia.xy')
+PARTS = ('state', 'by_state', 'by_parameters', 'by_durations', 'by_controls')
+
+
+@pytest.fixture(scope='module')
+def both():
+    return simulators(pair('spherical'), ESTIMATED, observe=see)
+
+
+def drawn(simulator, batch, seed=0, steps=2):
+    """Return `RolloutInputs` of arrays, all with as many columns."""
+    found = draw(simulator, batch, steps=steps, seed=seed)
+    parts = (found.state, found.parameters, found.controls, found.durations)
+    return RolloutInputs(*(part.numpy() for part in parts))
+
+
+def shared(inputs):
+    """Return the same with the first column of all but the state for every sample."""
+    return RolloutInputs(inputs.state, *(part[..., :1] for part in inputs.tensors()[1:]))
+
+
+def asked(backend, inputs):
+    """Return all that a backend tells as arrays."""
+    slopes = backend.jacobian_arrays(inputs)
+    state, parameters = inputs.state, inputs.parameters
+    return [
+        *backend.rollout_arrays(inputs),
+        *(getattr(slopes, name) for name in PARTS),
+        *backend.observed_arrays(state, parameters, True),
+        backend.observed_arrays(state, parameters, False)[0],
+    ]
+
+
+def expected(backend, inputs):
+    """Return the same by the calls with tensors."""
+    wide = RolloutInputs(*(torch.from_numpy(part) for part in inputs.tensors()))
+    slopes = backend.jacobian(wide)
+    still = RolloutInputs(*wide.tensors()[:2], wide.controls[:0], wide.durations[:0])
+    seen = backend.sensitivities(still)
+    found = [*backend.rollout(wide, 'reverse'), *(getattr(slopes, name) for name in PARTS)]
+    found += [seen.outputs[0], seen.d_outputs[:, 0], seen.outputs[0]]
+    return [part.numpy() for part in found]
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('batch', [1, 3, 8, 11])
+def test_arrays_are_told_what_tensors_are(both, backend, batch):
+    own, backend = drawn(both[backend], batch), both[backend]._backend
+    for inputs in (own, shared(own)):
+        for found, wanted in zip(asked(backend, inputs), expected(backend, inputs)):
+            np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_what_was_returned_stays_when_more_is_asked_for(both):
+    backend = both['native']._backend
+    first, second = (drawn(both['native'], 3, seed) for seed in (1, 2))
+    found = asked(backend, first)
+    kept = [part.copy() for part in found]
+    asked(backend, second)
+    for part, wanted in zip(found, kept):
+        np.testing.assert_array_equal(part, wanted)
+
+
+def test_more_samples_than_are_laid_out_are_told_as_well(both, monkeypatch):
+    backend, inputs = both['native']._backend.with_values({}), drawn(both['native'], 9, 3)
+    monkeypatch.setattr(ready, '_LARGEST', 0)
+    for found, wanted in zip(asked(backend, inputs), expected(backend, inputs)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_calls_of_many_lengths_are_not_all_kept(both):
+    backend = both['native']._backend
+    inputs = [drawn(both['native'], 1, 4, steps) for steps in range(1, 2 * ready._KEPT)]
+    wanted = [backend.rollout_arrays(each)[0] for each in inputs]
+    assert len(backend._ready._calls) <= ready._KEPT
+    for each, states in zip(inputs, wanted):
+        np.testing.assert_array_equal(backend.rollout_arrays(each)[0], states)
+
+
+def test_threads_have_calls_of_their_own(both):
+    backend = both['native']._backend
+    inputs = [drawn(both['native'], 2, seed) for seed in range(4)]
+    wanted = [backend.jacobian_arrays(each).by_state for each in inputs]
+
+    def run(number):
+        return [backend.jacobian_arrays(inputs[number]).by_state for _ in range(50)]
+
+    with ThreadPoolExecutor(4) as pool:
+        for results, each in zip(pool.map(run, range(4)), wanted):
+            assert all((found == each).all() for found in results)
