@@ -72,7 +72,8 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=0.0):
     misses = standardised(residual, slope @ before[heaviest])
     after, earlier = weights[-1], weights[-2] if len(weights) > 1 else known.log_weights
     # Frames side by side have as many rows each as the longest.
-    log_evidence = logsumexp(after) - logsumexp(earlier) + unmeasured(last.found, noise)[heaviest]
+    missing = unmeasured(last.is_row, noise)[heaviest]
+    log_evidence = logsumexp(after) - logsumexp(earlier) + missing
     if len(frames) > depth:
         known = smoother.mixture(courses, steps, 0, weights[0])
         frames, courses = frames[1:], Courses(courses.points[1:], courses.parameters)
