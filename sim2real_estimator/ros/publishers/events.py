@@ -24,9 +24,9 @@ class Event:
 # What the estimator reports and everybody should know of.
 _OF_REPORTS = {
     'handed over': Event('converged', 'the posterior is narrow; from here on it is filtered'),
-    'changed': Event('changed', 'the robot is not what it was; it is asked in what', True),
+    'changed': Event('changed', 'the robot has changed; looking for what it is', True),
     'forgotten': Event(
-        'forgotten', 'no change of a few things explains it: all is estimated anew', True
+        'forgotten', 'no single change explains the data: all is estimated anew', True
     ),
     'resumed': Event('resumed', 'after a gap the parameters known before are used again'),
     'reset': Event('reset', 'forgotten on request; it begins again from what was known at first'),
