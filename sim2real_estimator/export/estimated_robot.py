@@ -119,13 +119,16 @@ def robot_of(problem, posterior):
     """
     findings = posterior.findings or find(problem, posterior.mixture, 0, exact=False)
     values = _values(problem, posterior.mixture)
-    raised = {n: v for n, v in values.items() if v < 0 and n.split('.')[-1] in NEVER_NEGATIVE}
+    raised = _negative(values)
     values.update(dict.fromkeys(raised, 0.0))
     named = {name: np.array([value]) for name, value in values.items()}
     bodies, is_possible = possible_bodies(problem, named)
     if not is_possible.all() and not problem.model.accepts_infeasible_inertia:
         named = likeliest_possible(problem, posterior.mixture, named)
         values = {name: float(each[0]) for name, each in named.items()}
+        # With the bodies all else has moved as well.
+        raised = _negative(values) | raised
+        values.update(dict.fromkeys(raised, 0.0))
         bodies, is_possible = possible_bodies(problem, named)
     if not is_possible.all() and not problem.model.accepts_infeasible_inertia:
         raise DataError(
@@ -145,6 +148,11 @@ def robot_of(problem, posterior):
                 values.update({name: float(each[0]) for name, each in numbers.items()})
     bodies = {link: body[0] for link, body in bodies.items()}
     return EstimatedRobot(posterior, problem, findings, values, bodies, tuple(completed), raised)
+
+
+def _negative(values):
+    """Return the values, name -> float, below zero that no joint can have."""
+    return {n: v for n, v in values.items() if v < 0 and n.split('.')[-1] in NEVER_NEGATIVE}
 
 
 def _faulty(bodies):

@@ -71,6 +71,26 @@ def test_they_move_like_the_mean(robot):
     )
 
 
+def test_where_bodies_give_way_no_loss_becomes_one_that_feeds_energy_in(arm):
+    problem, posterior = arm
+    generator, root = np.random.default_rng(1), 0.3 * problem.prior.root
+    # Far from robots that can be built, all frictions next to none, and all of it hangs together.
+    mean = 2 * root @ generator.standard_normal(len(root))
+    known = problem.chart.embed(mean[:, None])[:, 0]
+    for row, label in enumerate(problem.labels):
+        if label.endswith('.friction'):
+            mean[row] -= known[problem.chart.inner.labels.index(label)] - 1e-4
+    turned = root @ np.linalg.qr(generator.standard_normal(root.shape))[0]
+    turned *= np.geomspace(0.05, 1.0, len(root))
+    mixture = replace(
+        posterior.mixture, means=mean[:, None], roots=turned[None], points=np.zeros((0, 1))
+    )
+    robot = robot_of(problem, replace(posterior, mixture=mixture))
+    losses = {n: v for n, v in robot.values.items() if n.split('.')[-1] in NEVER_NEGATIVE}
+    assert min(losses.values()) == 0 and robot.raised
+    assert all(losses[name] == 0 for name in robot.raised)
+
+
 def without_friction(robot):
     """Return accelerations of the mean [count, nv]; others have no smooth friction."""
     chart = robot.problem.chart
