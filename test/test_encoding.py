@@ -8,6 +8,11 @@ import pytest
 
 from sim2real_estimator.encoding import Decoder, Encoder
 from sim2real_estimator.inference.estimators import ESTIMATORS
+from sim2real_estimator.inference.explaining import CarriedOn, Explanation
+from sim2real_estimator.inference.hypotheses import Hypothesis, Memory
+from sim2real_estimator.inference.mixture import Mixture
+from sim2real_estimator.inference.smoother import Courses
+from sim2real_estimator.inference.suspicion import SuspectState
 from sim2real_estimator.records import Frame, Sample
 
 
@@ -38,6 +43,20 @@ def test_values_come_back_as_they_were(value):
     encoder = Encoder()
     content = json.loads(json.dumps(encoder.encode(value), allow_nan=False))
     assert Decoder(*encoder.tables()).decode(content) == value
+
+
+def test_a_memory_in_an_answer_is_still_the_one_that_is_remembered():
+    memory = Memory('mass on lower', ('lower.mass',), np.zeros(1), np.eye(1))
+    mixture = Mixture(np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1)), np.eye(2)[None])
+    hypothesis = Hypothesis('as before: mass on lower', np.float64(0.0), memory=memory)
+    courses = Courses(np.zeros((2, 1, 1)), np.zeros((1, 1)))
+    answer = CarriedOn(Explanation(hypothesis, 0.99, True, 3, courses), mixture, None)
+    encoder = Encoder()
+    content = encoder.encode(SuspectState((), (), mixture, (memory,), answer))
+    state = Decoder(*encoder.tables()).decode(content)
+    # Only so does it go when it holds again.
+    assert state.answer.explanation.hypothesis.memory is state.memories[0]
+    assert state.mixture is state.known
 
 
 def test_numbers_keep_their_bits_and_arrays_their_order():
