@@ -215,11 +215,14 @@ class Session:
     def _tell_relief(self, report):
         """Say once that frames are made longer, and once that they are no more."""
         if report.reliefs > self._reliefs:
-            self._reliefs, self._is_relieved = report.reliefs, True
-            self._logger.warning(
-                'too much data wait for the estimator: frames are made longer until it has '
-                'caught up; see docs/node.md'
-            )
+            self._reliefs = report.reliefs
+            # It may have caught up for a moment between two reports.
+            if not self._is_relieved:
+                self._is_relieved = True
+                self._logger.warning(
+                    'too much data wait for the estimator: frames are made longer until it has '
+                    'caught up; see docs/node.md'
+                )
         if self._is_relieved and not report.is_relieved:
             self._is_relieved = False
             self._logger.info('the estimator has caught up: frames are as usual again')
