@@ -8,15 +8,13 @@ from posteriors import feed, pipeline_of, posterior_bytes, samples_of
 import pytest
 from scenarios import continued
 import torch
+from waiting import PATIENCE
 
 from sim2real_estimator.background import Background, Relief
 from sim2real_estimator.config.tree import FramesConfig
 from sim2real_estimator.inference.estimators.gaussian_sum import GaussianSum
 from sim2real_estimator.inference.phases import FilterState
 from sim2real_estimator.records import Status
-
-# So long may anything take where others compete for the cores.
-PATIENCE = 60.0
 
 
 class Gate:

@@ -4,14 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
+from waiting import is_running, PATIENCE, until
 
 from sim2real_estimator.demo.processes import Processes
 from sim2real_estimator.errors import ProcessError
 
-PATIENCE = 20.0
 SLEEPER = 'import time; print("awake", flush=True); time.sleep(600)'
 STUBBORN = f'import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); {SLEEPER}'
 
@@ -28,28 +27,13 @@ def module(tmp_path, monkeypatch):
     return write
 
 
-def wait_for(condition):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-def is_running(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 @pytest.mark.parametrize('text', [SLEEPER, STUBBORN], ids=['sleeper', 'stubborn'])
 def test_they_end_also_when_something_fails(module, tmp_path, text, monkeypatch):
     monkeypatch.setattr('sim2real_estimator.demo.processes._PATIENCE', 0.3)
     log = tmp_path / 'log'
     with pytest.raises(ZeroDivisionError), Processes() as processes:
         process = processes.start(module('sleeper', text), (), log)
-        wait_for(lambda: 'awake' in log.read_text())
+        until(lambda: 'awake' in log.read_text(), 'its first word')
         processes.check()
         raise ZeroDivisionError
     assert not is_running(process.pid)
@@ -83,9 +67,9 @@ with interruptible(), Processes() as processes:
         start_new_session=True,
     ) as parent:
         pid = int(parent.stdout.readline())
-        wait_for(lambda: 'awake' in log.read_text())
+        until(lambda: 'awake' in log.read_text(), 'its first word')
         # Once is enough, more does no harm.
         parent.send_signal(number)
         parent.send_signal(number)
         parent.wait(PATIENCE)
-    wait_for(lambda: not is_running(pid))
+    until(lambda: not is_running(pid), 'its end')

@@ -6,6 +6,8 @@ from recordings import stamp_ns
 from sensor_msgs.msg import JointState, PointCloud2
 from visualization_msgs.msg import MarkerArray
 
+from sim2real_estimator.ros.publishers import read_events
+
 KEPT = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 TOPICS = {
     'posterior': (PointCloud2, KEPT),
@@ -46,6 +48,11 @@ class Listener:
     def latest(self, topic):
         """Return the latest message, None before any."""
         return self.heard[topic][-1] if self.heard[topic] else None
+
+    def events(self):
+        """Return [(stamp [ns], `Event`)] of all that was told."""
+        told = [read_events(message) for message in self.heard['events']]
+        return [(stamp, event) for stamp, events in told for event in events]
 
     def wait_for(self, topic, stamp):
         """Wait for a message of that stamp [ns], and return the latest one."""

@@ -85,7 +85,7 @@ class Client:
     def __init__(self, name='client', domain=DOMAIN, namespace=''):
         """Join a domain, as a node of that name; namespace: of the node to talk to."""
         self._target = f'{namespace}/sim2real_estimator'.lstrip('/')
-        self.estimates, self._statuses = [], {}
+        self.estimates, self._statuses, self._since_ns = [], {}, 0
         self._context = Context()
         self._context.init(domain_id=domain)
         self.node = Node(name, context=self._context)
@@ -140,10 +140,12 @@ class Client:
         return found and (found.level, found.message)
 
     def forget(self):
-        """Wait for news only."""
-        self._statuses = {}
+        """Hear only what is sent from now on, not what a node before has left on the way."""
+        self._statuses, self._since_ns = {}, time.time_ns()
 
-    def _hear(self, message):
+    def _hear(self, message, info):
+        if info['source_timestamp'] < self._since_ns:
+            return
         for status in message.status:
             node, task = status.name.split(': ', 1)
             if node == self._target:

@@ -21,7 +21,6 @@ from std_srvs.srv import Trigger
 from waiting import PATIENCE
 
 from sim2real_estimator.posterior_file import load
-from sim2real_estimator.ros.publishers import read_events
 
 # The first part identifies the parameters; the other parts are of the same motion, later on.
 FIRST, PART = 250, 100
@@ -85,14 +84,14 @@ class Robot:
 
     def event(self, name):
         """Wait for an event, and return its values; those before it are forgotten."""
-        heard = self._listener.heard['events']
+        events = self._listener.events
 
         def found():
-            return [e for message in heard for e in read_events(message)[1] if e.name == name]
+            return [event for _, event in events() if event.name == name]
 
         self.client.wait(found, f'the event {name}')
         (event, *_) = found()
-        heard.clear()
+        self._listener.heard['events'].clear()
         return event.values
 
 
@@ -129,10 +128,17 @@ def test_a_worker_killed_during_an_update_loses_what_came_since_and_no_more(robo
     client.wait(lambda: client.health.get('worker', {}).get('messages at risk') == '0', 'a copy')
     before = client.estimates[-1]
     known = {source: robot.count(source, 'used') for source in SOURCES}
-    first = stamp_ns(before)
-    last = robot.send(PART)
+    first, worker = stamp_ns(before), int(client.health['worker']['pid'])
+    robot.send(PART // 2)
     robot.estimate_after(first + 1)
-    os.kill(int(client.health['worker']['pid']), signal.SIGKILL)
+    # From now on it cannot send a copy either, and what it is given is lost.
+    os.kill(worker, signal.SIGSTOP)
+    client.forget()
+    last = robot.send(PART - PART // 2)
+    client.wait(
+        lambda: client.health.get('worker', {}).get('messages at risk', '0') != '0', 'loss'
+    )
+    os.kill(worker, signal.SIGKILL)
     lost = int(robot.event('worker replaced')['messages lost'])
     assert 0 < lost <= 2 * PART
     robot.set_clock(1.0)

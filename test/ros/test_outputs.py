@@ -30,7 +30,6 @@ from sim2real_estimator.ros.publishers import (
     map_of,
     predicted_message,
     read_coordinates,
-    read_events,
     read_parameters,
     read_posterior,
     read_samples,
@@ -79,6 +78,11 @@ def arrays(recording):
     return found
 
 
+def convergences(listener):
+    """Return the stamps [ns] of all events that the filter has taken over."""
+    return [stamp for stamp, event in listener.events() if event.name == 'converged']
+
+
 @pytest.fixture(scope='module')
 def live(client, recording, arrays, tmp_path_factory):
     """Yield (`Listener` from the beginning, call of a service) after a recording."""
@@ -93,6 +97,7 @@ def live(client, recording, arrays, tmp_path_factory):
         for topic in ('posterior', 'parameters'):
             listener.wait_for(topic, arrays.judged[-1].estimate.stamp_ns)
         listener.wait_for('samples', arrays.handed_over.estimate.stamp_ns)
+        client.wait(lambda: convergences(listener), 'the event')
         yield listener, partial(client.call, Trigger)
         listener.close()
         client.node.destroy_publisher(publisher)
@@ -151,14 +156,8 @@ def test_samples_are_drawn_at_the_hand_over(live, arrays):
 
 def test_events_are_told_once(live, arrays):
     listener, _ = live
-    told = [read_events(message) for message in listener.heard['events']]
-    names = [event.name for _, events in told for event in events]
-    assert names.count('converged') == 1
-    assert all(
-        arrays.handed_over.estimate.stamp_ns <= at
-        for at, events in told
-        if 'converged' in [event.name for event in events]
-    )
+    (stamp,) = convergences(listener)
+    assert arrays.handed_over.estimate.stamp_ns <= stamp
 
 
 def test_the_predicted_joints_are_those_of_the_mean_state(live, arrays, recording):

@@ -25,8 +25,6 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from waiting import PATIENCE
 
-from sim2real_estimator.ros.publishers import read_events
-
 URDF = CONFIG.with_suffix('.urdf').read_text()
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # The same robot, and one with a heavier forearm.
@@ -196,8 +194,7 @@ def test_another_robot_stops_the_filter_until_it_is_configured_again(client, set
         used = client.health['samples of encoders']['used']
         send_all(client)
         assert client.health['samples of encoders']['used'] == used
-        told = [read_events(message) for message in events.heard['events']]
-        ((stamp, event),) = [(at, e) for at, found in told for e in found if e.name == 'stopped']
+        ((stamp, event),) = [(at, e) for at, e in events.events() if e.name == 'stopped']
         assert event.is_warning and 'clean up, configure and activate' in event.text
         assert stamp == recording.stamps[-1]
         # It has been saved at once, and can still be.

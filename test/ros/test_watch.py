@@ -13,7 +13,6 @@ import numpy as np
 from recordings import joint_state
 from sensor_msgs.msg import JointState
 
-from sim2real_estimator.ros.publishers import read_events
 from sim2real_estimator.ros.watch import Watch
 
 SECOND = 10**9
@@ -154,8 +153,7 @@ def test_a_silent_input_is_an_event_and_wrong_names_are_in_log_and_diagnostics(c
         listener = Listener(client, ('events',))
 
         def events():
-            told = [read_events(message) for message in listener.heard['events']]
-            return [(at, e.name, e.values.get('topic')) for at, found in told for e in found]
+            return [(at, e.name, e.values.get('topic')) for at, e in listener.events()]
 
         publisher = client.publisher(JointState, 'joint_states')
         client.wait(lambda: listener.has_publisher('events'), 'the publisher of events')
