@@ -39,7 +39,7 @@ class Motion:
 
     def efforts(self, time, state):
         """Return one effort [N m or N] per command at a time [s] that does not go back."""
-        efforts, time = [0.0] * self._size, max(time - self._rest, 0.0)
+        efforts, time = [0.0] * self._size, time - self._rest
         for command, place, speed, drive in self._drives:
             efforts[command] = drive.effort(time, state[place], state[speed])
         return efforts
@@ -69,10 +69,12 @@ class _Drive:
         return self._waypoints and self._waypoints.at(0.0)[0]
 
     def effort(self, time, position, speed):
-        """Return the effort."""
-        total = self._wish.amplitude * sum(math.sin(w * time + p) for w, p in self._sines)
+        """Return the effort at a time since the rest, in which the first waypoint is held."""
+        total = 0.0
+        if time >= 0:
+            total += self._wish.amplitude * sum(math.sin(w * time + p) for w, p in self._sines)
         if self._waypoints:
-            wanted, wanted_speed = self._waypoints.at(time)
+            wanted, wanted_speed = self._waypoints.at(max(time, 0.0))
             total += self._stiffness * (wanted - position)
             total += self._damping * (wanted_speed - speed)
         if self._fence and self._largest < math.inf:

@@ -152,7 +152,10 @@ class SyntheticConfig:
     )
     start_velocity_sd: float = setting(0.0, 'of the first velocities', unit='rad/s or m/s', low=0)
     rest: float = setting(
-        0.0, 'joints are held where they begin for so long before they move', unit='s', low=0
+        0.0,
+        'so long joints with waypoints are held at the first of them, and no sine acts',
+        unit='s',
+        low=0,
     )
     motion: dict[str, MotionConfig] = setting(dict, 'joint -> how it is driven')
     streams: dict[str, StreamConfig] = setting(

@@ -9,7 +9,8 @@ from sim2real_estimator.sources import build_model
 from sim2real_estimator.synthetic.robot import SyntheticRobot
 from sim2real_estimator.synthetic.settings import load_synthetic
 
-ROBOT = Path(__file__).resolve().parents[2] / 'config' / 'synthetic' / 'seven_joint_arm.yaml'
+ROBOTS = Path(__file__).resolve().parents[2] / 'config' / 'synthetic'
+ROBOT, PENDULUM = ROBOTS / 'seven_joint_arm.yaml', ROBOTS / 'double_pendulum.yaml'
 
 
 def test_the_arm_moves_all_its_joints_and_keeps_within_their_limits():
@@ -27,6 +28,14 @@ def test_the_arm_moves_all_its_joints_and_keeps_within_their_limits():
         assert np.ptp(positions[:, k]) > 0.5
         assert np.abs(velocities[:, k]).max() < limits.velocity
         assert np.abs(efforts[:, k]).max() <= limits.effort
+
+
+def test_as_long_as_a_robot_rests_no_sine_of_effort_acts():
+    robot = SyntheticRobot(replace(load_synthetic(PENDULUM), rest=0.5))
+    states = [r.content for r in robot.run(1.0) if r.topic == 'joint_states']
+    efforts = np.array([state.effort for state in states])
+    count = len(efforts) // 2
+    assert (efforts[: count - 1] == 0).all() and (np.abs(efforts[count + 1 :]) > 0).any()
 
 
 def test_the_arm_is_held_where_it_begins_as_long_as_it_rests():
