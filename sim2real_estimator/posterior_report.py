@@ -16,20 +16,35 @@ def table(posterior):
     coordinates they were estimated in, since nobody has asked the robot's model again.
     """
     result = Table(caption=_caption(posterior), caption_justify='left')
-    result.add_column('coordinate' if posterior.findings is None else 'parameter')
-    for title in ('mean', 'sd'):
+    is_joined = posterior.findings is None
+    result.add_column('coordinate' if is_joined else 'parameter')
+    for title in ('off the prior mean' if is_joined else 'mean', 'sd', 'of the prior sd'):
         result.add_column(title, justify='right')
-    if posterior.findings is None:
-        mean, covariance = posterior.mixture.moments()
-        for row in zip(posterior.identity['coordinates'], mean, np.sqrt(np.diag(covariance))):
-            result.add_row(row[0], f'{row[1]:.5g}', f'{row[2]:.2g}')
+    if is_joined:
+        for label, *numbers in _coordinates(posterior):
+            result.add_row(label, *_in_words(*numbers))
         return result
-    result.add_column('of the prior sd', justify='right')
     result.add_column('verdict')
     for found in posterior.findings.parameters:
-        numbers = f'{found.mean:.5g}', f'{found.sd:.2g}', f'{100 * found.share:.2g} %'
+        numbers = _in_words(found.mean, found.sd, found.share)
         result.add_row(found.name, *numbers, found.verdict_in_words)
     return result
+
+
+def _in_words(mean, sd, share):
+    return f'{mean:.5g}', f'{sd:.2g}', f'{100 * share:.2g} %'
+
+
+def _coordinates(posterior):
+    """
+    Return (label, by how much the mean is off the prior's, sd, part of the prior's sd) of each.
+
+    Combinations of parameters count from the prior's mean, others do not: the difference is
+    what can be told without the robot's model.
+    """
+    mean, covariance = posterior.mixture.moments()
+    sds, before = np.sqrt(np.diag(covariance)), np.linalg.norm(posterior.prior.root, axis=1)
+    return zip(posterior.identity['coordinates'], mean - posterior.prior.mean, sds, sds / before)
 
 
 def _besides(findings):

@@ -15,6 +15,7 @@ from sim2real_estimator.errors import DataError
 from sim2real_estimator.inference.estimators import ESTIMATORS
 from sim2real_estimator.inference.merging import matched, merge
 from sim2real_estimator.posterior_file import joined, load, save
+from sim2real_estimator.posterior_report import table
 
 
 def p2_frames(values, seed, seconds=2.0):
@@ -116,6 +117,20 @@ def test_posteriors_of_other_priors_or_robots_do_not_join(two):
         joined([first, other])
 
 
+@pytest.mark.parametrize('shift', [0.0, -2.5])
+def test_coordinates_are_told_by_how_much_they_are_off_the_prior(two, shift):
+    both = joined([load(path) for path in two])
+    # Where all parameters can be told the prior's means are not zero.
+    prior = replace(both.prior, mean=both.prior.mean + shift)
+    moved = replace(both.mixture, means=both.mixture.means + shift)
+    columns = table(replace(both, prior=prior, mixture=moved)).columns
+    labels, means, _, shares = ([*column.cells] for column in columns)
+    place = labels.index('log(shoulder.damping)')
+    mean = both.mixture.moments()[0][place] - both.prior.mean[place]
+    assert float(means[place]) == pytest.approx(mean, rel=1e-4)
+    assert 0 < float(shares[place].removesuffix(' %')) < 30
+
+
 def test_the_command_shows_and_merges(two, tmp_path, capsys):
     assert main(['show', str(two[0])]) == 0
     shown = capsys.readouterr().out
@@ -128,7 +143,7 @@ def test_the_command_shows_and_merges(two, tmp_path, capsys):
     assert main(arguments) == 0
     shown = capsys.readouterr().out
     assert 'log(shoulder.damping)' in shown
-    assert shown.count('data: ') == 2
+    assert shown.count('data: ') == 2 and 'off the prior mean' in shown
     assert load(output).run is None
     assert main(arguments) == 2
     assert '--force' in capsys.readouterr().err
