@@ -58,10 +58,12 @@ class StepDerivatives:
 @dataclass(frozen=True)
 class Sensitivities:
     """
-    A rollout with the derivatives of every instant by initial state and parameters.
+    A rollout with the derivatives of every instant.
 
-    states [H + 1, nx, B]; outputs [H + 1, ny, B]; d_states [B, H + 1, nx, nx + P];
-    d_outputs [B, H + 1, ny, nx + P].
+    By initial state and parameters, or along n directions.
+
+    states [H + 1, nx, B]; outputs [H + 1, ny, B]; d_states [B, H + 1, nx, nx + P or n];
+    d_outputs [B, H + 1, ny, nx + P or n].
     """
 
     states: torch.Tensor
@@ -125,12 +127,12 @@ class AbstractBackend(ABC):
     def rollout_arrays(self, inputs):
         """Return what `rollout` does, without gradients, all as NumPy arrays."""
         with torch.no_grad():
-            return tuple(part.numpy() for part in self.rollout(_as_tensors(inputs), 'reverse'))
+            return tuple(part.numpy() for part in self.rollout(as_tensors(inputs), 'reverse'))
 
     def jacobian_arrays(self, inputs):
         """Return what `jacobian` does, all as NumPy arrays."""
         with torch.no_grad():
-            found = self.jacobian(_as_tensors(inputs))
+            found = self.jacobian(as_tensors(inputs))
         parts = found.state, found.by_state, found.by_parameters
         parts = *parts, found.by_durations, found.by_controls
         return StepDerivatives(*(part.numpy() for part in parts))
@@ -145,8 +147,17 @@ class AbstractBackend(ABC):
         if not derivatives:
             return self.rollout_arrays(inputs)[1][0], None
         with torch.no_grad():
-            found = self.sensitivities(_as_tensors(inputs))
+            found = self.sensitivities(as_tensors(inputs))
         return found.outputs[0].numpy(), found.d_outputs[:, 0].numpy()
+
+    @abstractmethod
+    def directions_arrays(self, inputs, seeds):
+        """
+        Return the `Sensitivities` along n directions, as NumPy arrays, all of it.
+
+        inputs: `RolloutInputs` of arrays; seeds: (by initial state [B, nx, n], by parameters
+        [B, P, n], by durations [H, n], by controls [H, nu, n]), the last two for all samples.
+        """
 
     def _still(self, state, parameters):
         """Return the `RolloutInputs` of no step."""
@@ -154,6 +165,6 @@ class AbstractBackend(ABC):
         return RolloutInputs(state, parameters, controls, np.zeros((0, 1)))
 
 
-def _as_tensors(inputs):
+def as_tensors(inputs):
     """Return `RolloutInputs` of tensors from those of NumPy arrays."""
     return RolloutInputs(*(torch.from_numpy(np.ascontiguousarray(a)) for a in inputs.tensors()))

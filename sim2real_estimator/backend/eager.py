@@ -3,7 +3,7 @@
 import torch
 from torch.autograd import forward_ad
 
-from .base import AbstractBackend, RolloutInputs, Sensitivities, StepDerivatives
+from .base import AbstractBackend, as_tensors, RolloutInputs, Sensitivities, StepDerivatives
 from .dual_numbers import dual_level
 
 
@@ -75,16 +75,34 @@ class EagerBackend(AbstractBackend):
         """Return the `Sensitivities`: dual numbers, every direction as samples of its own."""
         wide = _spread(inputs)
         nx, count = wide.state.shape[0], wide.state.shape[0] + wide.parameters.shape[0]
-        batch = wide.batch
+        unit = torch.eye(count, dtype=wide.state.dtype).repeat(1, wide.batch)
+        return self._along(wide, count, (unit[:nx], unit[nx:]))
+
+    def directions_arrays(self, inputs, seeds):
+        """Return the `Sensitivities` along directions, all of it as NumPy arrays."""
+        wide, count = _spread(as_tensors(inputs)), seeds[0].shape[-1]
+        by_state, by_parameters, by_durations, by_controls = map(torch.from_numpy, seeds)
+        own = (part.transpose(0, 1).flatten(1) for part in (by_state, by_parameters))
+        shared = (part.tile(wide.batch) for part in (by_controls, by_durations))
+        found = self._along(wide, count, (*own, *shared))
+        parts = found.states, found.outputs, found.d_states, found.d_outputs
+        return Sensitivities(*(part.numpy() for part in parts))
+
+    def _along(self, wide, count, seeds):
+        """
+        Return the `Sensitivities` along so many directions a sample, with seeds as tangents.
+
+        wide: inputs with columns of their own; seeds: of the first of its tensors, or of all,
+        with B * count columns.
+        """
         lanes = [t.detach().repeat_interleave(count, -1) for t in wide.tensors()]
-        unit = torch.eye(count, dtype=wide.state.dtype).repeat(1, batch)
         with dual_level():
-            lanes[0] = forward_ad.make_dual(lanes[0], unit[:nx].clone())
-            lanes[1] = forward_ad.make_dual(lanes[1], unit[nx:].clone())
+            for k, seed in enumerate(seeds):
+                lanes[k] = forward_ad.make_dual(lanes[k], seed.clone())
             results = [forward_ad.unpack_dual(t) for t in self.rollout(RolloutInputs(*lanes))]
         values, tangents = [], []
         for result in results:
-            shape = (*result.primal.shape[:2], batch, count)
+            shape = (*result.primal.shape[:2], wide.batch, count)
             values.append(result.primal.reshape(shape)[..., 0])
             tangent = result.tangent
             if tangent is None:

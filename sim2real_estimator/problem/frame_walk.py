@@ -6,12 +6,15 @@ from ..backend.choice import choose_backend
 from ..dynamics.system import System
 from ..inference.protocol import Linearization
 from .frame_at_once import FrameAtOnce
+from .frame_forwards import FrameForwards
 from .sample_rows import SampleRows
 from .state_walk import StateWalk
 from .timing import ClockDelays, CommandDelays, is_delay, require_known
 
 # With more columns than this the calls are large enough, and derivatives of all at once too large.
 _FEW_COLUMNS = 32
+# With as many the derivatives of a frame are carried forwards.
+_FEW_UNKNOWNS = 24
 
 
 class FrameWalk:
@@ -52,7 +55,8 @@ class FrameWalk:
         self._states = StateWalk(
             self.backend, state_chart, hidden, delays, len(physical), options.max_step
         )
-        self._at_once = FrameAtOnce(self._states, self._rows, chart)
+        parts, unknowns = (self._states, self._rows, chart), state_chart.size + len(chart.labels)
+        self._of_filter = (FrameForwards if unknowns <= _FEW_UNKNOWNS else FrameAtOnce)(*parts)
         self.inputs, self.fading = self._states.inputs, self._states.fading
 
     @property
@@ -68,7 +72,7 @@ class FrameWalk:
     def through(self, points, parameters, line, derivatives):
         """Return the `Linearization` of one frame per column; slopes are left out if not asked."""
         if derivatives and self._is_punctual(line) and points.shape[1] <= _FEW_COLUMNS:
-            return self._at_once.through(points, parameters, line)
+            return self._of_filter.through(points, parameters, line)
         if derivatives:
             values, by_chart = self.chart.expanded(parameters)
         else:

@@ -49,6 +49,11 @@ class HiddenForces:
         is_all = targets == list(range(self._velocity_size))
         self._targets = slice(None) if is_all else np.array(targets, dtype=int)
         self._rates = slice(len(standing), 2 * len(standing))
+        self._by_value, self._by_rate = np.zeros((2, self._velocity_size, self.size))
+        for unit, velocity, value in zip(self._units, targets, self._acting(np.arange(self.size))):
+            self._by_value[velocity, value] = unit
+        for velocity, rate in zip(standing, range(*self._rates.indices(self.size))):
+            self._by_rate[velocity, rate] = units[velocity]
         self._time = times[0]
         entries = [np.inf, times[0], times[1] or np.inf]
         repeats = [len(standing), len(standing), len(disturbed)]
@@ -95,6 +100,10 @@ class HiddenForces:
             return whole
         by_rate = np.einsum('bnsk,sb->bnk', by_force[..., :split], elapsed)
         return np.concatenate([whole[..., :split], by_rate, whole[..., split:]], -1)
+
+    def slopes_of_controls(self, elapsed):
+        """Return derivatives [S, nv, k] of the controls by the values, after times [S]."""
+        return self._by_value + elapsed[:, None, None] * self._by_rate
 
     def pushed_later(self, by_controls, values, shifts):
         """

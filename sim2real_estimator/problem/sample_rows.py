@@ -46,14 +46,17 @@ class SampleRows:
             outputs, d_outputs = self._observed(backend, points, values, True)
         return self._compared(points, index, samples, outputs, d_outputs, by_chart)
 
+    def of_sensor(self, points, outputs, index, samples):
+        """Return the `Rows` of samples [B or 1, k] of one sensor; outputs [ny, B]: of all."""
+        return self.sensors[index].rows(
+            points,
+            None if outputs is None else outputs[self.slices[index]],
+            samples if len(samples) == points.shape[1] else samples.repeat(points.shape[1], 0),
+        )
+
     def _compared(self, points, index, sample, outputs, d_outputs, by_chart):
         """Return (rows, by state, by coordinates or None) of one sensor."""
-        sensor, part = self.sensors[index], self.slices[index]
-        rows = sensor.rows(
-            points,
-            None if outputs is None else outputs[part],
-            sample if len(sample) == points.shape[1] else np.repeat(sample, points.shape[1], 0),
-        )
+        part, rows = self.slices[index], self.of_sensor(points, outputs, index, sample)
         if by_chart is None:
             return rows.values, None, None
         ambient, by_x = self._row_slopes(rows, d_outputs, part, by_chart)

@@ -100,6 +100,42 @@ class StateWalk:
         by_state = self._by_state(found, ends, points, durations)
         return self._joined(ends, points, durations), (by_state, by_x)
 
+    def seeds(self, points, by_chart, durations):
+        """
+        Return how a rollout's inputs move with z = (state, coordinates), for `directions_arrays`.
+
+        by_chart [B, P, p]; durations [S, 1]: of its steps.
+        """
+        t, chart = self.state_chart.size, self._robot_chart
+        batch, steps, n = points.shape[1], len(durations), t + by_chart.shape[-1]
+        by_state = np.zeros((batch, chart.point_size, n))
+        by_state[..., : chart.size] = chart.push(
+            points[: chart.point_size], np.eye(chart.point_size)
+        )
+        by_parameters = np.zeros((batch, self._physical, n))
+        by_parameters[..., t:] = by_chart[:, : self._physical]
+        by_controls = np.zeros((steps, self.backend.system.control_size, n))
+        if self._hidden.size:
+            pushes = self._hidden.slopes_of_controls(_middles(durations)[:, 0])
+            by_controls[:, -pushes.shape[1] :, chart.size : t] = pushes
+        return by_state, by_parameters, np.zeros((steps, n)), by_controls
+
+    def after(self, points, found, durations):
+        """
+        Return the states after a rollout of `seeds` and the derivative [B, t, n] by z before it.
+
+        found: its `Sensitivities`.
+        """
+        ends, chart = found.states[-1], self._robot_chart
+        robot = chart.pull_rows(ends, found.d_states[:, -1])
+        if not self._hidden.size:
+            return ends, robot
+        size, t = chart.size, self.state_chart.size
+        result = np.zeros((len(robot), t, robot.shape[-1]))
+        result[:, :size] = robot
+        result[:, size:, size:t] = self._hidden.growth(durations.sum(0))
+        return self._joined(ends, points, durations), result
+
     def _joined(self, ends, points, durations):
         """Return robot states with what has become of the hidden forces of the points before."""
         if not self._hidden.size:

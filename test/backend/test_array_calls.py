@@ -64,6 +64,28 @@ def test_arrays_are_told_what_tensors_are(both, backend, batch):
             np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('batch', [1, 3, 9])
+def test_directions_are_what_the_jacobian_makes_of_them(both, backend, batch):
+    backend, inputs = both[backend]._backend, drawn(both[backend], batch, steps=3)
+    sizes = [part.shape[:-1] for part in inputs.tensors()]
+    generator = np.random.default_rng(5)
+    own = [generator.standard_normal((batch, *size, 11)) for size in sizes[:2]]
+    by_controls, by_durations = (generator.standard_normal((*size, 11)) for size in sizes[2:])
+    found = backend.directions_arrays(inputs, (*own, by_durations, by_controls))
+    states, outputs = backend.rollout_arrays(inputs)
+    np.testing.assert_allclose(found.states, states, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.outputs, outputs, rtol=1e-12, atol=1e-12)
+    slopes = backend.jacobian_arrays(inputs)
+    expected = slopes.by_state @ own[0] + slopes.by_parameters @ own[1]
+    expected += slopes.by_durations @ by_durations
+    expected += np.einsum('bisu,sun->bin', slopes.by_controls, by_controls)
+    np.testing.assert_allclose(found.d_states[:, -1], expected, rtol=1e-9, atol=1e-10)
+    _, by_both = backend.observed_arrays(states[-1], inputs.parameters, True)
+    both_seeds = np.concatenate([found.d_states[:, -1], own[1]], 1)
+    np.testing.assert_allclose(found.d_outputs[:, -1], by_both @ both_seeds, rtol=1e-9, atol=1e-10)
+
+
 def test_what_was_returned_stays_when_more_is_asked_for(both):
     backend = both['native']._backend
     first, second = (drawn(both['native'], 3, seed) for seed in (1, 2))
@@ -74,11 +96,13 @@ def test_what_was_returned_stays_when_more_is_asked_for(both):
         np.testing.assert_array_equal(part, wanted)
 
 
-def test_more_samples_than_are_laid_out_are_told_as_well(both, monkeypatch):
-    backend, inputs = both['native']._backend.with_values({}), drawn(both['native'], 9, 3)
+def test_calls_that_are_large_are_not_kept(both, monkeypatch):
+    backend, inputs = both['native']._backend, drawn(both['native'], 10, 3)
     monkeypatch.setattr(ready, '_LARGEST', 0)
+    kept = list(backend._ready._calls)
     for found, wanted in zip(asked(backend, inputs), expected(backend, inputs)):
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+    assert list(backend._ready._calls) == kept
 
 
 def test_calls_of_many_lengths_are_not_all_kept(both):

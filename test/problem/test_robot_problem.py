@@ -22,6 +22,8 @@ from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.robot import realize
 from sim2real_estimator.problem import frame_walk
 from sim2real_estimator.problem.chart_choice import choose_chart
+from sim2real_estimator.problem.frame_at_once import FrameAtOnce
+from sim2real_estimator.problem.frame_forwards import FrameForwards
 from sim2real_estimator.problem.parameter_chart import DirectChart, Prior, TimedChart
 from sim2real_estimator.problem.robot_problem import ProblemOptions, RobotProblem
 from sim2real_estimator.records import Frame, Sample
@@ -352,18 +354,21 @@ def test_motion_is_told_from_noise_and_from_flipped_signs(swing, moves):
     assert not problem.moves(problem.neutral, frames[:1])
 
 
+@pytest.mark.parametrize('way', [FrameAtOnce, FrameForwards])
+@pytest.mark.parametrize('columns', [1, 4])
 @pytest.mark.parametrize(
     'robot', ['arm', 'disturbed_arm', 'mounted_arm', 'driven_arm', 'disturbed_driven_arm']
 )
-def test_segments_all_at_once_are_the_segments_one_by_one(robot, request, monkeypatch):
+def test_a_frame_all_at_once_is_its_segments_one_by_one(robot, columns, way, request, monkeypatch):
     arm = request.getfixturevalue(robot)
-    generator = np.random.default_rng(12)
-    frames = ball_arm_frames(generator)
-    points, parameters = random_columns(arm, 4, generator)
-    lanes = [frames[0], frames[1], frames[0], frames[1]]
-    at_once = arm.linearize(points, parameters, lanes)
-    monkeypatch.setattr(frame_walk, '_FEW_COLUMNS', 0)
-    one_by_one = arm.linearize(points, parameters, lanes)
-    for name in ('ends', 'transition', 'residual', 'slope'):
-        found, expected = getattr(at_once, name), getattr(one_by_one, name)
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    generator, walk = np.random.default_rng(12), arm._walk
+    points, parameters = random_columns(arm, columns, generator)
+    for frame in ball_arm_frames(generator)[:2]:
+        monkeypatch.setattr(walk, '_of_filter', way(walk._states, walk._rows, arm.chart))
+        at_once = arm.linearize(points, parameters, (frame,))
+        with monkeypatch.context() as patch:
+            patch.setattr(frame_walk, '_FEW_COLUMNS', 0)
+            one_by_one = arm.linearize(points, parameters, (frame,))
+        for name in ('ends', 'transition', 'residual', 'slope'):
+            found, expected = getattr(at_once, name), getattr(one_by_one, name)
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)

@@ -120,17 +120,13 @@ class NativeBackend(AbstractBackend):
         return StepDerivatives(call.without_padding(states[-1]), *parts)
 
     def rollout_arrays(self, inputs):
-        """Return (states, outputs) as NumPy arrays; small batches by a call that is laid out."""
+        """Return (states, outputs) as NumPy arrays."""
         found = self._ready.run('rollout', inputs)
-        if found is None:
-            return super().rollout_arrays(inputs)
         return tuple(found[key][..., : inputs.batch].copy() for key in ('states', 'outputs'))
 
     def jacobian_arrays(self, inputs):
-        """Return the `StepDerivatives` as NumPy arrays; small batches as of `rollout_arrays`."""
+        """Return the `StepDerivatives` as NumPy arrays."""
         found = self._ready.run('jacobian', inputs)
-        if found is None:
-            return super().jacobian_arrays(inputs)
         s, steps = self.any_program().sizes, inputs.steps
         state = found['states'][-1, :, : inputs.batch].copy()
         rows = found['jacobian'].transpose(0, 2, 1)[:, : s.state].copy()
@@ -140,13 +136,20 @@ class NativeBackend(AbstractBackend):
         return StepDerivatives(state, *parts)
 
     def observed_arrays(self, state, parameters, derivatives):
-        """Return (outputs, d_outputs) as NumPy arrays; small batches as of `rollout_arrays`."""
-        found = derivatives and self._ready.run('tangent', self._still(state, parameters))
-        if not found:
+        """Return (outputs, d_outputs) as NumPy arrays."""
+        if not derivatives:
             return super().observed_arrays(state, parameters, derivatives)
+        found = self._ready.run('tangent', self._still(state, parameters))
         used = len(state) + len(parameters)
         outputs = found['outputs'][0, :, : state.shape[1]].copy()
         return outputs, found['doutputs'][:, 0, :, :used].copy()
+
+    def directions_arrays(self, inputs, seeds):
+        """Return the `Sensitivities` along directions as NumPy arrays."""
+        found, used = self._ready.run('directions', inputs, seeds), seeds[0].shape[-1]
+        values = (found[key][..., : inputs.batch].copy() for key in ('states', 'outputs'))
+        slopes = (found[key][..., :used].copy() for key in ('dstates', 'doutputs'))
+        return Sensitivities(*values, *slopes)
 
     def sensitivities(self, inputs):
         """Return the `Sensitivities`, forward mode with the columns as SIMD lanes."""

@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from .loops import Code, INT, make_helpers, POINTER
 from .steps import StepWriter
-from .tables import TABLES
+from .tables import SEEDS, TABLES
 
 
 class _Scratch:
@@ -53,6 +53,7 @@ class DriverWriter:
             rollouts.write_reverse(self, with_loss=True)
         jacobians.write_jacobian(self)
         jacobians.write_tangent(self)
+        jacobians.write_directions(self)
         return str(self.module)
 
     def begin(self, name):
@@ -149,4 +150,5 @@ _ADDRESSES = {
     'columns',
     'dstates',
     'doutputs',
+    *SEEDS,
 }

@@ -53,20 +53,29 @@ def write_tangent(w):
 
     dstates, doutputs: [sample][instant][entry][column, padded to whole vectors].
     """
+    _write_forwards(w, 'tangent', _Numbered)
+
+
+def write_directions(w):
+    """
+    Write `directions`: the same along any directions, whose seeds are given.
+
+    seed_x0, seed_par: [sample][entry][column]; seed_h, seed_u: [step][entry][column], the same
+    for all samples.
+    """
+    _write_forwards(w, 'directions', _Given)
+
+
+def _write_forwards(w, name, seeds):
+    """Write a driver whose lanes are columns that go forwards in time."""
     s, k = w.sizes, w.kernels
     sizes = {'dx': s.state, 'dphi': s.varied, 'dpar': s.parameters, 'du': s.controls, 'dh': 1}
     sizes['dy'] = s.outputs
-    d = _Directions(w, 'tangent', sizes)
+    d = _Directions(w, name, sizes)
     c, table, at = d.code, d.table, d.vectors
     width = table['n_columns']
     with d.samples() as sample, c.loop(width, step=w.width) as first:
-        numbers = c.builder.load(
-            c.doubles(table['columns'], first), align=8, typ=ir.VectorType(INT, w.width)
-        )
-
-        def seed(name, start):
-            with c.loop(sizes[name]) as row:
-                _seed_where(w, c, at[name], row, start, numbers)
+        seed = seeds(d, sizes, sample, first)
 
         def put(name, entries, instant, source):
             place = c.add(c.mul(sample, c.add(table['steps'], 1)), instant)
@@ -80,17 +89,68 @@ def write_tangent(w):
                 w.steps.call(c, k.observe[2], d.record(instant), d.phi, *tangents)
                 put('doutputs', s.outputs, instant, at['dy'])
 
-        seed('dx', c.number(0))
-        seed('dpar', c.number(s.state))
+        seed.begin()
         w.steps.call(c, k.prepare[2], d.par, d.fix, at['dpar'], at['dphi'])
         put_instant(c.number(0))
         with c.loop(table['steps']) as step:
-            seed('dh', d.duration_column(step))
-            seed('du', d.control_column(step))
+            seed.go_on(step)
             tangents = (at[name] for name in ('dx', 'dphi', 'du', 'dh', 'work'))
             c.call(w.push, d.record(step), d.phi, *tangents)
             put_instant(c.add(step, 1))
     d.end()
+
+
+class _Numbered:
+    """Seeds of columns by their numbers, each of them one entry of the inputs."""
+
+    def __init__(self, directions, sizes, sample, first):
+        """Read the numbers of the columns of a vector, from the first on."""
+        self._d, self._sizes, c = directions, sizes, directions.code
+        place = c.doubles(directions.table['columns'], first)
+        vector = ir.VectorType(INT, directions.writer.width)
+        self._numbers = c.builder.load(place, align=8, typ=vector)
+
+    def begin(self):
+        """Seed initial state and parameters."""
+        self._seed('dx', self._d.code.number(0))
+        self._seed('dpar', self._d.code.number(self._d.writer.sizes.state))
+
+    def go_on(self, step):
+        """Seed the duration and the controls of a step."""
+        self._seed('dh', self._d.duration_column(step))
+        self._seed('du', self._d.control_column(step))
+
+    def _seed(self, name, start):
+        d = self._d
+        with d.code.loop(self._sizes[name]) as row:
+            _seed_where(d.writer, d.code, d.vectors[name], row, start, self._numbers)
+
+
+class _Given:
+    """Seeds that the caller has written."""
+
+    def __init__(self, directions, sizes, sample, first):
+        """Take the `_Directions`, and which columns of which sample are asked for."""
+        self._d, self._sizes = directions, sizes
+        self._sample, self._first = sample, first
+
+    def begin(self):
+        """Read those of initial state and parameters."""
+        self._read('dx', 'seed_x0', self._sample)
+        self._read('dpar', 'seed_par', self._sample)
+
+    def go_on(self, step):
+        """Read those of the duration and the controls of a step."""
+        self._read('dh', 'seed_h', step)
+        self._read('du', 'seed_u', step)
+
+    def _read(self, name, source, number):
+        """Read the block of that number."""
+        d, rows = self._d, self._sizes[name]
+        c, width = d.code, d.table['n_columns']
+        block = c.doubles(d.table[source], c.mul(c.mul(number, rows), width))
+        fetch = d.writer.helpers['fetch']
+        c.call(fetch, d.vectors[name], block, rows, width, 1, self._first)
 
 
 class _Directions:

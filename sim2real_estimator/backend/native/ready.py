@@ -1,12 +1,12 @@
 """Drivers called again and again with few samples, without gradients and without torch."""
 
 from collections import OrderedDict
-import math
 import threading
 
 import numpy as np
 
 from .call import numbered, whole
+from .tables import SEEDS
 
 # So many shapes are kept, each with that many numbers in its results at most: a filter's frames
 # are few and small.
@@ -24,45 +24,48 @@ class ReadyCalls(threading.local):
         """Begin with none."""
         self._backend, self._calls = backend, OrderedDict()
 
-    def run(self, name, inputs):
+    def run(self, name, inputs, seeds=()):
         """
         Return (name -> array) of what a driver has written, which its next call overwrites.
 
-        inputs: `RolloutInputs` of NumPy arrays. None where they are too many for that.
+        inputs: `RolloutInputs` of NumPy arrays; seeds: of `directions`, as of `SEEDS`, None for
+        none. Calls that are too large are not kept.
         """
         parts = inputs.tensors()
-        key = name, parts[0].shape, *(part.shape[-1] for part in parts[1:]), len(parts[3])
+        lanes = (part.shape[-1] for part in parts)
+        columns = seeds[0].shape[-1] if seeds else 0
+        key = name, *lanes, inputs.steps, columns
         call = self._calls.get(key)
         if call is None:
-            program = self._backend.any_program()
-            shapes = _shapes(program, name, inputs)
-            if sum(map(math.prod, shapes.values())) > _LARGEST:
-                return None
-            fixed = self._backend.fixed_values
-            call = self._calls[key] = ReadyCall(program, name, inputs, shapes, fixed)
-            if len(self._calls) > _KEPT:
-                self._calls.popitem(last=False)
-        return call.run(parts)
+            call = ReadyCall(self._backend, name, inputs, seeds)
+            if call.size <= _LARGEST:
+                self._calls[key] = call
+                if len(self._calls) > _KEPT:
+                    self._calls.popitem(last=False)
+        return call.run((*parts, *seeds))
 
 
 class ReadyCall:
-    """A driver with memory of its own for inputs and results, and a table of their addresses."""
+    """
+    A driver with memory of its own for inputs and results, and a table of their addresses.
 
-    def __init__(self, program, name, inputs, shapes, fixed):
-        """
-        Lay it out.
+    size: how many numbers the results are.
+    """
 
-        inputs: `RolloutInputs` of the shapes to come; shapes: of the results, by name; fixed:
-        tensor of the fixed values.
-        """
-        self._program, self._name, self._steps = program, name, inputs.steps
-        self._results = {key: np.zeros(shape) for key, shape in shapes.items()}
-        batch = max(inputs.batch, program.width)
-        entries = {'batch': batch, 'samples': inputs.batch, 'steps': inputs.steps, 'fix': fixed}
-        entries |= self._results
-        if name == 'tangent':
-            columns = numbered(range(_columns(program)), program.width)
-            entries |= {'columns': columns, 'n_columns': len(columns)}
+    def __init__(self, backend, name, inputs, seeds):
+        """Lay it out for inputs and seeds of these shapes."""
+        program = self._program = backend.any_program()
+        self._name, self._steps = name, inputs.steps
+        columns = seeds[0].shape[-1] if seeds else _columns(program)
+        width = program.width
+        batch = max(inputs.batch, width)
+        self._results = {
+            key: np.zeros(shape) for key, shape in _shapes(program, name, inputs, columns).items()
+        }
+        self.size = sum(result.size for result in self._results.values())
+        entries = {'batch': batch, 'samples': inputs.batch, 'steps': inputs.steps}
+        entries |= {'fix': backend.fixed_values, 'n_columns': whole(columns, width)}
+        entries |= {'columns': numbered(range(columns), width), **self._results}
         self._targets = []
         for key, part in zip(('x0', 'par', 'u', 'h'), inputs.tensors()):
             lanes = part.shape[-1]
@@ -71,18 +74,21 @@ class ReadyCall:
             memory[..., lanes:] = part[..., -1:]
             entries |= {key: memory, f'{key}_row': memory.shape[-1], f'{key}_lane': int(lanes > 1)}
             self._targets.append(memory[..., :lanes])
+        for key, seed in zip(SEEDS, seeds):
+            entries[key] = np.zeros((*seed.shape[:-1], whole(columns, width)))
+            self._targets.append(entries[key][..., :columns])
         # The table holds addresses: what they point to has to stay.
         self._kept, self._table = entries, program.table(name, entries)
 
     def run(self, parts):
-        """Return (name -> array) of the results for inputs of these shapes."""
+        """Return (name -> array) of the results for inputs and seeds of these shapes."""
         for target, part in zip(self._targets, parts):
             target[...] = part
         self._program.run_table(self._name, self._table, self._steps)
         return self._results
 
 
-def _shapes(program, name, inputs):
+def _shapes(program, name, inputs, columns):
     """Return the shapes of what a driver writes, by name."""
     s, width = program.sizes, program.width
     samples, instants, lanes = inputs.batch, inputs.steps + 1, max(inputs.batch, width)
@@ -91,10 +97,9 @@ def _shapes(program, name, inputs):
         columns = _columns(program) + inputs.steps * (1 + s.controls)
         return shapes | {'jacobian': (samples, columns, whole(s.state, width))}
     shapes['outputs'] = instants, s.outputs, lanes
-    if name == 'tangent':
-        columns = whole(_columns(program), width)
-        shapes['dstates'] = samples, instants, s.state, columns
-        shapes['doutputs'] = samples, instants, s.outputs, columns
+    if name in ('tangent', 'directions'):
+        shapes['dstates'] = samples, instants, s.state, whole(columns, width)
+        shapes['doutputs'] = samples, instants, s.outputs, whole(columns, width)
     return shapes
 
 

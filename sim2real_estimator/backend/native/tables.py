@@ -9,6 +9,8 @@ _INPUTS = tuple(
     f'{name}{part}' for name in ('x0', 'par', 'u', 'h') for part in ('', '_row', '_lane')
 )
 _COMMON = ('batch', 'samples', 'steps', 'scratch', 'fix', *_INPUTS)
+# Derivatives of initial state, parameters, durations and controls along the directions.
+SEEDS = ('seed_x0', 'seed_par', 'seed_h', 'seed_u')
 TABLES = {
     'rollout': (*_COMMON, 'states', 'outputs'),
     'reverse': (*_COMMON, 'lstates', 'loutputs', 'lx0', 'lpar', 'lu', 'lh'),
@@ -28,4 +30,5 @@ TABLES = {
     ),
     'jacobian': (*_COMMON, 'states', 'jacobian'),
     'tangent': (*_COMMON, 'states', 'outputs', 'n_columns', 'columns', 'dstates', 'doutputs'),
+    'directions': (*_COMMON, 'states', 'outputs', 'n_columns', *SEEDS, 'dstates', 'doutputs'),
 }
