@@ -87,12 +87,15 @@ class Frame:
     is_last: bool = False
 
     @cached_property
+    def held(self):
+        """The efforts [E, nu] of its inputs."""
+        return np.array([values for _, values in self.inputs])
+
+    @cached_property
     def unknown(self):
         """The places of efforts that are unknown at some time in it, a tuple."""
-        if not self.inputs:
-            return ()
-        is_unknown = np.isnan([values for _, values in self.inputs]).any(0)
-        return tuple(np.flatnonzero(is_unknown).tolist())
+        is_unknown = np.isnan(self.held)
+        return tuple(np.flatnonzero(is_unknown.any(0)).tolist()) if is_unknown.any() else ()
 
     @property
     def efforts(self):

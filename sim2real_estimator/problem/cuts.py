@@ -147,8 +147,7 @@ def cut(frame, sensors, control_size, max_step):
         _add_steps(durations, acting, changes, (begin, end), max_step)
         bounds.append(len(durations))
     # What is unknown counts as zero here, and as a wide disturbance in the floor.
-    held = np.array([values for _, values in frame.inputs])
-    held = np.nan_to_num(held) if frame.unknown else held
+    held = np.nan_to_num(frame.held) if frame.unknown else frame.held
     times = [(stamp - frame.start_ns) * _NANO for stamp in (frame.start_ns, *stamps, *changes)]
     count = len(bounds)
     return Cut(

@@ -13,7 +13,9 @@ from .decoding import (
     read_transform_stamped,
 )
 from .mounting import CAPTURE, capture_parameters, IN_PLACE, placement, placement_parameters
-from .turns import CROSS, inverse_right_jacobians, quaternion_matrices, rotation_vectors
+from .turns import turns_from_quaternions
+
+_PLACE = np.arange(3)
 
 
 class LinkPose(AbstractSensor):
@@ -102,24 +104,12 @@ class LinkPose(AbstractSensor):
         slope = np.zeros((len(values), self.row_size, self.output_size))
         if self.position_sd is not None:
             error[:, :3] = (outputs[:3].T - values[:, :3]) / self.position_sd
-            slope[:, range(3), range(3)] = 1 / self.position_sd
+            slope[:, _PLACE, _PLACE] = 1 / self.position_sd
         if self.orientation_sd is not None:
-            turn, by_matrix = _turn(outputs[3:].T.reshape(-1, 3, 3), values[:, 3:])
-            error[:, -3:] = turn / self.orientation_sd
-            slope[:, -3:, 3:] = by_matrix / self.orientation_sd
+            turn, by_matrix = turns_from_quaternions(values[:, 3:], outputs[3:].T)
+            np.divide(turn, self.orientation_sd, out=error[:, -3:])
+            np.divide(by_matrix, self.orientation_sd, out=slope[:, -3:, 3:])
         missing = np.isnan(error)
         if missing.any():
             error[missing], slope[missing] = 0.0, 0.0
         return Rows(error, by_outputs=slope)
-
-
-def _turn(predicted, measured):
-    """
-    Return the turn [B, 3] from the measured to the predicted frame, and its slope [B, 3, 9].
-
-    predicted: rotation matrices [B, 3, 3], by whose entries the slope is; measured: quaternions.
-    """
-    turn = rotation_vectors(quaternion_matrices(measured).swapaxes(-1, -2) @ predicted)
-    # R' dR is the turn of the predicted frame in its own axes; the error follows it.
-    own = 0.5 * (predicted[:, None] @ CROSS.reshape(3, 3, 3))
-    return turn, inverse_right_jacobians(turn) @ own.reshape(-1, 3, 9)

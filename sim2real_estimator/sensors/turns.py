@@ -21,7 +21,7 @@ _OF_PRODUCTS = np.array(
     dtype=float,
 )
 # The matrix of a cross product by a vector, row after row, for x, y and z.
-CROSS = np.array(
+_CROSS = np.array(
     [
         [0, 0, 0, 0, 0, -1, 0, 1, 0],
         [0, 0, 1, 0, 0, 0, -1, 0, 0],
@@ -29,23 +29,40 @@ CROSS = np.array(
     ],
     dtype=float,
 )
+# From the same products: how the sine of a turn, times its axis, and twice its cosine follow from
+# the entries of a rotation matrix R, if the quaternion's is M and the turn M' R; [10, 4 * 9].
+_OF_TURNS = np.einsum(
+    'pkj,aij->paki',
+    _OF_PRODUCTS.reshape(10, 3, 3),
+    np.concatenate([0.5 * _CROSS.reshape(3, 3, 3).swapaxes(1, 2), np.eye(3)[None]]),
+).reshape(10, 36)
+# Below this [rad] by the first terms of a series; a sine below that says nothing of the axis.
+_SMALL, _NO_AXIS = 1e-3, 1e-9
 
 
-def quaternion_matrices(q):
-    """Return rotation matrices [B, 3, 3] of quaternions [B, 4] (w, x, y, z) of any length."""
+def turns_from_quaternions(starts, ends):
+    """
+    Return the turns from quaternions [B, 4] to rotation matrices [B, 9], row after row.
+
+    As rotation vectors [B, 3], at most half a turn, and their derivative [B, 3, 9] by the entries
+    of the matrices, as far as these go on being rotations. Quaternions may have any length. The
+    derivative loses its digits within a millionth of half a turn, where the turn itself jumps.
+    """
     first, second = _PARTS
-    matrices = (q[:, first] * q[:, second]) @ _OF_PRODUCTS / _squares(q)[:, None]
-    return matrices.reshape(-1, 3, 3)
-
-
-def rotation_vectors(matrices):
-    """Return the rotation vectors [B, 3] of rotation matrices [B, 3, 3], at most half a turn."""
-    # Entries (2, 1), (0, 2), (1, 0), less those across the diagonal.
-    skew = 0.5 * (matrices.reshape(-1, 9) @ CROSS.T)
-    sine = _lengths(skew)
-    angle = np.arctan2(sine, 0.5 * (np.einsum('bii->b', matrices) - 1))
-    scale = np.where(sine > 1e-9, angle / np.maximum(sine, 1e-300), 1.0)
-    return skew * scale[:, None]
+    products = starts[:, first] * starts[:, second] / _squares(starts)[:, None]
+    slope = (products @ _OF_TURNS).reshape(-1, 4, 9)
+    found = (slope @ ends[..., None])[..., 0]
+    axis, cosine = found[:, :3], 0.5 * (found[:, 3] - 1)
+    sine = _lengths(axis)
+    angle = np.arctan2(sine, cosine)
+    is_small = (angle < _SMALL) | (sine < _NO_AXIS)
+    safe, square = np.where(is_small, 1.0, sine), angle * angle
+    # The turn is its axis times this factor, which changes with the cosine.
+    factor = np.where(is_small, 1 + square / 6, angle / safe)
+    bend = np.where(is_small, (1 + 0.4 * square) / -3, (angle * cosine - sine) / safe**3)
+    by_entries = factor[:, None, None] * slope[:, :3]
+    by_entries += (0.5 * bend[:, None] * axis)[..., None] * slope[:, 3:]
+    return axis * factor[:, None], by_entries
 
 
 def inverse_right_jacobians(vectors):
@@ -56,7 +73,7 @@ def inverse_right_jacobians(vectors):
     factor = np.where(
         small, 1 / 12 + angle**2 / 720, 1 / safe**2 - 1 / (2 * safe * np.tan(safe / 2))
     )
-    skew = (vectors @ CROSS).reshape(-1, 3, 3)
+    skew = (vectors @ _CROSS).reshape(-1, 3, 3)
     return np.eye(3) + 0.5 * skew + factor[:, None, None] * (skew @ skew)
 
 
