@@ -134,6 +134,13 @@ class SensorConfig:
         unit='rad/s or m/s',
         above=0,
     )
+    stamp_sd: float | None = setting(
+        None,
+        'standard deviation of what stamps are off, now early, now late; empty: nothing '
+        '(joint_positions)',
+        unit='s',
+        above=0,
+    )
     angular_velocity_sd: float | None = setting(
         None,
         'standard deviation of angular velocities; empty: they are not used (joint_poses)',

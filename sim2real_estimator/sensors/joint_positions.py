@@ -10,6 +10,10 @@ from .base import AbstractSensor, Rows, Signal
 from .decoding import checked_type, Decoded, JOINT_STATE, stamp_ns
 from .joint_places import JointPlaces
 
+# Stamps that are off count for at most so many times the noise of a position: a speed that makes
+# more of them is one that a fit passes by, and must not find its errors small because of it.
+_MOST_BY_STAMPS = 3.0
+
 
 class JointPositions(AbstractSensor):
     """
@@ -21,9 +25,14 @@ class JointPositions(AbstractSensor):
     message_types = (JOINT_STATE,)
     measures_joints = True
 
-    def __init__(self, name, model, joints, sd, velocity_sd=None, message_type=None):
-        """Take the joints' names, and the standard deviations [rad or m, and per s]."""
-        self.name = name
+    def __init__(self, name, model, joints, sd, velocity_sd=None, message_type=None, stamp_sd=0.0):
+        """
+        Take the joints' names, and the standard deviations [rad or m, and per s].
+
+        stamp_sd [s]: by how much stamps are off, now early, now late; positions of a joint that
+        moves are less certain by its speed times that.
+        """
+        self.name, self._stamp_sd = name, stamp_sd
         self.message_type = checked_type(self, message_type)
         self.joints = tuple(joints)
         self._has_velocities = velocity_sd is not None
@@ -40,6 +49,8 @@ class JointPositions(AbstractSensor):
         if velocity_sd is not None:
             places += [model.position_size + moving[j].velocities.start for j in self.joints]
             deviations += [velocity_sd] * len(self.joints)
+        speeds = [model.position_size + moving[j].velocities.start for j in self.joints]
+        self._speeds, self._position_sd = np.array(speeds), sd
         self.places, self.sd = np.array(places), np.array(deviations, dtype=float)
         self.value_size = self.row_size = len(places)
         self._units = [
@@ -88,8 +99,18 @@ class JointPositions(AbstractSensor):
     def rows(self, states, outputs, values):
         """Return the `Rows`; a NaN leaves its row empty."""
         error, slope = (states[self.places].T - values) / self.sd, self.slope[None]
+        if self._stamp_sd:
+            share = self._shares_of_noise(states)
+            error, slope = error * share, slope * share[..., None]
         missing = np.isnan(error)
         if missing.any():
-            slope = np.repeat(slope, len(values), 0)
+            slope = np.broadcast_to(slope, (len(values), *slope.shape[1:])).copy()
             error[missing], slope[missing] = 0.0, 0.0
         return Rows(error, by_state=slope)
+
+    def _shares_of_noise(self, states):
+        """Return [B, k] what part of all uncertainty of a row is noise; the rest is by stamps."""
+        share = np.ones((states.shape[1], self.row_size))
+        by_stamps = self._stamp_sd * np.abs(states[self._speeds].T) / self._position_sd
+        share[:, : len(self.joints)] = 1 / np.hypot(1, np.minimum(by_stamps, _MOST_BY_STAMPS))
+        return share

@@ -104,14 +104,14 @@ def priors():
     return {name: Prior(nominal, sd, True) for name, (nominal, sd) in _UNKNOWNS.items()}
 
 
-def make_problem(options=None, more_priors=None, noise=NOISE, noises=None):
+def make_problem(options=None, more_priors=None, noise=NOISE, noises=None, stamp_sd=0.0):
     """
     Return the problem.
 
     more_priors: of further unknown parameters; noise: what is said of the encoders' [rad];
-    noises: sensor -> `Prior` of a factor on it.
+    noises: sensor -> `Prior` of a factor on it; stamp_sd [s]: of the encoders.
     """
-    sensor = SENSORS['joint_positions']('encoders', model(), JOINTS, noise)
+    sensor = SENSORS['joint_positions']('encoders', model(), JOINTS, noise, stamp_sd=stamp_sd)
     chart = choose_chart(parameters(), [sensor], priors() | (more_priors or {}))
     options = options or ProblemOptions(max_step=STEP)
     return RobotProblem(parameters(), [sensor], chart, options, noises)
