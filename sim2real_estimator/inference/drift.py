@@ -1,6 +1,6 @@
 """Parameters that change slowly, however long they have been watched."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,18 +12,34 @@ _HOUR = 3600.0
 _STEP_NS = 100_000_000
 
 
+@dataclass(frozen=True)
+class Drift:
+    """
+    By how much parameters wander off in an hour, as a part of their size.
+
+    losses: damping and friction, which change as bearings warm; others: all else. Relative
+    standard deviations, which grow with the root of the time.
+    """
+
+    others: float = 0.0
+    losses: float = 0.0
+
+
+STILL = Drift()
+
+
 def walk(problem, drift, begin_ns, end_ns):
     """
-    Return the root [p, p] of the covariance of what parameters change by between two stamps.
+    Return the root [p, P] of the covariance of what parameters change by between two stamps.
 
-    drift: relative standard deviation after an hour, which grows with the root of the time. The
-    steps of the walk are at fixed stamps, so that however the time is cut into frames, they add
-    up to the same. None where there is none in between, or no drift at all.
+    drift: `Drift`. The steps of the walk are at fixed stamps, so that however the time is cut
+    into frames, they add up to the same. None where there is none in between, or no drift at all.
     """
     steps = end_ns // _STEP_NS - begin_ns // _STEP_NS
-    if not drift or steps <= 0:
+    if steps <= 0 or drift == STILL:
         return None
-    return drift * np.sqrt(steps * _STEP_NS * _NANO / _HOUR) * problem.relative_root
+    paces = np.where(problem.is_loss, drift.losses, drift.others)
+    return np.sqrt(steps * _STEP_NS * _NANO / _HOUR) * problem.relative_root * paces
 
 
 def drifted(problem, mixture, drift, begin_ns, end_ns):

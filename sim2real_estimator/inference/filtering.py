@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .drift import walk
+from .drift import STILL, walk
 from .gaussian import log_normalized, measure, predict, Update
 from .mixture import distances, distinct, Mixture
 from .noise_scales import learned, whitened
@@ -39,7 +39,7 @@ class Step:
         return replace(self, mixture=tidied(self.mixture, prune, merge))
 
 
-def take_frame(problem, mixture, frame, noise, drift=0.0):
+def take_frame(problem, mixture, frame, noise, drift=STILL):
     """
     Return the `Step` of a frame, or None where its numbers are not finite.
 

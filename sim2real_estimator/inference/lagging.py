@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import logsumexp
 
+from .drift import STILL
 from .filtering import is_finite, standardised, Step, SURPRISE, survivors, unmeasured
 from .mixture import Mixture
 from .smoother import Courses, Smoother
@@ -51,7 +52,7 @@ def begun(mixture):
     return Lag(mixture, (), Courses(mixture.points[None], mixture.means))
 
 
-def take_frame_lagging(problem, lag, frame, noise, depth, drift=0.0):
+def take_frame_lagging(problem, lag, frame, noise, depth, drift=STILL):
     """
     Return the `LaggedStep` of a frame, or None where its numbers are not finite.
 

@@ -65,8 +65,9 @@ class Problem(Protocol):
     States are points of `point_size` numbers [nx, B] with `tangent_size` local coordinates t;
     parameters are `labels` many real numbers [p, B] without constraints. `neutral` [nx]: a state
     to begin from where nothing is known. The last `disturbance_size` entries of a state are
-    disturbances, in units of the problem's own. `relative_root` [p, p]: of the covariance that
-    parameters would have if each changed, by itself, by about its own size. `noise_prior`: of
+    disturbances, in units of the problem's own. `relative_root` [p, P]: of the covariance that
+    parameters would have if each of P changed, by itself, by about its own size, `is_loss` [P]:
+    which of these are losses, such as friction. `noise_prior`: of
     the sensors whose noise is estimated, of one component, or None. `spacing` [p]: how far apart
     the starts of a fit may be along each parameter so that one of them leads to the optimum,
     infinite where any does. `is_driven`: whether hidden forces always push the robot, so that its
@@ -80,6 +81,7 @@ class Problem(Protocol):
     disturbance_size: int
     neutral: np.ndarray
     relative_root: np.ndarray
+    is_loss: np.ndarray
     noise_prior: NoiseScales | None
     spacing: np.ndarray
     is_driven: bool

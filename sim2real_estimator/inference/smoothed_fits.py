@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import chdtri
 
+from .drift import STILL
 from .factors import lower_root
 from .filtering import take_frame
 from .mixture import distances, distinct, Mixture
@@ -16,7 +17,7 @@ _IMPROBABLE = 1e-6
 _FEW_PASSES = 5
 
 
-def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=0.0, merge=0.5):
+def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=STILL, merge=0.5):
     """
     Return (`Mixture` at the window's end or None, its `Courses`, whether they fit the window).
 
@@ -78,7 +79,7 @@ def courses_to_begin(problem, window, draws, noise, mixture=None, courses=None):
     )
 
 
-def resume_smoothly(problem, window, before, noise, drift=0.0):
+def resume_smoothly(problem, window, before, noise, drift=STILL):
     """
     Return the mixture at a window's end, None where no component follows the motion.
 

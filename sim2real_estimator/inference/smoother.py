@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .drift import walk
+from .drift import STILL, walk
 from .filtering import is_row, pushed, take_rows, unmeasured
 from .gaussian import log_normalized, measure, predict
 from .mixture import Mixture
@@ -101,11 +101,11 @@ class _Step:
 class Smoother:
     """Gauss-Newton on the states of a window and the parameters, in K columns side by side."""
 
-    def __init__(self, problem, frames, noise, known, drift=0.0):
+    def __init__(self, problem, frames, noise, known, drift=STILL):
         """
         Take the frames of a window, and the `Mixture` that was known at its beginning.
 
-        drift: as of `drift.walk`.
+        drift: a `Drift`.
         """
         self.problem, self.frames, self.noise, self.known = problem, frames, noise, known
         self.size = problem.tangent_size

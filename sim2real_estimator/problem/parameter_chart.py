@@ -31,7 +31,8 @@ class DirectChart:
 
     names: of the parameters; labels: of the coordinates; fixed: values of others;
     relative_root: of the coordinates' covariance where every parameter varies by its own size, or
-    by its prior's standard deviation where that is not one of logarithms. As in all charts,
+    by its prior's standard deviation where that is not one of logarithms, a column for each of the
+    names. As in all charts,
     inner: the `DirectChart` or `LinearChart` of all parameters; basis, combinations: from the
     coordinates to its and back, both linear; responses: what data depend on, None where all is
     told; is_straight: whether what moves alike lies on straight lines of the inner coordinates.
@@ -245,14 +246,9 @@ class SliceChart:
         self.names, self.fixed, self.priors = inner.names, inner.fixed, inner.priors
         self.combinations, self.responses = combinations, responses
         self.is_straight = is_straight
-        root = self._seen(inner.prior.root)
-        self.prior = Gaussian(np.zeros(basis.shape[1]), root)
-        self.relative_root = self._seen(inner.relative_root)
-
-    def _seen(self, root):
-        """Return the root of the covariance that an inner root is seen as."""
-        spread = self.combinations @ root
-        return np.linalg.cholesky(spread @ spread.T)
+        spread = combinations @ inner.prior.root
+        self.prior = Gaussian(np.zeros(basis.shape[1]), np.linalg.cholesky(spread @ spread.T))
+        self.relative_root = combinations @ inner.relative_root
 
     def embed(self, coordinates):
         """Return the coordinates [P, B] of the inner chart."""

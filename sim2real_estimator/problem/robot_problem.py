@@ -91,6 +91,7 @@ class RobotProblem:
         self.point_size, self.tangent_size = self._state.point_size, self._state.size
         self.labels, self.prior = chart.labels, chart.prior
         self.relative_root = chart.relative_root
+        self.is_loss = np.array([name in self.losses for name in chart.names], dtype=bool)
         self.noises = dict(noises or {})
         self.noise_prior = _noise_prior(self.noises.values())
         self.disturbance_size = self._hidden.disturbance_size

@@ -9,7 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'problem'))
 from robots import MILLI, pendulum, PENDULUM_PRIORS, priors  # noqa: E402, needs the line above
 
-from sim2real_estimator.inference.drift import drifted, walk  # noqa: E402
+from sim2real_estimator.inference.drift import Drift, drifted, STILL, walk  # noqa: E402
 from sim2real_estimator.inference.estimators.gaussian_sum import (  # noqa: E402
     FilterState,
     GaussianSum,
@@ -23,6 +23,7 @@ from sim2real_estimator.records import Frame, Sample  # noqa: E402
 from sim2real_estimator.sensors import JointPositions  # noqa: E402
 
 NOISE, DRIFT = 1e-3, 0.5
+ALIKE = Drift(DRIFT, DRIFT)
 SECOND = 1000 * MILLI
 NAMES = ('lower.mass', 'elbow.damping')
 
@@ -63,22 +64,24 @@ def deviations(problem, estimator, state):
 def test_a_walk_is_the_same_however_time_is_cut():
     problem = problem_of({'lower.mass': 0.3})
     stamps = np.array([0, 3, 260, 990, 1000, 1049, 7203, 60_000]) * MILLI
-    pieces = [walk(problem, DRIFT, a, b) for a, b in zip(stamps[:-1], stamps[1:])]
+    pieces = [walk(problem, ALIKE, a, b) for a, b in zip(stamps[:-1], stamps[1:])]
     total = sum(float((piece**2).sum()) for piece in pieces if piece is not None)
-    assert pieces[0] is None and walk(problem, 0.0, 0, SECOND) is None
+    assert pieces[0] is None and walk(problem, STILL, 0, SECOND) is None
     assert total == pytest.approx(DRIFT**2 * 60 / 3600)
 
 
 def test_every_coordinate_drifts_by_what_its_parameters_do():
     delay = {'commands.delay': Prior(0.001, 0.004, False)}
     timed = problem_of({name: PENDULUM_PRIORS[name] for name in NAMES}, delay)
-    hour = walk(timed, 0.1, 0, 3600 * SECOND)
-    np.testing.assert_allclose(hour, np.diag([0.1, 0.1, 0.1 * 0.004]))
+    hour = walk(timed, Drift(0.1, 0.3), 0, 3600 * SECOND)
+    np.testing.assert_allclose(hour, np.diag([0.1, 0.3, 0.1 * 0.004]))
     # Of ten parameters seven combinations are seen, each of several logarithms.
     sliced = problem_of(PENDULUM_PRIORS)
-    hour = walk(sliced, 0.1, 0, 3600 * SECOND)
-    weights = sliced.chart.combinations
-    np.testing.assert_allclose(hour @ hour.T, 0.01 * weights @ weights.T, atol=1e-12)
+    hour = walk(sliced, Drift(0.1, 0.3), 0, 3600 * SECOND)
+    weights = sliced.chart.combinations * [
+        0.3 if name.endswith('.damping') else 0.1 for name in sliced.chart.names
+    ]
+    np.testing.assert_allclose(hour @ hour.T, weights @ weights.T, atol=1e-12)
 
 
 def test_a_watched_parameter_settles_where_data_and_walk_balance():
@@ -94,7 +97,8 @@ def test_a_watched_parameter_settles_where_data_and_walk_balance():
 
 def test_no_posterior_stays_narrower_than_the_walk_implies(problem):
     frames = frames_at_rest(600)
-    drifting, still = GaussianSum(drift=DRIFT), GaussianSum(drift=0.0)
+    drifting = GaussianSum(drift=DRIFT, drift_of_losses=DRIFT)
+    still = GaussianSum(drift=0.0, drift_of_losses=0.0)
     start = FilterState(known_mixture(problem, 1e-6), end_ns=0)
     after = {}
     for estimator in (drifting, still):
@@ -116,13 +120,13 @@ def test_without_drift_a_step_is_the_same_to_the_last_bit(problem):
     root = np.random.default_rng(0).standard_normal((2, 6, 6))
     transition = np.random.default_rng(1).standard_normal((2, 4, 6))
     mixture = known_mixture(problem, 0.1)
-    with_none = predict(root, transition, np.ones(4), walk(problem, 0.0, 0, SECOND))
+    with_none = predict(root, transition, np.ones(4), walk(problem, STILL, 0, SECOND))
     np.testing.assert_array_equal(with_none, predict(root, transition, np.ones(4)))
-    assert drifted(problem, mixture, 0.0, 0, 3600 * SECOND) is mixture
+    assert drifted(problem, mixture, STILL, 0, 3600 * SECOND) is mixture
 
 
 def test_parameters_drift_in_a_gap_as_well(problem):
-    estimator, gap = GaussianSum(drift=DRIFT), 3600 * SECOND
+    estimator, gap = GaussianSum(drift=DRIFT, drift_of_losses=DRIFT), 3600 * SECOND
     frame = Frame(gap, gap, (Sample('encoder', gap, np.zeros(2)),), (), after_gap=True)
     state = FilterState(known_mixture(problem, 0.05), end_ns=0)
     during, _ = estimator.update(problem, state, frame)

@@ -16,7 +16,7 @@ from ...records import UpdateReport
 from ..batch import Objective, Window
 from ..changes import ChangeDetector
 from ..disturbances import spread_over_bank
-from ..drift import drifted
+from ..drift import Drift, drifted
 from ..filtering import survivors, take_frame
 from ..gaussian import log_normalized
 from ..lagging import begun, take_frame_lagging
@@ -57,7 +57,8 @@ class GaussianSum(AbstractEstimator):
     below which components go; detector: of changes; disturbances: standard deviations the filter
     reckons with, in the problem's units;
     drift: relative standard deviation by which parameters wander off in an hour, growing with
-    the root of the time: below what that implies no posterior narrows; refinement: iterations of
+    the root of the time: below what that implies no posterior narrows; drift_of_losses: the same
+    of damping and friction; refinement: iterations of
     the variational fit where Laplace's mixture falls short of the `share`; lag: so many frames a
     filter looks back where joints are driven, two at most where disturbances push; shooting: of
     so many parameters at most the first fits follow the motion from its beginning, of more they
@@ -74,7 +75,8 @@ class GaussianSum(AbstractEstimator):
     merge: float = 0.5
     detector: ChangeDetector = field(default_factory=ChangeDetector)
     disturbances: tuple = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
-    drift: float = 5e-4
+    drift: float = 1e-3
+    drift_of_losses: float = 5e-3
     refinement: int = 0
     lag: int = 10
     shooting: int = 16
@@ -82,6 +84,10 @@ class GaussianSum(AbstractEstimator):
 
     name = 'gaussian_sum'
     learns_noise = True
+
+    @property
+    def _drift(self):
+        return Drift(self.drift, self.drift_of_losses)
 
     def init(self, problem):
         """Return the state before any data."""
@@ -210,7 +216,7 @@ class GaussianSum(AbstractEstimator):
     def _smoothed(self, problem, window, begins, scales, first):
         """Return (mixture of a window or None, its `Courses`, whether they fit the window)."""
         mixture, courses, fits = fit_smoothly(
-            problem, window, begins, self.noise, scales, first, self.drift, self.merge
+            problem, window, begins, self.noise, scales, first, self._drift, self.merge
         )
         if mixture is None:
             return None, None, False
@@ -235,7 +241,7 @@ class GaussianSum(AbstractEstimator):
         problem, window = objective.problem, objective.window
         fits, noises = objective.settled(fits)
         log_weights = log_normalized(fits.log_evidence())
-        mixture = mixture_at_end(problem, window, fits, log_weights, self.drift, noises=noises)
+        mixture = mixture_at_end(problem, window, fits, log_weights, self._drift, noises=noises)
         is_narrow = self._is_narrow(problem, mixture)
         is_early = len(window.frames) < self.horizons[-1]
         if not is_narrow and (is_early or not self.refinement):
@@ -246,7 +252,7 @@ class GaussianSum(AbstractEstimator):
         if found is fits:
             return mixture, share, is_narrow
         _, noises = objective.settled(found)
-        mixture = mixture_at_end(problem, window, found, log_weights, self.drift, noises=noises)
+        mixture = mixture_at_end(problem, window, found, log_weights, self._drift, noises=noises)
         return mixture, share, self._is_narrow(problem, mixture)
 
     def _is_narrow(self, problem, mixture, limit=None):
@@ -264,19 +270,19 @@ class GaussianSum(AbstractEstimator):
         """Return the mixture of a filter at the end of a gap."""
         if isinstance(state, SuspectState) or state.end_ns is None:
             return state.mixture
-        return drifted(problem, state.mixture, self.drift, state.end_ns, frame.end_ns)
+        return drifted(problem, state.mixture, self._drift, state.end_ns, frame.end_ns)
 
     def _resume(self, problem, state):
         """Go on filtering with the parameters known before the motion was lost sight of."""
         window = Window(state.frames, *problem.first_state(state.frames))
         if self._needs_smoothing(problem, window.frames):
-            mixture = resume_smoothly(problem, window, state.knowledge, self.noise, self.drift)
+            mixture = resume_smoothly(problem, window, state.knowledge, self.noise, self._drift)
             return self._resumed(problem, window, mixture)
         fits, log_weights, noises = refit(problem, window, state.knowledge, self.noise)
         if not np.isfinite(log_weights).all():
             return self._resumed(problem, window, None)
         scales = state.knowledge.scales
-        mixture = mixture_at_end(problem, window, fits, log_weights, self.drift, scales, noises)
+        mixture = mixture_at_end(problem, window, fits, log_weights, self._drift, scales, noises)
         return self._resumed(problem, window, mixture)
 
     def _resumed(self, problem, window, mixture):
@@ -306,10 +312,10 @@ class GaussianSum(AbstractEstimator):
     def _filter(self, problem, state, frame):
         """Take one frame into every component; begin again where the robot has changed."""
         if state.lag is None:
-            step = take_frame(problem, state.mixture, frame, self.noise, self.drift)
+            step = take_frame(problem, state.mixture, frame, self.noise, self._drift)
         else:
             depth = self.lag if problem.is_driven else min(self.lag, _LAG_OF_DISTURBED)
-            step = take_frame_lagging(problem, state.lag, frame, self.noise, depth, self.drift)
+            step = take_frame_lagging(problem, state.lag, frame, self.noise, depth, self._drift)
         if step is None:
             return state, UpdateReport('filter', events=('update refused',))
         report = UpdateReport('filter', step.misfit, step.rows)
@@ -335,7 +341,7 @@ class GaussianSum(AbstractEstimator):
             state,
             frame,
             self.noise,
-            self.drift,
+            self._drift,
             self.disturbances,
             partial(self._is_narrow, problem, limit=_CHANGED),
         )
