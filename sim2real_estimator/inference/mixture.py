@@ -16,7 +16,9 @@ class Mixture:
 
     points [nx, K]: states; means [p, K]: parameters; roots [K, n, n]: of the covariance of
     z = (local state, parameters); scales [K]: standard deviation of the disturbances that each
-    component reckons with, zero where none is given; noises: of sensors whose noise is estimated.
+    component reckons with, zero where none is given; noises: of sensors whose noise is estimated;
+    lasting [p, r]: root of what disturbances of one make uncertain of the parameters for good, by
+    which they are wider than `roots`; None: nothing.
     """
 
     log_weights: np.ndarray
@@ -25,6 +27,7 @@ class Mixture:
     roots: np.ndarray
     scales: np.ndarray | None = None
     noises: NoiseScales | None = None
+    lasting: np.ndarray | None = None
 
     def __post_init__(self):
         """Fill in the scales."""
@@ -50,6 +53,7 @@ class Mixture:
             self.roots[which],
             self.scales[which],
             None if self.noises is None else self.noises.pick(which),
+            self.lasting,
         )
 
     def heaviest(self):
@@ -57,8 +61,11 @@ class Mixture:
         return int(np.argmax(self.log_weights))
 
     def parameter_roots(self):
-        """Return the roots of the parameters' covariances [K, p, n]."""
-        return self.roots[:, -len(self.means) :]
+        """Return the roots of the parameters' covariances [K, p, n], or with more columns."""
+        roots = self.roots[:, -len(self.means) :]
+        if self.lasting is None:
+            return roots
+        return np.concatenate([roots, self.scales[:, None, None] * self.lasting], -1)
 
     def parameter_covariances(self):
         """Return the parameters' covariances [K, p, p]."""
@@ -82,8 +89,9 @@ class Mixture:
     def draw(self, count, generator):
         """Return draws [p, count] of the parameters."""
         chosen = generator.choice(self.size, count, p=self.weights / self.weights.sum())
-        noise = generator.standard_normal((count, self.roots.shape[-1])).T
-        return self.means[:, chosen] + each_times(self.parameter_roots(), chosen, noise)
+        roots = self.parameter_roots()
+        noise = generator.standard_normal((count, roots.shape[-1])).T
+        return self.means[:, chosen] + each_times(roots, chosen, noise)
 
 
 def distances(means, informations):

@@ -67,7 +67,8 @@ class Problem(Protocol):
     to begin from where nothing is known. The last `disturbance_size` entries of a state are
     disturbances, in units of the problem's own. `relative_root` [p, P]: of the covariance that
     parameters would have if each of P changed, by itself, by about its own size, `is_loss` [P]:
-    which of these are losses, such as friction. `noise_prior`: of
+    which of these are losses, such as friction. `lasting_root` [p, r]: of the covariance that a
+    disturbance of one leaves for good, however long it is listened to. `noise_prior`: of
     the sensors whose noise is estimated, of one component, or None. `spacing` [p]: how far apart
     the starts of a fit may be along each parameter so that one of them leads to the optimum,
     infinite where any does. `is_driven`: whether hidden forces always push the robot, so that its
@@ -82,6 +83,7 @@ class Problem(Protocol):
     neutral: np.ndarray
     relative_root: np.ndarray
     is_loss: np.ndarray
+    lasting_root: np.ndarray
     noise_prior: NoiseScales | None
     spacing: np.ndarray
     is_driven: bool

@@ -18,7 +18,8 @@ class HiddenForces:
     `effort_scales`.
 
     size: of them all; standing: velocities of the first part; disturbance_size: of the last;
-    places: the commands that are hidden.
+    disturbance_share: what a disturbance of one is of the usual effort of the joint that it
+    disturbs least; places: the commands that are hidden.
     """
 
     def __init__(self, parameters, times, unknown=(), accelerations=None, values=None):
@@ -44,6 +45,8 @@ class HiddenForces:
         targets = [*standing, *disturbed]
         units = _units(parameters, driven, accelerations or {})
         units[disturbed] = disturbance_units(parameters, values or {})[disturbed]
+        shares = units[disturbed] / effort_scales(parameters)[disturbed]
+        self.disturbance_share = float(shares.min()) if disturbed else 0.0
         self._units = units[targets]
         # All in their order are taken faster as such than one by one.
         is_all = targets == list(range(self._velocity_size))

@@ -21,6 +21,10 @@ _SPREAD_DRAWS, _SPREAD_POSES = 24, 12
 _DELAY_SPACING = 0.04
 # Standard deviation of the first disturbance while fits begin without any.
 _NO_DISTURBANCE = 1e-6
+# Disturbances are mostly friction: they go along with the motion, and with the efforts that cause
+# it. So they do not average out, and make every parameter wrong for good by about this part of
+# what they are of the efforts of the joint that tells most.
+_LASTING = 0.3
 # Standard deviations of a sum of squares from which on it is no longer noise at rest.
 _CLEARLY = 6.0
 
@@ -91,6 +95,7 @@ class RobotProblem:
         self.point_size, self.tangent_size = self._state.point_size, self._state.size
         self.labels, self.prior = chart.labels, chart.prior
         self.relative_root = chart.relative_root
+        self.lasting_root = _LASTING * self._hidden.disturbance_share * chart.relative_root
         self.is_loss = np.array([name in self.losses for name in chart.names], dtype=bool)
         self.noises = dict(noises or {})
         self.noise_prior = _noise_prior(self.noises.values())

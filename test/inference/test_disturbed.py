@@ -85,3 +85,14 @@ def test_where_no_disturbance_of_the_bank_leads_anywhere_the_first_fit_stays(pro
     begins = courses_to_begin(problem, window, problem.prior.mean[:, None], NormalNoise())
     mixture, _, fits = fit_smoothly(problem, window, begins, NormalNoise(), (1e200, 1e250), 0.0)
     assert fits and mixture.scales.tolist() == [0.0]
+
+
+def test_disturbances_leave_something_uncertain_for_good(problem, frames):
+    state, _ = handed_over(problem, frames)
+    said = ESTIMATOR.mixture(problem, state)
+    more = said.parameter_covariances() - state.mixture.parameter_covariances()
+    # Relative to their size, all inertial combinations are wrong by about as much.
+    for scale, added in zip(said.scales, more):
+        leave = np.sqrt(np.diag(added))
+        assert (leave >= 0.1 * scale).all() and (leave <= scale).all()
+    assert 0.0 in said.scales and said.scales.max() > 0

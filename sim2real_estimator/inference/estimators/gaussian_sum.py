@@ -133,9 +133,15 @@ class GaussianSum(AbstractEstimator):
         )
 
     def mixture(self, problem, state):
-        """Return the posterior; before the first fit, the prior at the neutral state."""
+        """
+        Return the posterior; before the first fit, the prior at the neutral state.
+
+        It is wider than what a filter goes on with by what disturbances leave for good.
+        """
         if state.mixture is not None:
-            return state.mixture
+            is_disturbed = state.mixture.scales.any()
+            lasting = problem.lasting_root if is_disturbed else None
+            return replace(state.mixture, lasting=lasting)
         size, prior = problem.tangent_size, problem.prior
         root = np.zeros((1, size + len(prior.mean), size + len(prior.mean)))
         root[0, size:, size:] = prior.root
