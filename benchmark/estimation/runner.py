@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from . import long_picture
 from .picture import draw
 from .store import code_digest, RESULTS, Store
 from .targets import evaluate
@@ -27,6 +28,8 @@ STUDIES = (
     'p2_change',
     'p2_worn',
     'p2_friction',
+    'p2_long',
+    'p2_warming',
     'p2_delay',
     'noise_scale',
     'identifiability',
@@ -68,6 +71,9 @@ def run(arguments):
     path.write_text(json.dumps([_as_dict(o) for o in outcomes], indent=1) + '\n')
     if 'p2' in records:
         print(f'Drawn: {draw(records["p2"]).relative_to(RESULTS.parent)}')
+    if 'p2_long' in records:
+        path = long_picture.draw(records['p2_long'])
+        print(f'Drawn: {path.relative_to(RESULTS.parent)}')
     missed = sum(not o.holds for o in outcomes)
     print(
         f'{len(outcomes)} lines, {missed} missed; seed {arguments.seed}, '

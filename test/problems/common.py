@@ -46,14 +46,14 @@ def states_of(trajectory):
     return trajectory.states[..., 0].numpy()
 
 
-def make_frames(rate, measured, controls=None):
+def make_frames(rate, measured, controls=None, begin=0):
     """
     Return frames at a rate [Hz], the first one an instant.
 
     measured: for every instant a dict of sensor name to values; controls [H, nu]: what acts
-    during the frames after the first.
+    during the frames after the first; begin: how many frames were before.
     """
-    stamps = [round(k * 1e9 / rate) for k in range(len(measured))]
+    stamps = [round((begin + k) * 1e9 / rate) for k in range(len(measured))]
     frames = []
     for k, values in enumerate(measured):
         start = stamps[max(k - 1, 0)]
