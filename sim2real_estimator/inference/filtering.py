@@ -47,7 +47,8 @@ def take_frame(problem, mixture, frame, noise, drift=STILL):
     beginning; the state then moves on to the frame's end, and the parameters drift: `walk`.
     """
     roots = pushed(problem, mixture.roots, frame)
-    found, noises = problem.linearize(mixture.points, mixture.means, (frame,)), mixture.noises
+    begin, noises = (mixture.points, mixture.means), mixture.noises
+    found = problem.linearize(*begin, (frame,), mixture.scales)
     log_scale = 0.0
     if noises is not None:
         sensors = problem.row_noises((frame,))
@@ -59,14 +60,15 @@ def take_frame(problem, mixture, frame, noise, drift=STILL):
     size = problem.tangent_size
     moves = (found.transition @ update.step[..., None])[..., 0]
     log_weights = mixture.log_weights + update.log_evidence - log_scale
+    ends = problem.retract(found.ends, moves.T)
     after = Mixture(
         log_normalized(log_weights),
-        problem.retract(found.ends, moves.T),
+        ends,
         mixture.means + update.step[:, size:].T,
         predict(
             update.root,
             found.transition,
-            problem.floor(frame, mixture.scales),
+            problem.floor(frame, mixture.scales, mixture.points, ends),
             walk(problem, drift, frame.start_ns, frame.end_ns),
         ),
         mixture.scales,

@@ -93,4 +93,4 @@ def released(problem, mixture, each, jolt):
             roots[k, t:, t:] = instead.root
     scales = np.array([hypothesis.scale for hypothesis in each])
     found = replace(mixture, means=means, roots=roots, scales=scales)
-    return with_scales(found, problem.disturbance_size)
+    return with_scales(problem, found)

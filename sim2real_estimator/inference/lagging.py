@@ -61,7 +61,7 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=STILL):
     """
     frames, known = (*lag.frames, frame), lag.known
     smoother = Smoother(problem, frames, noise, known, drift)
-    courses = smoother.moved_once(_with_end(problem, lag.courses, frame))
+    courses = smoother.moved_once(_with_end(problem, lag.courses, frame, known.scales))
     steps = smoother.forward(courses, known.noises, is_final=True)
     weights = known.log_weights + np.cumsum([step.log_evidence for step in steps], 0)
     mixture = smoother.mixture(courses, steps, -1, weights[-1])
@@ -88,8 +88,8 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=STILL):
     )
 
 
-def _with_end(problem, courses, frame):
+def _with_end(problem, courses, frame, scales):
     """Return courses on to the end of one more frame."""
     points, parameters = courses.points, courses.parameters
-    ends = problem.linearize(points[-1], parameters, (frame,)).ends
+    ends = problem.linearize(points[-1], parameters, (frame,), scales).ends
     return Courses(np.concatenate([points, ends[None]]), parameters)

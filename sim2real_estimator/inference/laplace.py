@@ -56,12 +56,12 @@ def mixture_at_end(problem, window, fits, log_weights, drift, scales=None, noise
     roots = np.swapaxes(np.linalg.solve(factor, eye), -1, -2)
     mixture = Mixture(log_weights, points, fits.parameters, roots, scales, noises)
     for frame in window.frames:
-        found = problem.linearize(mixture.points, mixture.means, (frame,))
+        found = problem.linearize(mixture.points, mixture.means, (frame,), mixture.scales)
         roots = predict(
             mixture.roots,
             found.transition,
-            problem.floor(frame, mixture.scales),
+            problem.floor(frame, mixture.scales, mixture.points, found.ends),
             walk(problem, drift, frame.start_ns, frame.end_ns),
         )
         mixture = replace(mixture, points=found.ends, roots=roots)
-    return mixture if scales is None else with_scales(mixture, problem.disturbance_size)
+    return mixture if scales is None else with_scales(problem, mixture)

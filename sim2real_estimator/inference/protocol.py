@@ -103,12 +103,16 @@ class Problem(Protocol):
     def knows_inputs(self, frame):
         """Tell whether all efforts that act during a frame are known."""
 
-    def floor(self, frame, scales):
+    def floor(self, frame, scales, starts, ends):
         """
         Return what a frame adds to the standard deviation of the state, [K, t].
 
-        scales [K]: standard deviation of the disturbances of each column.
+        scales [K]: of the disturbances of each column; starts, ends [nx, K]: states before and
+        after.
         """
+
+    def disturbances(self, scales, points):
+        """Return the standard deviations [K, d] of disturbances of scales [K] at states."""
 
     def push(self, frame):
         """Return the standard deviation of what unknown efforts do to the state, [t]."""
@@ -125,8 +129,12 @@ class Problem(Protocol):
     def trajectory(self, points, parameters, frames):
         """Return the states [H + 1, nx, B] at the bounds of consecutive frames."""
 
-    def linearize(self, points, parameters, frames):
-        """Return the `Linearization` of one frame for every column, or of one for all."""
+    def linearize(self, points, parameters, frames, scales=None):
+        """
+        Return the `Linearization` of one frame for every column, or of one for all.
+
+        scales [B]: of disturbances, None where there are none.
+        """
 
     def residuals(self, states, parameters, frames):
         """Return the whitened residuals [B, M] of consecutive frames on a trajectory."""

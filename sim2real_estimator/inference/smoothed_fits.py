@@ -46,13 +46,6 @@ def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=STILL
     return found.mixture.pick(kept), found.courses.pick(kept), bool(fits)
 
 
-def neighbours(scales, mixture):
-    """Return the scales next to that of a mixture's heaviest component, and that one."""
-    ordered = sorted(scales)
-    place = ordered.index(mixture.scales[mixture.heaviest()])
-    return tuple(ordered[max(place - 1, 0) : place + 2])
-
-
 def courses_to_begin(problem, window, draws, noise, mixture=None, courses=None):
     """
     Return `Courses` [.., S] to begin with: half of them as found before, at most.
@@ -102,8 +95,8 @@ def _before(problem, window, scales, parameters=None):
     roots = np.zeros((count, n, n))
     roots[:, :t, :t] = window.root
     rows = np.arange(t - problem.disturbance_size, t)
-    roots[:, rows, rows] = scales[:, None]
     points = np.repeat(window.point[:, None], count, 1)
+    roots[:, rows, rows] = problem.disturbances(scales, points)
     even = Mixture(np.zeros(count), points, np.zeros((n - t, count)), roots, scales)
     if parameters is None:
         roots[:, t:, t:] = problem.prior.root

@@ -110,7 +110,6 @@ class Smoother:
         self.problem, self.frames, self.noise, self.known = problem, frames, noise, known
         self.size = problem.tangent_size
         self._deviations = np.linalg.norm(known.parameter_roots(), axis=-1).T
-        self._floors = [problem.floor(frame, known.scales) for frame in frames]
         self._walks = [walk(problem, drift, f.start_ns, f.end_ns) for f in frames]
         self._sensors = None if known.noises is None else problem.row_noises(frames)
 
@@ -169,7 +168,9 @@ class Smoother:
             left = missed + (found.slope @ update.step[..., None])[..., 0]
             after = mean + update.step
             mean = self._on(courses, k, found, after)
-            root = predict(update.root, found.transition, self._floors[k], self._walks[k])
+            bounds = courses.points[k], courses.points[k + 1]
+            floor = self.problem.floor(self.frames[k], self.known.scales, *bounds)
+            root = predict(update.root, found.transition, floor, self._walks[k])
             rest = update.log_evidence, cost, noises
             result.append(_Step(found, left, after, update.root, mean, root, *rest))
         return result
@@ -205,6 +206,7 @@ class Smoother:
             lanes,
             np.tile(courses.parameters, len(self.frames)),
             [frame for frame in self.frames for _ in range(count)],
+            np.tile(self.known.scales, len(self.frames)),
         )
         parts = [slice(k * count, (k + 1) * count) for k in range(len(self.frames))]
         return [

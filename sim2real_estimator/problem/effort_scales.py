@@ -41,6 +41,22 @@ def disturbance_units(parameters, values):
     return units
 
 
+def friction_parts(parameters, values):
+    """
+    Return (Coulomb friction [nv] in units of disturbances, [nv] the speed at which it turns).
+
+    values: as of `disturbance_units`. Without friction both are such that nothing comes of them.
+    """
+    nv = parameters.model.velocity_size
+    frictions, speeds = np.zeros(nv), np.ones(nv)
+    for moving in parameters.model.moving_joints:
+        names = (f'{moving.joint.name}.{what}' for what in ('friction', 'friction_velocity'))
+        friction, speed = (values.get(name, parameters[name].nominal) for name in names)
+        if friction > 0:
+            frictions[moving.velocities], speeds[moving.velocities] = 1 / _FRICTIONS, speed
+    return frictions, speeds
+
+
 def usual_accelerations(parameters):
     """Return for every velocity what a usual effort does to it in a second, [nv]."""
     return effort_scales(parameters) / _holding_and_inertia(parameters)[1].mean(0)

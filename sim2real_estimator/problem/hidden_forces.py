@@ -2,8 +2,17 @@
 
 import numpy as np
 
+from ..inference.disturbances import are_of_friction
 from ..model.robot import realize
-from .effort_scales import disturbance_units, effort_scales, usual_accelerations
+from .effort_scales import (
+    disturbance_units,
+    effort_scales,
+    friction_parts,
+    usual_accelerations,
+)
+
+# So many times the speed at which friction turns round its model of it knows least.
+_SLOW = 3.0
 
 
 class HiddenForces:
@@ -16,6 +25,9 @@ class HiddenForces:
     Then, where they are reckoned with, efforts of unknown origin on all other velocities: the
     disturbances, constant during a frame, fading at its end. All in units of what is usual, see
     `effort_scales`.
+
+    Friction is known least near reversal: disturbances that are said to be of friction may be as
+    large as it there, besides, and this part is another in every frame.
 
     size: of them all; standing: velocities of the first part; disturbance_size: of the last;
     disturbance_share: what a disturbance of one is of the usual effort of the joint that it
@@ -51,6 +63,9 @@ class HiddenForces:
         # All in their order are taken faster as such than one by one.
         is_all = targets == list(range(self._velocity_size))
         self._targets = slice(None) if is_all else np.array(targets, dtype=int)
+        frictions, speeds = friction_parts(parameters, values or {})
+        self._disturbed, self._frictions = np.array(disturbed, dtype=int), frictions[disturbed]
+        self._slow = _SLOW * speeds[disturbed]
         self._rates = slice(len(standing), 2 * len(standing))
         self._by_value, self._by_rate = np.zeros((2, self._velocity_size, self.size))
         for unit, velocity, value in zip(self._units, targets, self._acting(np.arange(self.size))):
@@ -142,12 +157,35 @@ class HiddenForces:
         """Return which part of each is to be expected after long times [B] [s], [k, B]."""
         return np.exp(-lengths / np.minimum(self._times, self._time))
 
-    def deviations(self, scales):
-        """Return the standard deviations [K, k]; scales [K]: those of disturbances."""
+    def deviations(self, scales, velocities=None):
+        """
+        Return the standard deviations [K, k].
+
+        scales [K]: those of disturbances that last; velocities [nv, K]: with what comes besides
+        near reversal; None: without.
+        """
         result = np.ones((len(scales), self.size))
         result[:, self._rates] = 1 / self._time
         result[:, 2 * self._split :] = scales[:, None]
+        if velocities is not None:
+            at_reversal = self._at_reversal(scales, velocities)
+            result[:, 2 * self._split :] = np.hypot(scales[:, None], at_reversal)
         return result
+
+    def lasting(self, scales, velocities):
+        """Return which part [K, k] of each lasts longer than a frame; arguments as above."""
+        result = np.ones((len(scales), self.size))
+        # Where nothing disturbs, nothing has to fade.
+        lasting = np.where(scales > 0, scales, 1.0)[:, None] ** 2
+        at_reversal = self._at_reversal(scales, velocities)
+        result[:, 2 * self._split :] = lasting / (lasting + at_reversal**2)
+        return result
+
+    def _at_reversal(self, scales, velocities):
+        """Return the standard deviations [K, d] of what comes besides near reversal."""
+        speeds = velocities[self._disturbed].T / self._slow
+        of_friction = are_of_friction(scales)[:, None]
+        return np.where(of_friction, self._frictions / (1 + speeds**2), 0.0)
 
 
 def _units(parameters, driven, accelerations):

@@ -153,18 +153,34 @@ class RobotProblem:
         hidden = self._hidden.places
         return tuple(self.model.commands[k] for k in frame.unknown if k not in hidden)
 
-    def floor(self, frame, scales):
+    def floor(self, frame, scales, starts, ends):
         """
         Return what a frame adds to the standard deviation of the state, [K, t].
 
-        scales [K]: standard deviation of the disturbances of each column.
+        scales [K]: of the disturbances of each column; starts, ends [nx, K]: states before and
+        after.
         """
         result = np.repeat(self._least_floor[None], len(scales), 0) + self.push(frame)
         if self._hidden.size:
             left = self._walk.fading(self._timelines.line((frame,)))[:, 0]
-            lost = self._hidden.deviations(scales) * np.sqrt(1.0 - left**2)
-            result[:, 2 * self.model.velocity_size :] += lost
+            before, after = (self._hidden_deviations(scales, x) for x in (starts, ends))
+            kept = left * self._lasting(scales, starts) * before
+            result[:, 2 * self.model.velocity_size :] += np.sqrt(after**2 - kept**2)
         return result
+
+    def disturbances(self, scales, points):
+        """Return the standard deviations [K, d] of disturbances of scales [K] at states."""
+        rest = self._hidden.size - self.disturbance_size
+        return self._hidden_deviations(scales, points)[:, rest:]
+
+    def _hidden_deviations(self, scales, points):
+        return self._hidden.deviations(scales, self._velocities(points))
+
+    def _lasting(self, scales, points):
+        return self._hidden.lasting(scales, self._velocities(points))
+
+    def _velocities(self, points):
+        return points[self.model.position_size : self.model.state_size]
 
     @cached_property
     def _least_floor(self):
@@ -276,9 +292,18 @@ class RobotProblem:
         order = self._walk.order(self._timelines.line((frame,)))
         return [(index, next(left[index])) for index in order]
 
-    def linearize(self, points, parameters, frames):
-        """Return the `Linearization` of one frame for every column, or of one for all."""
-        return self._walk.through(points, parameters, self._timelines.line(frames), True)
+    def linearize(self, points, parameters, frames, scales=None):
+        """
+        Return the `Linearization` of one frame for every column, or of one for all.
+
+        scales [B]: of disturbances, None where there are none.
+        """
+        found = self._walk.through(points, parameters, self._timelines.line(frames), True)
+        if scales is not None and self.disturbance_size:
+            lasting = self._lasting(scales, points)
+            found.ends[self.model.state_size :] *= lasting.T
+            found.transition[:, 2 * self.model.velocity_size :] *= lasting[..., None]
+        return found
 
     @property
     def losses(self):

@@ -15,7 +15,7 @@ import numpy as np
 from ...records import UpdateReport
 from ..batch import Objective, Window
 from ..changes import ChangeDetector
-from ..disturbances import spread_over_bank
+from ..disturbances import neighbours, spread_over_bank
 from ..drift import Drift, drifted
 from ..filtering import survivors, take_frame
 from ..gaussian import log_normalized
@@ -26,7 +26,7 @@ from ..phases import BatchState, FilterState
 from ..refinement import refine
 from ..resuming import refit
 from ..robust import NormalNoise
-from ..smoothed_fits import courses_to_begin, fit_smoothly, neighbours, resume_smoothly
+from ..smoothed_fits import courses_to_begin, fit_smoothly, resume_smoothly
 from ..starts import cover_prior, refit_warmly
 from ..suspicion import look_into, remembered, suspect, SuspectState
 from .base import AbstractEstimator
@@ -181,9 +181,7 @@ class GaussianSum(AbstractEstimator):
             return replace(state, share=share), UpdateReport(
                 'batch', events=('fitted', 'not yet Gaussian')
             )
-        mixture = spread_over_bank(
-            mixture, self.disturbances, problem.disturbance_size, problem.prior
-        )
+        mixture = spread_over_bank(problem, mixture, self.disturbances)
         state = FilterState(mixture, share=share, end_ns=window.frames[-1].end_ns)
         return state, UpdateReport('batch', events=('handed over',))
 

@@ -1,0 +1,71 @@
+"""What disturbs a robot: efforts that last, and near reversal what nobody knows of friction."""
+
+from functools import cache
+
+import numpy as np
+from problems import p2
+import pytest
+
+from sim2real_estimator.problem.parameter_chart import Prior
+from sim2real_estimator.problem.robot_problem import ProblemOptions
+
+SCALES = np.array([0.0, 0.003, 0.003, 0.3])
+# Of shoulder and elbow, in four columns: only the elbow has friction.
+SPEEDS = np.array([[0.0, 0.0, 2.0, 0.0], [0.0, 0.0, 2.0, 0.0]])
+# A disturbance of one is so many times the friction.
+ALL_FRICTION = 0.3
+
+
+@cache
+def problem():
+    options = ProblemOptions(max_step=0.005, disturbance_time=0.2)
+    return p2.make_problem(options, {'elbow.friction': Prior(0.05, 0.5, True)})
+
+
+def points(speeds):
+    result = np.repeat(problem().neutral[:, None], speeds.shape[1], 1)
+    result[2:4] = speeds
+    return result
+
+
+def test_at_reversal_disturbances_may_be_as_large_as_friction():
+    found = problem().disturbances(SCALES, points(SPEEDS))
+    np.testing.assert_array_equal(found[:, 0], SCALES)
+    assert found[0, 1] == 0.0
+    assert found[1, 1] == pytest.approx(np.hypot(SCALES[1], ALL_FRICTION))
+    assert found[2, 1] == pytest.approx(SCALES[2], rel=0.01)
+    # What is larger pushes the robot wherever it goes.
+    assert found[3, 1] == SCALES[3]
+
+
+def test_the_slower_a_joint_the_larger_its_disturbances():
+    speeds = np.stack([np.zeros(20), np.linspace(-0.2, 0.2, 20)])
+    found = problem().disturbances(np.full(20, 0.001), points(speeds))[:, 1]
+    assert (np.diff(found)[:9] > 0).all()
+    np.testing.assert_allclose(found, found[::-1])
+
+
+def test_what_comes_at_reversal_is_gone_in_the_next_frame():
+    frame = p2.draw(5, 0.1)[1][1]
+    parameters = np.repeat(problem().prior.mean[:, None], len(SCALES), 1)
+    found = problem().linearize(points(SPEEDS), parameters, (frame,), SCALES)
+    kept = found.transition[:, range(4, 6), range(4, 6)]
+    left = np.exp(-0.01 / 0.2)
+    # Of the shoulder all that there is lasts, of the elbow not what is of friction.
+    lasting = SCALES[1] ** 2 / (SCALES[1] ** 2 + ALL_FRICTION**2)
+    np.testing.assert_allclose(kept[:, 0], left)
+    assert kept[1, 1] == pytest.approx(left * lasting)
+    assert kept[2, 1] == pytest.approx(left, rel=0.01)
+    np.testing.assert_allclose(kept[[0, 3], 1], left)
+
+
+def test_after_a_frame_disturbances_are_as_uncertain_as_where_the_robot_then_is():
+    frame = p2.draw(5, 0.1)[1][1]
+    starts, ends = points(SPEEDS), points(SPEEDS[:, ::-1])
+    parameters = np.repeat(problem().prior.mean[:, None], len(SCALES), 1)
+    found = problem().linearize(starts, parameters, (frame,), SCALES)
+    before = problem().disturbances(SCALES, starts)
+    kept = found.transition[:, range(4, 6), range(4, 6)] * before
+    floor = problem().floor(frame, SCALES, starts, ends)[:, 4:]
+    after = problem().disturbances(SCALES, ends)
+    np.testing.assert_allclose(np.hypot(kept, floor), after, rtol=1e-12)
