@@ -26,6 +26,8 @@ _SETTLED = 0.03
 _ROUNDS = 2
 # Frames that fit worse by this factor, besides one for every row, tell that a step was too long.
 _WORSE = 2.0
+# A move that leads back by more than this part of the one before it went too far as well.
+_BACK = 0.5
 # A step longer than this many deviations of what was known before is shortened.
 _LONGEST_STEP = 3.0
 
@@ -130,7 +132,8 @@ class Smoother:
 
         Where frames fit much worse about a course than about the one it was moved from, or not
         at all, it went too far: to bodies without mass, for one. It then goes half of the way, and
-        no more than twice that far in the next step.
+        no more than twice that far in the next step. Where the next move leads back, as over the
+        edge of friction and back again, it ends where the two lines say that nothing is left.
         """
         count = courses.parameters.shape[1]
         origin, limit, part = courses, np.full(count, np.inf), np.ones(count)
@@ -140,9 +143,11 @@ class Smoother:
             cost = sum(step.cost for step in steps)
             is_sound = cost < limit
             limit = np.where(is_sound, _WORSE * cost + sum(step.rows for step in steps), limit)
-            part = np.where(is_sound, np.minimum(2 * part, 1.0), part / 2)
             origin = courses.where(is_sound, origin)
-            moves = np.where(is_sound[:, None], self._backward(steps), moves)
+            before, moves = moves, np.where(is_sound[:, None], self._backward(steps), moves)
+            back = self._back(before, moves, steps)
+            on = np.where(back > _BACK, part / (1 + back), np.minimum(2 * part, 1.0))
+            part = np.where(is_sound, on, part / 2)
             is_settled = is_sound & (self._lengths(moves, steps) < _SETTLED)
             courses = self._moved(origin, moves, part)
             if is_settled.all():
@@ -247,8 +252,17 @@ class Smoother:
 
     def _lengths(self, moves, steps):
         """Return the largest move [K] of a parameter in deviations of the posterior."""
+        return np.abs(self._in_deviations(moves, steps)).max(-1)
+
+    def _back(self, before, moves, steps):
+        """Return by how much of the move before each move of the parameters leads back, [K]."""
+        last, now = (self._in_deviations(each, steps) for each in (before, moves))
+        return -(last * now).sum(-1) / np.maximum((last**2).sum(-1), 1e-300)
+
+    def _in_deviations(self, moves, steps):
+        """Return the moves [K, p] of the parameters in deviations of the posterior."""
         deviations = np.linalg.norm(steps[-1].root, axis=-1)[:, self.size :]
-        return (np.abs(moves[-1][:, self.size :]) / deviations).max(-1)
+        return moves[-1][:, self.size :] / deviations
 
     def _moved(self, courses, moves, part=1.0):
         """Return courses moved by a part of deviations, no farther than is allowed in one step."""

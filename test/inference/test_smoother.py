@@ -10,6 +10,7 @@ from sim2real_estimator.inference.batch import fit, Objective, Window
 from sim2real_estimator.inference.filtering import take_frame
 from sim2real_estimator.inference.lagging import begun, take_frame_lagging
 from sim2real_estimator.inference.mixture import Mixture
+from sim2real_estimator.inference.protocol import Linearization
 from sim2real_estimator.inference.robust import NormalNoise, StudentNoise
 from sim2real_estimator.inference.smoothed_fits import courses_to_begin, fit_smoothly
 from sim2real_estimator.inference.smoother import Courses, Smoother
@@ -168,3 +169,43 @@ def test_courses_found_before_are_led_on_by_a_filter_and_are_half_of_the_starts(
     np.testing.assert_array_equal(led.parameters[:, 1:], draws[:, 1:])
     angles = np.array([frame.samples[0].values for frame in window.frames])
     assert np.abs(led.points[1:, :2, 0] - angles).max() < 6 * p2.NOISE
+
+
+class Edge:
+    """A problem of one number whose row is its root: straight steps go twice too far."""
+
+    point_size, tangent_size, sd, blunt = 1, 1, 1e-3, 1e-4
+
+    def linearize(self, points, parameters, frames, scales=None):
+        """Return the `Linearization` of frames that leave the state where it is."""
+        x = parameters[0]
+        near = x**2 + self.blunt
+        slope = np.stack([np.zeros_like(x), near**-1.25 * (x**2 / 2 + self.blunt)], 1)
+        transition = np.tile([[1.0, 0.0]], (len(x), 1, 1))
+        residual = (x * near**-0.25)[:, None] / self.sd
+        return Linearization(points, transition, residual, slope[:, None] / self.sd)
+
+    def floor(self, frame, scales, starts, ends):
+        """Return that nothing is added."""
+        return np.zeros((len(scales), 1))
+
+    def push(self, frame):
+        """Return that nothing pushes."""
+        return np.zeros(1)
+
+    def local(self, starts, ends):
+        """Return the way between."""
+        return ends - starts
+
+    def retract(self, points, deltas):
+        """Return the points moved."""
+        return points + deltas
+
+
+def test_moves_that_lead_to_and_fro_over_an_edge_end_on_it():
+    frames = p2.draw(5, 0.1)[1][:1]
+    known = Mixture(np.zeros(1), np.zeros((1, 1)), np.full((1, 1), 0.5), np.eye(2)[None])
+    smoother = Smoother(Edge(), frames, NormalNoise(), known)
+    found = smoother.run(Courses(np.zeros((2, 1, 1)), np.full((1, 1), 0.5)))
+    assert found.is_settled.all()
+    assert abs(found.mixture.means[0, 0]) < 1e-3
