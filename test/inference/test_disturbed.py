@@ -4,20 +4,28 @@ from dataclasses import replace
 
 import numpy as np
 from problems import p2
+from problems.common import make_frames, roll, states_of, TRUTH_STEP
 import pytest
+import torch
 
+from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.inference.batch import Window
+from sim2real_estimator.inference.disturbances import are_of_friction, neighbours
 from sim2real_estimator.inference.estimators import ESTIMATORS
+from sim2real_estimator.inference.mixture import Mixture
 from sim2real_estimator.inference.phases import FilterState
 from sim2real_estimator.inference.robust import NormalNoise
 from sim2real_estimator.inference.smoothed_fits import courses_to_begin, fit_smoothly
+from sim2real_estimator.problem.parameter_chart import Prior
 from sim2real_estimator.problem.robot_problem import ProblemOptions
 
 pytestmark = pytest.mark.usefixtures('one_thread')
 
 # With as few unknowns as a pendulum has, first fits leave all states free only if they are told.
 ESTIMATOR = ESTIMATORS['gaussian_sum'](starts=1, horizons=(25, 50, 80), shooting=0)
-SECONDS, PUSH = 3.0, 0.08
+SECONDS, PUSH, FRICTION = 3.0, 0.08, 0.15
+# Noise of encoders [rad] that shows how a joint turns round.
+FINE = 2e-4
 
 
 @pytest.fixture(scope='module')
@@ -96,3 +104,41 @@ def test_disturbances_leave_something_uncertain_for_good(problem, frames):
         leave = np.sqrt(np.diag(added))
         assert (leave >= 0.1 * scale).all() and (leave <= scale).all()
     assert 0.0 in said.scales and said.scales.max() > 0
+
+
+def test_scales_next_to_the_likeliest_are_tried_and_one_of_friction():
+    scales, tried = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1), []
+    for each in (0.0, 0.003, 0.1):
+        kind = np.array([each])
+        known = Mixture(np.zeros(1), np.zeros((4, 1)), np.zeros((1, 1)), np.eye(5)[None], kind)
+        tried.append(neighbours(scales, known))
+    assert tried == [(0.0, 0.001, 0.003), (0.001, 0.003, 0.01), (0.003, 0.03, 0.1)]
+
+
+def test_a_joint_that_sticks_more_than_its_model_is_put_down_to_friction():
+    prior = {'elbow.friction': Prior(FRICTION, 0.4, True)}
+    options = ProblemOptions(max_step=0.005, disturbance_time=0.2)
+    problem, (values, frames) = p2.make_problem(options, prior, FINE), sticking()
+    window = Window(frames, *problem.first_state(frames))
+    begins = courses_to_begin(problem, window, problem.prior.mean[:, None], NormalNoise())
+    mixture, _, fits = fit_smoothly(problem, window, begins, NormalNoise(), (0.0, 0.003, 0.03))
+    assert fits and are_of_friction(mixture.scales[mixture.heaviest()])
+    drawn = problem.chart.to_named(mixture.draw(500, np.random.default_rng(3)))
+    rows = [problem.chart.names.index(name) for name in p2.NAMES]
+    found = p2.base_parameters(drawn[rows])[:5]
+    true = p2.base_parameters(np.array([values[name] for name in p2.NAMES]))[:5]
+    assert (np.abs(found.mean(1) - true) < 4 * found.std(1)).all()
+
+
+def sticking():
+    """Return (true values, frames) of a pendulum whose elbow has sharper, larger friction."""
+    rng = np.random.default_rng(5)
+    values = {name: prior.mean for name, prior in p2.priors().items()}
+    state, torques = p2.draw_motion(rng, SECONDS)
+    more = {'elbow.friction': 1.3 * FRICTION, 'elbow.friction_velocity': 0.002}
+    robot = Simulator(p2.model(), p2.NAMES, max_step=TRUTH_STEP / 4, values=more)
+    states = states_of(
+        roll(robot, state, p2.RATE, len(torques), values, torch.from_numpy(torques))
+    )
+    angles = states[:, :2] + FINE * rng.standard_normal((len(states), 2))
+    return values, make_frames(p2.RATE, [{'encoders': row} for row in angles], torques)
