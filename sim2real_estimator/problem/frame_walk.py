@@ -70,17 +70,14 @@ class FrameWalk:
         return self._commands.is_estimated
 
     def through(self, points, parameters, line, derivatives):
-        """Return the `Linearization` of one frame per column; slopes are left out if not asked."""
+        """Return the `Linearization` of one frame per column; slopes are empty if not asked."""
         if derivatives and self._is_punctual(line) and points.shape[1] <= _FEW_COLUMNS:
             return self._of_filter.through(points, parameters, line)
         if derivatives:
             values, by_chart = self.chart.expanded(parameters)
         else:
             values, by_chart = self.chart.to_named(parameters), None
-        t, n = self.state_chart.size, self.state_chart.size + len(parameters)
-        transition = np.zeros((points.shape[1], t, n))
-        transition[:, range(t), range(t)] = 1.0
-        residual, slope = [], []
+        transition, residual, slope = None, [], []
         for segment in line.segments:
             begin = points, transition
             points, moved = self._states.move(points, values, segment, None, by_chart)
@@ -97,14 +94,13 @@ class FrameWalk:
                 if derivatives:
                     slope.append(_chained(gradient, at[1]))
         points, transition = self._states.faded(points, transition, line)
-        if not residual:
-            residual, slope = [np.zeros((points.shape[1], 0))], [np.zeros((len(transition), 0, n))]
-        return Linearization(
-            points,
-            transition,
-            np.concatenate(residual, 1),
-            np.concatenate(slope, 1) if derivatives else np.zeros((0, 0, n)),
-        )
+        t, batch = self.state_chart.size, points.shape[1]
+        n = t + len(parameters)
+        residual = np.concatenate(residual, 1) if residual else np.zeros((batch, 0))
+        if not derivatives:
+            return Linearization(points, np.zeros((0, t, n)), residual, np.zeros((0, 0, n)))
+        slope = np.concatenate(slope, 1) if slope else np.zeros((batch, 0, n))
+        return Linearization(points, transition, residual, slope)
 
     def _is_punctual(self, line):
         """Tell whether a line is one frame of which nothing hangs on a delay."""
@@ -161,10 +157,16 @@ class FrameWalk:
 
 
 def _chained(moved, transition):
-    """Return derivatives by z at the frame's beginning from those at a state on the way."""
+    """
+    Return derivatives by z at the frame's beginning from those at a state on the way.
+
+    transition [B, t, n]: of that state, None where it is the beginning.
+    """
     if moved is None:
         return transition
     by_state, by_x = moved
+    if transition is None:
+        return np.concatenate([by_state, by_x], -1)
     result = by_state @ transition
     result[..., transition.shape[1] :] += by_x
     return result

@@ -26,12 +26,16 @@ class SampleRows:
         outputs = d_outputs = None
         if asking:
             outputs, d_outputs = self._observed(backend, points, values, by_chart is not None)
+        if by_chart is None:
+            found = [
+                self.sensors[index].errors(*self._given(points, index, sample, outputs))
+                for index, sample in measured
+            ]
+            return np.concatenate(found, 1), None
         found = [
             self._compared(points, index, sample, outputs, d_outputs, by_chart)
             for index, sample in measured
         ]
-        if by_chart is None:
-            return np.concatenate([rows for rows, _, _ in found], 1), None
         return joined(found, by_chart.shape[-1])
 
     def measure_one(self, backend, points, values, index, samples, by_chart):
@@ -48,19 +52,22 @@ class SampleRows:
 
     def of_sensor(self, points, outputs, index, samples):
         """Return the `Rows` of samples [B or 1, k] of one sensor; outputs [ny, B]: of all."""
-        return self.sensors[index].rows(
-            points,
-            None if outputs is None else outputs[self.slices[index]],
-            samples if len(samples) == points.shape[1] else samples.repeat(points.shape[1], 0),
-        )
+        return self.sensors[index].rows(*self._given(points, index, samples, outputs))
 
     def _compared(self, points, index, sample, outputs, d_outputs, by_chart):
         """Return (rows, by state, by coordinates or None) of one sensor."""
-        part, rows = self.slices[index], self.of_sensor(points, outputs, index, sample)
-        if by_chart is None:
-            return rows.values, None, None
-        ambient, by_x = self._row_slopes(rows, d_outputs, part, by_chart)
+        rows = self.of_sensor(points, outputs, index, sample)
+        ambient, by_x = self._row_slopes(rows, d_outputs, self.slices[index], by_chart)
         return rows.values, self._pushed(points, ambient), by_x
+
+    def _given(self, points, index, sample, outputs):
+        """Return what a sensor is asked with: states, its outputs, a sample for every state."""
+        batch = points.shape[1]
+        return (
+            points,
+            None if outputs is None else outputs[self.slices[index]],
+            sample if len(sample) == batch else sample.repeat(batch, 0),
+        )
 
     def _pushed(self, points, ambient):
         """Return slopes by the state's tangent [B, m, t] from those by the robot's numbers."""

@@ -174,13 +174,14 @@ class StateWalk:
         return self._hidden.left(line.lengths)
 
     def faded(self, points, transition, line):
-        """Return points and transition at a frame's end with the hidden forces faded."""
+        """Return points and transition, if any, at a frame's end with hidden forces faded."""
         if not self._hidden.size:
             return points, transition
         left = self.fading(line)
         points, size = points.copy(), self._robot_chart.point_size
         points[size:] *= left
-        transition[:, self._robot_chart.size :] *= left.T[:, :, None]
+        if transition is not None:
+            transition[:, self._robot_chart.size :] *= left.T[:, :, None]
         return points, transition
 
 

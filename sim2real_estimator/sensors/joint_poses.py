@@ -66,17 +66,28 @@ class Part:
             for k, axis in enumerate('xyz')
         ]
 
-    def rows(self, states, values, state_size):
-        """Return errors [B, 3] and their slopes [B, 3, state_size] by the state's own numbers."""
-        here = states[self.states].T
-        slope = np.zeros((len(values), 3, state_size))
-        if self.is_quaternion:
-            error = quaternion_turns(values, here)
-            slope[:, :, self.states] = inverse_right_jacobians(error) @ turns_of_quaternions(here)
-        else:
-            error = here - values
-            slope[:, range(3), range(self.states.start, self.states.stop)] = 1.0
-        return error / self.sd, slope / self.sd
+
+@dataclass(frozen=True)
+class _Alike:
+    """Where of J parts of one size rows [J, 3], numbers [J, size] and states [J, size] are."""
+
+    rows: np.ndarray
+    numbers: np.ndarray
+    states: np.ndarray
+
+    @staticmethod
+    def of(parts, is_quaternion):
+        """Return those of the parts that are quaternions, or of the others."""
+        starts = np.cumsum([0, *(part.size for part in parts)])
+        which = [k for k, part in enumerate(parts) if part.is_quaternion == is_quaternion]
+        own, size = range(3), np.arange(4 if is_quaternion else 3)
+        return _Alike(
+            np.array([[3 * k + row for row in own] for k in which], dtype=int).reshape(-1, 3),
+            np.array([starts[k] + size for k in which], dtype=int).reshape(-1, len(size)),
+            np.array([parts[k].states.start + size for k in which], dtype=int).reshape(
+                -1, len(size)
+            ),
+        )
 
 
 class JointPoses(AbstractSensor):
@@ -124,6 +135,8 @@ class JointPoses(AbstractSensor):
                 )
         self.parts, self.row_size = parts, 3 * len(parts)
         self.value_size = sum(part.size for part in parts)
+        self._turns, self._others = _Alike.of(parts, True), _Alike.of(parts, False)
+        self._deviations = np.repeat([part.sd for part in parts], 3)
 
     @property
     def scale(self):
@@ -161,19 +174,32 @@ class JointPoses(AbstractSensor):
 
     def rows(self, states, outputs, values):
         """Return the `Rows`; what is missing leaves its rows empty."""
-        errors, slopes, start = [], [], 0
-        for part in self.parts:
-            error, slope = part.rows(
-                states, values[:, start : start + part.size], self._state_size
-            )
-            errors.append(error)
-            slopes.append(slope)
-            start += part.size
-        error, slope = np.concatenate(errors, 1), np.concatenate(slopes, 1)
+        error, turns, others = self._missed(states, values), self._turns, self._others
+        slope = np.zeros((*error.shape, self._state_size))
+        slope[:, others.rows, others.states] = 1.0
+        here = states[turns.states.ravel()].T.reshape(-1, 4)
+        bent = inverse_right_jacobians(error[:, turns.rows].reshape(-1, 3))
+        bent = (bent @ turns_of_quaternions(here)).reshape(len(error), len(turns.rows), 3, 4)
+        slope[:, turns.rows[..., None], turns.states[:, None]] = bent
         missing = np.isnan(error)
-        return Rows(
-            np.where(missing, 0.0, error), by_state=np.where(missing[..., None], 0.0, slope)
-        )
+        if missing.any():
+            error[missing], slope[missing] = 0.0, 0.0
+        return Rows(error / self._deviations, by_state=slope / self._deviations[:, None])
+
+    def errors(self, states, outputs, values):
+        """Return the values of the `Rows` alone."""
+        error = self._missed(states, values)
+        return np.where(np.isnan(error), 0.0, error / self._deviations)
+
+    def _missed(self, states, values):
+        """Return by how much states miss values [B, m], NaN where something is missing."""
+        error, turns, others = np.empty((len(values), self.row_size)), self._turns, self._others
+        error[:, others.rows] = states.T[:, others.states] - values[:, others.numbers]
+        here = states[turns.states.ravel()].T.reshape(-1, 4)
+        seen = values[:, turns.numbers.ravel()].reshape(-1, 4)
+        turned = quaternion_turns(seen, here)
+        error[:, turns.rows] = turned.reshape(len(values), len(turns.rows), 3)
+        return error
 
 
 def _parts(name, model, joint, wanted):
