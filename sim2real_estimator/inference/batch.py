@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import chdtri
 
+from .along import linearized_along
 from .noise_scales import ScaledNoise, settled
 
 _LAMBDA_START = 1e-2
@@ -13,6 +14,8 @@ _LAMBDA_DOWN, _LAMBDA_UP, _LAMBDA_MAX = 0.2, 5.0, 1e8
 _LONGEST_STEP = 1.0
 # A misfit that noise exceeds so seldom belongs to a model that does not fit.
 _IMPROBABLE = 1e-6
+# A share that is this part of the way from the wanted one to all is clearly more.
+_CLEARLY = 0.5
 
 
 @dataclass(frozen=True)
@@ -56,31 +59,47 @@ class Fits:
         return -self.costs - 0.5 * np.linalg.slogdet(self.information)[1]
 
 
-def fit(objective, offsets, parameters, iterations=30, tolerance=1e-3):
+def fit(objective, offsets, parameters, iterations=30, tolerance=1e-3, merge=0.0):
     """
     Return `Fits` by Levenberg-Marquardt from K starts (offsets [t, K], parameters [p, K]).
 
-    objective: `Objective`. A start whose trajectory is not finite keeps an infinite cost. Stops
-    when no start gains more than `tolerance` of a unit of cost in two iterations on end.
+    objective: `Objective`. A start whose trajectory is not finite keeps an infinite cost. One
+    rests, and costs nothing more, when two steps on end have gained, or promised where they
+    failed, no more than `tolerance` of a unit of cost, or when it has come within a squared
+    distance of `merge` of one that rests so.
     """
     count = parameters.shape[1]
     z = np.concatenate([offsets, parameters])
-    damping = np.full(count, _LAMBDA_START)
+    damping, idle = np.full(count, _LAMBDA_START), np.zeros(count, dtype=int)
     state = objective.expand(z)
-    idle = np.zeros(count, dtype=int)
+    active = np.flatnonzero(np.isfinite(state.costs))
     for _ in range(iterations):
-        step = objective.shortened(_damped_step(state, damping))
-        trial = objective.costs(z + step)
-        better = trial < state.costs
-        gain = np.where(better, state.costs - trial, 0.0)
-        z = np.where(better, z + step, z)
-        damping = np.where(better, damping * _LAMBDA_DOWN, damping * _LAMBDA_UP)
-        idle = np.where(gain > tolerance, 0, idle + better)
-        state = objective.expand(z)
-        if ((idle >= 2) | (damping > _LAMBDA_MAX)).all():
+        if not len(active):
             break
+        here = state.pick(active)
+        step = objective.shortened(_damped_step(here, damping[active]))
+        trial = z[:, active] + step
+        costs = objective.costs(trial)
+        better = costs < here.costs
+        gain = np.where(better, here.costs - costs, here.promised(step))
+        damping[active] *= np.where(better, _LAMBDA_DOWN, _LAMBDA_UP)
+        idle[active] = np.where(gain > tolerance, 0, idle[active] + 1)
+        if better.any():
+            moved = active[better]
+            z[:, moved] = trial[:, better]
+            state = state.renewed(moved, objective.expand(z[:, moved], costs[better]))
+        is_active = (idle < 2) & (damping <= _LAMBDA_MAX) & np.isfinite(state.costs)
+        is_active &= ~_arrived(z, state.normal, np.flatnonzero(idle >= 2), merge)
+        active = np.flatnonzero(is_active)
     size = objective.size
     return Fits(z[:size], z[size:], state.costs, state.curvature)
+
+
+def _arrived(z, normal, resting, merge):
+    """Return which columns of z [n, K] are within a squared distance of one that rests."""
+    away = z.T - z.T[resting, None]
+    squared = np.einsum('rki,rij,rkj->rk', away, normal[resting], away, optimize=True)
+    return (squared < merge).any(0)
 
 
 @dataclass(frozen=True)
@@ -91,6 +110,22 @@ class _Expansion:
     gradient: np.ndarray
     normal: np.ndarray
     curvature: np.ndarray
+
+    def pick(self, which):
+        """Return that at some of the points."""
+        return _Expansion(*(part[which] for part in vars(self).values()))
+
+    def promised(self, step):
+        """Return by how much costs [K] should fall by a step [n, K]."""
+        bent = 0.5 * (self.normal @ step.T[..., None])[..., 0]
+        return -((self.gradient + bent) * step.T).sum(-1)
+
+    def renewed(self, which, other):
+        """Return this with another in place of that at some of the points."""
+        parts = [part.copy() for part in vars(self).values()]
+        for part, new in zip(parts, vars(other).values()):
+            part[which] = new
+        return _Expansion(*parts)
 
 
 class Objective:
@@ -114,6 +149,9 @@ class Objective:
         self.whitener[: self.size, : self.size] = np.linalg.inv(window.root)
         self.whitener[self.size :, self.size :] = np.linalg.inv(prior.root)
         self.centre = np.concatenate([np.zeros(self.size), prior.mean])[:, None]
+        # Fits begin without any disturbance, and are as sure of that as can be.
+        last = self.size - problem.disturbance_size
+        self._moved = np.r_[:last, self.size : len(self.centre)]
 
     def whitened(self, z):
         """Return columns [n, K] in standard deviations of what was known before the window."""
@@ -134,9 +172,9 @@ class Objective:
         costs = data + 0.5 * (self.whitened(z) ** 2).sum(0)
         return np.where(np.isfinite(costs), costs, np.inf)
 
-    def expand(self, z):
-        """Return the `_Expansion` at every column."""
-        costs = self.costs(z)
+    def expand(self, z, costs=None):
+        """Return the `_Expansion` at every column; costs [K]: there, where they are known."""
+        costs = self.costs(z) if costs is None else costs
         alive = np.isfinite(costs)
         # A lost column borrows the numbers of a sound one; its cost says that it is lost.
         safe = z if alive.all() else np.where(alive, z, z[:, [int(np.argmin(costs))]])
@@ -162,31 +200,25 @@ class Objective:
 
     def rows(self, z):
         """Return all residuals [K, M] and their slopes [K, M, n] at every column."""
-        frames, count = self.window.frames, z.shape[1]
-        parameters = z[self.size :]
+        frames, parameters = self.window.frames, z[self.size :]
         states = self.problem.trajectory(self.points(z), parameters, frames)
-        lanes = np.moveaxis(states[:-1], 0, 1).reshape(states.shape[1], -1)
-        wide = np.tile(parameters, len(frames))
-        repeated = [frame for frame in frames for _ in range(count)]
-        pieces = self.problem.linearize(lanes, wide, repeated)
-        return self._chained(pieces, len(frames), count)
+        pieces = linearized_along(self.problem, states, parameters, frames)
+        return self._chained(pieces, len(frames), z.shape[1])
 
     def _chained(self, pieces, steps, count):
-        """Chain the frames' derivatives back to the beginning."""
-        n = pieces.slope.shape[-1]
+        """Chain the frames' derivatives back to the beginning; none by disturbances."""
+        size, moved = self.size - self.problem.disturbance_size, self._moved
         residual = pieces.residual.reshape(steps, count, -1)
-        slope = pieces.slope.reshape(steps, count, -1, n)
-        transition = pieces.transition.reshape(steps, count, self.size, n)
-        chain = np.tile(np.eye(n), (count, 1, 1))
-        chains = np.empty((steps, count, n, n))
+        slope = pieces.slope[..., moved].reshape(steps, count, -1, len(moved))
+        transition = pieces.transition[:, :size, moved].reshape(steps, count, size, -1)
+        chain = np.tile(np.eye(len(moved)), (count, 1, 1))
+        chains = np.empty((steps, *chain.shape))
         for step in range(steps):
             chains[step] = chain
-            chain = np.concatenate([transition[step] @ chain, chain[:, self.size :]], axis=1)
-        rows = slope @ chains
-        return (
-            np.moveaxis(residual, 0, 1).reshape(count, -1),
-            np.moveaxis(rows, 0, 1).reshape(count, -1, n),
-        )
+            chain = np.concatenate([transition[step] @ chain, chain[:, size:]], axis=1)
+        rows = np.zeros((count, residual[:, 0].size, len(self.centre)))
+        rows[..., moved] = np.moveaxis(slope @ chains, 0, 1).reshape(*rows.shape[:2], -1)
+        return np.moveaxis(residual, 0, 1).reshape(count, -1), rows
 
     def is_explained_by(self, fits):
         """
@@ -194,6 +226,8 @@ class Objective:
 
         Where outliers are expected or the noise is not known nobody can tell.
         """
+        if not len(fits.costs):
+            return False
         if isinstance(self.noise, ScaledNoise) or self.noise.expects_outliers:
             return True
         best = fits.pick([int(np.argmin(fits.costs))])
@@ -220,8 +254,11 @@ def _sound(state):
     """Return an `_Expansion` where columns whose slopes are not finite are lost like others."""
     parts = state.gradient, state.normal.sum(-1), state.curvature.sum(-1)
     is_sound = np.isfinite(parts).all((0, -1))
-    if is_sound.all() or not is_sound.any():
+    if is_sound.all():
         return state
+    if not is_sound.any():
+        eye = np.broadcast_to(np.eye(state.normal.shape[-1]), state.normal.shape)
+        return _Expansion(np.full(len(eye), np.inf), np.zeros_like(state.gradient), eye, eye)
     other = np.where(is_sound, range(len(is_sound)), np.argmax(is_sound))
     costs = np.where(is_sound, state.costs, np.inf)
     return _Expansion(costs, state.gradient[other], state.normal[other], state.curvature[other])
@@ -235,15 +272,29 @@ def _damped_step(state, damping):
     return -np.linalg.solve(matrix, state.gradient[..., None])[..., 0].T
 
 
-def effective_share(objective, fits, log_weights, generator, draws=400):
+def effective_share(objective, fits, log_weights, generator, draws=400, wanted=1.0):
     """
     Return how well a mixture of normal distributions about fits stands for the posterior.
 
-    log_weights [K]: of the fits; between 0 and 1.
+    log_weights [K]: of the fits; between 0 and 1; wanted: where a quarter of the draws shows
+    clearly more than this, they are enough.
 
     The effective share of draws from the mixture, weighted by the true posterior over it. It
     cannot see a mode that no fit has found.
     """
+    z, proposal = _draws_of(fits, log_weights, generator, draws)
+    ratios = np.zeros(0)
+    for part in (slice(draws // 4), slice(draws // 4, draws)):
+        ratios = np.concatenate([ratios, -objective.costs(z[:, part]) - proposal[part]])
+        ratio = np.exp(ratios - ratios.max())
+        share = float(ratio.sum() ** 2 / (ratio**2).sum() / len(ratio))
+        if share > wanted + _CLEARLY * (1 - wanted):
+            break
+    return share
+
+
+def _draws_of(fits, log_weights, generator, draws):
+    """Return draws [n, draws] from the mixture about fits, and their log densities."""
     weights = np.exp(log_weights)
     weights /= weights.sum()
     chosen = generator.choice(len(weights), draws, p=weights)
@@ -256,7 +307,4 @@ def effective_share(objective, fits, log_weights, generator, draws=400):
     squared = np.einsum('ikb,kij,jkb->kb', away, fits.information, away, optimize=True)
     log_density = -0.5 * squared + np.log(np.einsum('kii->ki', factor)).sum(-1)[:, None]
     top = log_density.max(0)
-    proposal = top + np.log((weights[:, None] * np.exp(log_density - top)).sum(0))
-    ratio = -objective.costs(z) - proposal
-    ratio = np.exp(ratio - ratio.max())
-    return float(ratio.sum() ** 2 / (ratio**2).sum() / draws)
+    return z, top + np.log((weights[:, None] * np.exp(log_density - top)).sum(0))

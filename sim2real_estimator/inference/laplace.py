@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .along import by_frame, linearized_along
 from .disturbances import with_scales
 from .drift import walk
 from .gaussian import log_normalized, predict
@@ -55,13 +56,14 @@ def mixture_at_end(problem, window, fits, log_weights, drift, scales=None, noise
     eye = np.broadcast_to(np.eye(factor.shape[-1]), factor.shape)
     roots = np.swapaxes(np.linalg.solve(factor, eye), -1, -2)
     mixture = Mixture(log_weights, points, fits.parameters, roots, scales, noises)
-    for frame in window.frames:
-        found = problem.linearize(mixture.points, mixture.means, (frame,), mixture.scales)
+    states = problem.trajectory(points, fits.parameters, window.frames)
+    along = linearized_along(problem, states, fits.parameters, window.frames, mixture.scales)
+    for begin, frame, found in zip(states, window.frames, by_frame(along, mixture.size)):
         roots = predict(
-            mixture.roots,
+            roots,
             found.transition,
-            problem.floor(frame, mixture.scales, mixture.points, found.ends),
+            problem.floor(frame, mixture.scales, begin, found.ends),
             walk(problem, drift, frame.start_ns, frame.end_ns),
         )
-        mixture = replace(mixture, points=found.ends, roots=roots)
+    mixture = replace(mixture, points=found.ends, roots=roots)
     return mixture if scales is None else with_scales(problem, mixture)

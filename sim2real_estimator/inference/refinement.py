@@ -31,7 +31,7 @@ def refine(objective, fits, log_weights, generator, wanted=1.0, iterations=30):
     objective: `Objective` whose posterior it is; fits, log_weights: Laplace's mixture of it, which
     stays where its share is the `wanted` one or the better one; generator: of all draws.
     """
-    share = effective_share(objective, fits, log_weights, generator)
+    share = effective_share(objective, fits, log_weights, generator, wanted=wanted)
     size = len(fits.offsets) + len(fits.parameters)
     if share >= wanted or size > _LARGEST or not iterations:
         return fits, log_weights, share

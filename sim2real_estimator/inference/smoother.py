@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .along import by_frame, linearized_along
 from .drift import STILL, walk
 from .filtering import is_row, pushed, take_rows, unmeasured
 from .gaussian import log_normalized, measure, predict
@@ -205,19 +206,8 @@ class Smoother:
 
     def _linearized(self, courses):
         """Return the `Linearization` of every frame from where the courses are at its start."""
-        count = courses.points.shape[-1]
-        lanes = np.moveaxis(courses.points[:-1], 0, 1).reshape(courses.points.shape[1], -1)
-        found = self.problem.linearize(
-            lanes,
-            np.tile(courses.parameters, len(self.frames)),
-            [frame for frame in self.frames for _ in range(count)],
-            np.tile(self.known.scales, len(self.frames)),
-        )
-        parts = [slice(k * count, (k + 1) * count) for k in range(len(self.frames))]
-        return [
-            Linearization(found.ends[:, s], found.transition[s], found.residual[s], found.slope[s])
-            for s in parts
-        ]
+        given = courses.points, courses.parameters, self.frames, self.known.scales
+        return by_frame(linearized_along(self.problem, *given), courses.points.shape[-1])
 
     def _beginning(self, courses):
         """Return the deviations [K, n] from courses of what was known before the window."""

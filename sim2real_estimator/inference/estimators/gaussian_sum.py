@@ -20,14 +20,14 @@ from ..drift import Drift, drifted
 from ..filtering import survivors, take_frame
 from ..gaussian import log_normalized
 from ..lagging import begun, take_frame_lagging
-from ..laplace import mixture_at_end, modes
+from ..laplace import mixture_at_end
 from ..mixture import Mixture
 from ..phases import BatchState, FilterState
 from ..refinement import refine
 from ..resuming import refit
 from ..robust import NormalNoise
 from ..smoothed_fits import courses_to_begin, fit_smoothly, resume_smoothly
-from ..starts import cover_prior, refit_warmly
+from ..starts import cover_prior, is_covered, shoot_again
 from ..suspicion import look_into, remembered, suspect, SuspectState
 from .base import AbstractEstimator
 
@@ -163,17 +163,22 @@ class GaussianSum(AbstractEstimator):
             return self._fit_smoothly(problem, replace(state, due=due), window, generator)
         objective = Objective(problem, window, self.noise)
         draws = cover_prior(problem, self.starts, generator, state.mixture)
-        fits = refit_warmly(objective, state.fits, draws, self.merge)
-        kept = modes(fits, self.merge, self.prune)
-        if not len(kept.costs):
+        limits, is_free = (self.merge, self.prune), is_covered(problem, state.mixture)
+        shots = shoot_again(objective, state.fits, draws, limits, is_free)
+        if not len(shots.kept.costs):
             return self._bounded(replace(state, due=due)), UpdateReport(
                 'batch', events=('update refused',)
             )
-        if problem.disturbance_size and not objective.is_explained_by(kept):
+        if problem.disturbance_size and not objective.is_explained_by(shots.kept):
             # Something else moves the robot besides: what is found without is wrong, and sure.
             return self._fit_smoothly(problem, replace(state, due=due), window, generator)
-        mixture, share, is_narrow = self._described(objective, kept, generator)
-        state = replace(state, fits=fits, window=window, due=due, mixture=mixture)
+        mixture, share, is_narrow = self._described(objective, shots.kept, generator)
+        if is_narrow and not state.share:
+            # Before a filter begins all starts have looked for other answers.
+            shots, before = shots.all_over(objective, limits), shots
+            if shots.differ(before):
+                mixture, share, is_narrow = self._described(objective, shots.kept, generator)
+        state = replace(state, fits=shots.fits, window=window, due=due, mixture=mixture)
         if not is_narrow:
             return self._bounded(state), UpdateReport('batch', events=('fitted',))
         # Where motion is chaotic, a longer batch is worse described, not better.
