@@ -56,7 +56,8 @@ def build_problem(config, model, sensors, efforts):
     acting = [place not in hidden['unknown'] for place in range(len(model.commands))]
     chart = choose_chart(parameters, sensors, chosen.priors, chosen.fixed, acting)
     options = ProblemOptions(**vars(config.simulation))
-    return RobotProblem(parameters, sensors, chart, options, unknown, hidden)
+    reference = [sensor.name for sensor in sensors].index(reference_of(config))
+    return RobotProblem(parameters, sensors, chart, options, unknown, hidden, reference)
 
 
 def _check_noises(chosen, noises):

@@ -323,11 +323,11 @@ class Pipeline:
             return progress
         mean, covariance = mixture.moments()
         for sensor in progress.restamping.moved:
-            row = self.problem.late_sensors.get(sensor)
-            if row is None:
+            late = self.problem.late_sensors.get(sensor)
+            if late is None:
                 continue
-            sd, period_ns = covariance[row, row] ** 0.5, frame.end_ns - frame.start_ns
-            by_ns = progress.restamping.left_to_move(sensor, mean[row], sd, period_ns)
+            sd, period_ns = (late @ covariance @ late) ** 0.5, frame.end_ns - frame.start_ns
+            by_ns = progress.restamping.left_to_move(sensor, late @ mean, sd, period_ns)
             if by_ns:
                 kept = self.estimator.kept_frames(progress.state)
                 restamping, frames, outside = progress.restamping.move(sensor, by_ns, kept)

@@ -67,6 +67,15 @@ def test_ours_finds_the_lengths_and_complains_of_nothing(one_thread):
     assert found.flags == () and found.used > 0
 
 
+def test_a_delay_that_nothing_tells_stays_as_unknown_as_it_was(one_thread):
+    case = replace(CASES[-1], seconds=1.2)
+    found = ours.estimate(case, case.record(SEED), case.starts(SEED))
+    assert found.half[3] == pytest.approx(1.96 * ours._DELAY_SD, rel=0.01)
+    assert (np.abs(found.error[:3]) < 2 * found.half[:3]).all()
+    estimate = ours._pipeline(case, case.starts(SEED)).estimate()
+    assert dict(zip(estimate.names, estimate.verdicts))['camera0.delay'] == 'prior-only'
+
+
 @needs_peer
 def test_theirs_fits_a_recording_without_noise_to_the_last_digits(no_noise):
     from sysid import theirs

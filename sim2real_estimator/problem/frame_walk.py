@@ -7,6 +7,7 @@ from ..dynamics.system import System
 from ..inference.protocol import Linearization
 from .frame_at_once import FrameAtOnce
 from .frame_forwards import FrameForwards
+from .relative_times import counted_from, RelativeTimes
 from .sample_rows import SampleRows
 from .state_walk import StateWalk
 from .timing import ClockDelays, CommandDelays, is_delay, require_known
@@ -26,9 +27,9 @@ class FrameWalk:
     `HiddenForces` are part of the state.
     """
 
-    def __init__(self, parameters, sensors, chart, state_chart, hidden, options):
-        """Take the parts of a `RobotProblem`."""
-        self.sensors, self.chart, self.state_chart = sensors, chart, state_chart
+    def __init__(self, parameters, sensors, chart, state_chart, hidden, options, reference=0):
+        """Take the parts of a `RobotProblem`; reference: index of the sensor that cuts frames."""
+        self.sensors, self.state_chart = sensors, state_chart
         self._hidden = hidden
         observing = [s for s in sensors if s.output_size]
 
@@ -49,15 +50,23 @@ class FrameWalk:
         self._rows = SampleRows(sensors, parameters.model, state_chart, len(physical))
         self.outputs = self._rows.slices
         require_known(chart.names, parameters.model, sensors, physical)
-        self._clocks = ClockDelays(sensors, chart.names, chart.fixed)
+        clocks = ClockDelays(sensors, chart.names, chart.fixed)
         self._commands = CommandDelays(parameters.model, chart.names, chart.fixed)
+        acting = set(range(len(parameters.model.commands))) - hidden.places
+        self.chart, self._clocks = counted_from(chart, reference, clocks, self._commands, acting)
         delays = self._commands, self._clocks
         self._states = StateWalk(
             self.backend, state_chart, hidden, delays, len(physical), options.max_step
         )
-        parts, unknowns = (self._states, self._rows, chart), state_chart.size + len(chart.labels)
-        self._of_filter = (FrameForwards if unknowns <= _FEW_UNKNOWNS else FrameAtOnce)(*parts)
+        parts, unknowns = (self._states, self._rows), state_chart.size + len(chart.labels)
+        kind = FrameForwards if unknowns <= _FEW_UNKNOWNS else FrameAtOnce
+        self._of_filter = kind(*parts, self.chart)
         self.inputs, self.fading = self._states.inputs, self._states.fading
+
+    @property
+    def counts_from_reference(self):
+        """Whether times are those that the reference saw, and of delays differences."""
+        return isinstance(self.chart, RelativeTimes)
 
     @property
     def known_controls(self):

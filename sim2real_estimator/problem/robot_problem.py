@@ -57,18 +57,21 @@ class RobotProblem:
     The problem of a robot; see `inference.protocol.Problem`.
 
     Frames enter as `records.Frame`; numbers are NumPy arrays, the batch last for states and
-    parameters, first for derivatives. late_sensors: name -> row of the coordinate that is the
-    delay of its clock.
+    parameters, first for derivatives. late_sensors: name -> the delay of its clock, [p] times the
+    coordinates: beside that of the reference, where nothing tells more.
     """
 
-    def __init__(self, parameters, sensors, chart, options=None, noises=None, hidden=None):
+    def __init__(
+        self, parameters, sensors, chart, options=None, noises=None, hidden=None, reference=0
+    ):
         """
         Set up the problem.
 
         parameters: the model's `Parameters`; sensors: a tuple of AbstractSensor; chart: the
         `ParameterChart` between the estimator's coordinates and named parameters; noises: sensor
         -> `Prior` of a factor on the standard deviation of its noise, where that is unknown;
-        hidden: settings of `HiddenForces`, by name.
+        hidden: settings of `HiddenForces`, by name; reference: index of the sensor whose clock
+        frames are cut by.
         """
         self.options = options or ProblemOptions()
         self.parameters, self.sensors, self.chart = parameters, tuple(sensors), chart
@@ -79,7 +82,13 @@ class RobotProblem:
         self._hidden = HiddenForces(parameters, times, values=values, **(hidden or {}))
         self._state = StateChart(self.model, self._hidden.size)
         self._walk = FrameWalk(
-            parameters, self.sensors, chart, self._state, self._hidden, self.options
+            parameters,
+            self.sensors,
+            chart,
+            self._state,
+            self._hidden,
+            self.options,
+            reference,
         )
         self._timelines = TimelineCache(
             self.sensors, self._walk.known_controls, self.options.max_step
@@ -102,12 +111,22 @@ class RobotProblem:
         self.disturbance_size = self._hidden.disturbance_size
         self.is_driven = bool(self._hidden.standing)
         self._changes = PossibleChanges(parameters, chart, self.sensors)
-        delays = {f'{sensor.name}.delay': sensor.name for sensor in self.sensors}
-        self.late_sensors = {
-            delays[label]: row for row, label in enumerate(self.labels) if label in delays
-        }
+        self.late_sensors = self._late_sensors(reference)
         self.spacing = np.full(len(self.labels), np.inf)
         self.spacing[[label.endswith('.delay') for label in self.labels]] = _DELAY_SPACING
+
+    def _late_sensors(self, reference):
+        rows = np.eye(len(self.labels))
+        delays = {sensor.name: f'{sensor.name}.delay' for sensor in self.sensors}
+        late = {
+            name: rows[self.labels.index(label)]
+            for name, label in delays.items()
+            if label in self.labels
+        }
+        if self._walk.counts_from_reference:
+            first = late[self.sensors[reference].name]
+            late = {name: row - first for name, row in late.items()}
+        return late
 
     def retract(self, points, deltas):
         """Return the points [nx, B] moved by local coordinates [t, B]."""

@@ -1,5 +1,7 @@
 """How late commands act, all alike or those of a joint by themselves, and how late clocks are."""
 
+from copy import copy
+
 import numpy as np
 
 from ..errors import ConfigError
@@ -64,7 +66,8 @@ class ClockDelays:
     """
     What is left of how late the clocks of sensors are, after stamps have been moved.
 
-    rows: sensor index -> where its delay stands among the named parameters, if it is estimated.
+    rows: sensor index -> where its delay stands among the named parameters, if it is estimated;
+    are_all_estimated: whether those of all sensors are.
     """
 
     def __init__(self, sensors, names, fixed=None):
@@ -72,6 +75,13 @@ class ClockDelays:
         own = {f'{sensor.name}{_ENDING}': index for index, sensor in enumerate(sensors)}
         self.rows = {own[name]: row for row, name in enumerate(names) if name in own}
         self._known = {own[name]: value for name, value in (fixed or {}).items() if name in own}
+        self.are_all_estimated = len(self.rows) == len(own)
+
+    def without(self, index):
+        """Return those of the other sensors: the clock of this one is the measure of them."""
+        others = copy(self)
+        others.rows = {other: row for other, row in self.rows.items() if other != index}
+        return others
 
     @property
     def is_any_late(self):

@@ -57,6 +57,8 @@ def frames_of(count, generator, period=7 * MILLI, given=4 * MILLI):
         # Its samples are of the frame before: the steps to them lead back.
         ({**OWN, 'camera.delay': (0.012, 0.001)}, {}),
         (OWN, {'camera.delay': 0.009}),
+        # Nothing tells what time it is: only differences count.
+        ({**OWN, 'encoders.delay': (0.002, 0.001), 'camera.delay': (0.004, 0.001)}, {}),
     ],
 )
 def test_slopes_are_the_derivatives(delays, fixed):
