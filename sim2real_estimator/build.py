@@ -8,7 +8,7 @@ from .errors import ConfigError
 from .inference.estimators import ESTIMATORS
 from .inference.robust import NOISES
 from .model.parameters import Parameters
-from .priors import choose_with_delays
+from .priors import choose_with_delays, doubts
 from .problem.chart_choice import choose_chart
 from .problem.robot_problem import ProblemOptions, RobotProblem
 from .sources import build_efforts, build_model, build_sensors, nearest
@@ -56,8 +56,17 @@ def build_problem(config, model, sensors, efforts):
     acting = [place not in hidden['unknown'] for place in range(len(model.commands))]
     chart = choose_chart(parameters, sensors, chosen.priors, chosen.fixed, acting)
     options = ProblemOptions(**vars(config.simulation))
-    reference = [sensor.name for sensor in sensors].index(reference_of(config))
-    return RobotProblem(parameters, sensors, chart, options, unknown, hidden, reference)
+    reference = reference_of(config)
+    return RobotProblem(
+        parameters,
+        sensors,
+        chart,
+        options,
+        unknown,
+        hidden,
+        [sensor.name for sensor in sensors].index(reference),
+        doubts(parameters, sensors, chosen, reference),
+    )
 
 
 def _check_noises(chosen, noises):

@@ -23,7 +23,7 @@ from .inference.lagging import Lag
 from .inference.mixture import Mixture
 from .inference.moments import Moments
 from .inference.noise_scales import NoiseScales
-from .inference.phases import BatchState, FilterState
+from .inference.phases import BatchState, DoubtingState, FilterState
 from .inference.protocol import Gaussian, Jump
 from .inference.smoother import Courses
 from .inference.suspicion import SuspectState
@@ -47,6 +47,7 @@ KINDS = {
     'change memory': ChangeMemory,
     'combination finding': CombinationFinding,
     'courses': Courses,
+    'doubting state': DoubtingState,
     'estimate': Estimate,
     'explanation': Explanation,
     'filter state': FilterState,

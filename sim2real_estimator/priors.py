@@ -130,6 +130,28 @@ def choose_with_delays(parameters, sensors, wishes, others=()):
     )
 
 
+def doubts(parameters, sensors, chosen, reference):
+    """
+    Return name -> usual `Prior` of what is not estimated, and may not be what it is taken for.
+
+    These are losses of joints that the robot description gives a size, and the delays of clocks
+    but that of the reference and of commands. What somebody has fixed is not doubted.
+    """
+    told = {*chosen.priors, *chosen.fixed, *chosen.left_out}
+    losses = [
+        name
+        for name in parameters
+        if name.endswith(('.damping', '.friction'))
+        and parameters[name].nominal
+        and not _is_inside_a_driven_joint(parameters, name)
+    ]
+    own = joint_delays(parameters.model).values()
+    commands = [COMMAND_DELAY] if own and told.isdisjoint(own) else []
+    clocks = [f'{sensor.name}.delay' for sensor in sensors if sensor.name != reference]
+    names = (name for name in (*losses, *commands, *clocks) if name not in told)
+    return {name: default_prior(parameters, name) for name in names}
+
+
 _UNSHARED = 'every joint has a delay of its own, so none is left to share this one'
 _DRIVEN = 'the joint is driven: it moves as measured, whatever resists; do not estimate this'
 _INSIDE = ('damping', 'friction', 'friction_velocity', 'armature', 'stiffness', 'rest')

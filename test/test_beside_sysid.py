@@ -67,6 +67,24 @@ def test_ours_finds_the_lengths_and_complains_of_nothing(one_thread):
     assert found.flags == () and found.used > 0
 
 
+@pytest.mark.parametrize(
+    'title, doubt', [('damping', 'ball0.damping'), ('camera', 'camera1.delay')]
+)
+def test_what_is_wrong_and_fixed_is_named_and_the_lengths_hold(one_thread, title, doubt):
+    case = next(c for c in CASES if c.is_wrong and title in c.title)
+    case = replace(case, seconds=0.9)
+    found = ours.estimate(case, case.record(SEED), case.starts(SEED))
+    assert 'doubts' in found.flags and 'unknown efforts' not in found.flags
+    assert (np.abs(found.error) < 2 * found.half).all() and found.half.max() < 0.005
+    pipeline = ours._pipeline(case, case.starts(SEED))
+    wider = pipeline._begun.wider
+    mean, covariance = pipeline.state.state.mixture.moments()
+    row = wider.chart.names.index(doubt)
+    truth = {'ball0.damping': np.log(pendulum.DAMPING), 'camera1.delay': case.latency}[doubt]
+    assert abs(mean[row] - truth) < 4 * covariance[row, row] ** 0.5
+    assert abs(mean[row] - wider.prior.mean[row]) > 4 * covariance[row, row] ** 0.5
+
+
 def test_a_delay_that_nothing_tells_stays_as_unknown_as_it_was(one_thread):
     case = replace(CASES[-1], seconds=1.2)
     found = ours.estimate(case, case.record(SEED), case.starts(SEED))

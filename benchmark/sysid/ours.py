@@ -8,8 +8,9 @@ import numpy as np
 from scipy.special import chdtri
 
 from sim2real_estimator.config import read_config
+from sim2real_estimator.inference.doubting import DOUBTS
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.records import Sample
+from sim2real_estimator.records import Frame, Sample
 
 from . import pendulum
 from .cases import Outcome
@@ -71,6 +72,7 @@ def _flags(pipeline, reports):
     signs = {
         'change': 'changed' in events,
         'NIS': degrees > 0 and nis > chdtri(degrees, _IMPROBABLE),
+        'doubts': any(event.startswith(DOUBTS) for event in events),
         'unknown efforts': mixture.weights[mixture.scales > 0].sum() > 0.5,
     }
     return tuple(name for name, is_seen in signs.items() if is_seen)
@@ -94,4 +96,12 @@ def _pipeline(case, starts):
         priors += [f'  {case.cameras[k]}.delay: {{sd: {_DELAY_SD}}}' for k in case.late]
     urdf = pendulum.urdf(case.damping)
     given = urdf, pendulum.STEP, '\n'.join(sensors), '\n'.join(priors)
-    return Pipeline.from_config(read_config(_CONFIG % given))
+    pipeline = Pipeline.from_config(read_config(_CONFIG % given))
+    _compile(pipeline.problem)
+    return pipeline
+
+
+def _compile(problem):
+    """Have the robot compiled, which happens when it is simulated for the first time."""
+    nowhere = problem.neutral[:, None], problem.prior.mean[:, None]
+    problem.linearize(*nowhere, (Frame(0, round(1e9 * pendulum.STEP), ()),))

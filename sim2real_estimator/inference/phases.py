@@ -30,6 +30,13 @@ class BatchState:
 
 
 @dataclass(frozen=True)
+class DoubtingState:
+    """What is known where what is held fixed is doubted; state: that of the wider problem."""
+
+    state: object
+
+
+@dataclass(frozen=True)
 class FilterState:
     """
     The mixture at the end of the last frame.

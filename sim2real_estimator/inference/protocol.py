@@ -87,6 +87,11 @@ class Problem(Protocol):
     noise_prior: NoiseScales | None
     spacing: np.ndarray
     is_driven: bool
+    # The same problem with what is held fixed, and may be wrong, among its unknowns, or None.
+    wider: 'Problem | None'
+
+    def narrowed(self, mixture):
+        """Return what a mixture of the wider problem knows of this one's unknowns."""
 
     def first_state(self, frames):
         """Return (point [nx], root [t, t]): a state guessed from the first frames, and its sd."""

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from ..inference.noise_scales import NoiseScales
+from .doubts import known_as, narrowed, widened_chart
 from .effort_scales import usual_accelerations
 from .first_state import guess_course, guess_state
 from .frame_walk import FrameWalk
@@ -62,7 +63,15 @@ class RobotProblem:
     """
 
     def __init__(
-        self, parameters, sensors, chart, options=None, noises=None, hidden=None, reference=0
+        self,
+        parameters,
+        sensors,
+        chart,
+        options=None,
+        noises=None,
+        hidden=None,
+        reference=0,
+        doubts=None,
     ):
         """
         Set up the problem.
@@ -71,7 +80,7 @@ class RobotProblem:
         `ParameterChart` between the estimator's coordinates and named parameters; noises: sensor
         -> `Prior` of a factor on the standard deviation of its noise, where that is unknown;
         hidden: settings of `HiddenForces`, by name; reference: index of the sensor whose clock
-        frames are cut by.
+        frames are cut by; doubts: name -> `Prior` of what is held fixed and may be wrong.
         """
         self.options = options or ProblemOptions()
         self.parameters, self.sensors, self.chart = parameters, tuple(sensors), chart
@@ -112,6 +121,7 @@ class RobotProblem:
         self.is_driven = bool(self._hidden.standing)
         self._changes = PossibleChanges(parameters, chart, self.sensors)
         self.late_sensors = self._late_sensors(reference)
+        self._given, self._widened = (noises, hidden, reference, dict(doubts or {})), None
         self.spacing = np.full(len(self.labels), np.inf)
         self.spacing[[label.endswith('.delay') for label in self.labels]] = _DELAY_SPACING
 
@@ -127,6 +137,27 @@ class RobotProblem:
             first = late[self.sensors[reference].name]
             late = {name: row - first for name, row in late.items()}
         return late
+
+    @property
+    def wider(self):
+        """This with what is held fixed and may be wrong among the unknowns; None: nothing is."""
+        if self._doubtful is None:
+            return None
+        if self._widened is None or self._widened[0] is not self.prior:
+            self._widened = self.prior, known_as(self, self._doubtful)
+        return self._widened[1]
+
+    @cached_property
+    def _doubtful(self):
+        *rest, doubts = self._given
+        chart = widened_chart(self.chart, doubts)
+        if chart is None:
+            return None
+        return RobotProblem(self.parameters, self.sensors, chart, self.options, *rest)
+
+    def narrowed(self, mixture):
+        """Return what a mixture of the wider problem knows of this one's unknowns."""
+        return narrowed(self, self._doubtful, mixture)
 
     def retract(self, points, deltas):
         """Return the points [nx, B] moved by local coordinates [t, B]."""

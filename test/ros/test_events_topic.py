@@ -116,6 +116,14 @@ def test_an_explained_change_is_told_with_its_cause():
     assert [event.name for event in chronicle.take(('handed over',), estimate())] == ['converged']
 
 
+def test_what_is_held_fixed_and_doubted_is_named():
+    chronicle = Chronicle()
+    words = ('fitted', 'doubts: elbow.damping, camera.delay')
+    (event,) = chronicle.take(words, estimate())
+    assert event.name == 'doubted' and event.is_warning
+    assert 'elbow.damping, camera.delay' in event.text
+
+
 def test_a_change_that_nothing_explains_is_told_so():
     chronicle = Chronicle()
     chronicle.take((), estimate())

@@ -16,13 +16,14 @@ from ...records import UpdateReport
 from ..batch import Objective, Window
 from ..changes import ChangeDetector
 from ..disturbances import neighbours, spread_over_bank
+from ..doubting import doubted, DOUBTS, fit_doubting
 from ..drift import Drift, drifted
 from ..filtering import survivors, take_frame
 from ..gaussian import log_normalized
 from ..lagging import begun, take_frame_lagging
 from ..laplace import mixture_at_end
 from ..mixture import Mixture
-from ..phases import BatchState, FilterState
+from ..phases import BatchState, DoubtingState, FilterState
 from ..refinement import refine
 from ..resuming import refit
 from ..robust import NormalNoise
@@ -95,6 +96,9 @@ class GaussianSum(AbstractEstimator):
 
     def update(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
+        if isinstance(state, DoubtingState):
+            inner, report = self.update(problem.wider, state.state, frame)
+            return DoubtingState(inner), report
         if not isinstance(state, BatchState):
             if not problem.loses_sight(frame):
                 go_on = self._filter if isinstance(state, FilterState) else self._look_into
@@ -123,10 +127,14 @@ class GaussianSum(AbstractEstimator):
 
     def kept_frames(self, state):
         """Return the frames of the batch; the filter keeps none."""
+        if isinstance(state, DoubtingState):
+            return self.kept_frames(state.state)
         return state.frames if isinstance(state, BatchState) else ()
 
     def with_frames(self, state, frames):
         """Return a batch of these frames; what was fitted to them is where the next fit begins."""
+        if isinstance(state, DoubtingState):
+            return DoubtingState(self.with_frames(state.state, frames))
         # Courses are of the frames as they were.
         return (
             replace(state, frames=frames, courses=None) if isinstance(state, BatchState) else state
@@ -138,6 +146,8 @@ class GaussianSum(AbstractEstimator):
 
         It is wider than what a filter goes on with by what disturbances leave for good.
         """
+        if isinstance(state, DoubtingState):
+            return problem.narrowed(self.mixture(problem.wider, state.state))
         if state.mixture is not None:
             is_disturbed = state.mixture.scales.any()
             lasting = problem.lasting_root if is_disturbed else None
@@ -170,7 +180,11 @@ class GaussianSum(AbstractEstimator):
                 'batch', events=('update refused',)
             )
         if problem.disturbance_size and not objective.is_explained_by(shots.kept):
-            # Something else moves the robot besides: what is found without is wrong, and sure.
+            # Something is wrong that is held fixed, or something else moves the robot besides:
+            # what is found without is wrong, and sure.
+            found = self._doubted(problem, state, objective, shots.kept, generator)
+            if found is not None:
+                return found
             return self._fit_smoothly(problem, replace(state, due=due), window, generator)
         mixture, share, is_narrow = self._described(objective, shots.kept, generator)
         if is_narrow and not state.share:
@@ -189,6 +203,23 @@ class GaussianSum(AbstractEstimator):
         mixture = spread_over_bank(problem, mixture, self.disturbances)
         state = FilterState(mixture, share=share, end_ns=window.frames[-1].end_ns)
         return state, UpdateReport('batch', events=('handed over',))
+
+    def _doubted(self, problem, state, objective, kept, generator):
+        """
+        Return (state, report) with what is held fixed among the unknowns.
+
+        None where that explains the frames no better than noise allows, either.
+        """
+        wider = problem.wider
+        if wider is None or len(wider.labels) > self.shooting:
+            return None
+        window = objective.window
+        fits = fit_doubting(Objective(wider, window, self.noise), problem, kept, self, generator)
+        if fits is None:
+            return None
+        inner, report = self._fit(wider, BatchState(state.frames, fits, window))
+        said = f'{DOUBTS}{", ".join(doubted(wider, problem, fits))}'
+        return DoubtingState(inner), replace(report, events=(*report.events, said))
 
     def _fit_smoothly(self, problem, state, window, generator):
         """Fit frames of a robot that is driven by what nobody knows, if only now and then."""

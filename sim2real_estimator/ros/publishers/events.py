@@ -45,6 +45,8 @@ _PROGRESS = frozenset(('fitted', 'handed over', 'resumed', 'changed', 'explained
 _BEGINNINGS = frozenset(('changed', 'explained', 'forgotten', 'reset'))
 # What an explained change is put down to, in the words of the report.
 _CAUSE = 'cause: '
+# What is held fixed, and is not what it is held for, in the words of the report.
+_DOUBTS = 'doubts: '
 _NEW_VALUES = 'new values'
 _MODE_LOST = 'mode lost'
 
@@ -129,6 +131,8 @@ class Chronicle:
             if word.startswith(_CAUSE):
                 events.append(_new_values(self._before, estimate, word.removeprefix(_CAUSE)))
                 self._before = None
+            if word.startswith(_DOUBTS):
+                events.append(_doubted(word.removeprefix(_DOUBTS)))
         if modes < self._modes and not _BEGINNINGS.intersection(words):
             text = f'of {self._modes} modes {modes} are left'
             events.append(Event(_MODE_LOST, text, values={'modes': modes}))
@@ -174,6 +178,15 @@ def _named(title, estimate):
     if estimate is None:
         return {}
     return {f'{title} {name}': mean for name, mean in zip(estimate.names, estimate.mean)}
+
+
+def _doubted(names):
+    """Return the event that says which of the parameters that are held fixed are not so."""
+    text = (
+        f'what is held fixed does not explain the motion; set free, it does: {names}. Nothing is '
+        'published of these: estimate them'
+    )
+    return Event('doubted', text, True)
 
 
 def _new_values(before, after, cause='everything'):
