@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..inference.factors import lower_root
 from ..inference.protocol import Gaussian
 from .parameter_chart import DirectChart, TimedChart
 from .timing import is_delay
@@ -39,9 +40,9 @@ def known_as(problem, wider):
 def narrowed(problem, wider, mixture):
     """Return what a mixture of a wider problem knows of the state and parameters of a problem."""
     rows, size = _rows(problem, wider), problem.tangent_size
-    roots = mixture.roots[:, [*range(size), *(size + row for row in rows)]]
-    roots = np.swapaxes(np.linalg.qr(np.swapaxes(roots, 1, 2), mode='r'), 1, 2)
-    return replace(mixture, means=mixture.means[rows], roots=roots)
+    roots = lower_root(mixture.roots[:, [*range(size), *(size + row for row in rows)]])
+    lasting = None if mixture.lasting is None else mixture.lasting[rows]
+    return replace(mixture, means=mixture.means[rows], roots=roots, lasting=lasting)
 
 
 def _rows(problem, wider):

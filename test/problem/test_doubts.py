@@ -97,9 +97,11 @@ def test_of_a_wider_mixture_what_is_doubted_is_left_out(problem):
     n = size + 4
     roots = np.tril(generator.standard_normal((2, n, n)))
     points = np.repeat(problem.neutral[:, None], 2, 1)
-    mixture = Mixture(np.log([0.3, 0.7]), points, generator.standard_normal((4, 2)), roots)
+    means, lasting = generator.standard_normal((4, 2)), generator.standard_normal((4, 3))
+    mixture = Mixture(np.log([0.3, 0.7]), points, means, roots, lasting=lasting)
     found, kept = problem.narrowed(mixture), [*range(size), size, size + 2]
     assert found.means.tolist() == mixture.means[[0, 2]].tolist()
+    assert found.lasting.tolist() == lasting[[0, 2]].tolist()
     for ours, theirs in zip(found.roots, roots):
         assert ours.shape == (size + 2, size + 2)
         expected = (theirs @ theirs.T)[np.ix_(kept, kept)]
