@@ -128,7 +128,8 @@ def _typical(parameters, name, quantity):
     limits = joint.limits
     if not limits.effort or quantity != 'friction' and not limits.velocity:
         return 0.0
-    effort = min(limits.effort, _strongest(parameters, joint))
+    # What is balanced takes no effort to be held, and tells nothing of its drive.
+    effort = min(limits.effort, _strongest(parameters, joint) or limits.effort)
     if quantity == 'friction':
         return _TYPICAL_LOSS * effort
     share = _TYPICAL_LOSS if quantity == 'damping' else _SPIN_UP
@@ -142,7 +143,14 @@ def _strongest(parameters, joint):
     weight = STANDARD_GRAVITY * sum(parameters[n].nominal for n in names if n in parameters)
     if not any(group.is_rotation for group in joint.kind.groups):
         return weight
-    reach = {model.base: 0.0}
+    reach, farthest = {model.base: 0.0}, 0.0
     for each in model.ordered_joints:
         reach[each.child] = reach[each.parent] + math.hypot(*each.origin)
-    return weight * max(reach.values())
+        farthest = max(farthest, reach[each.child] + _lever(parameters, each.child))
+    return weight * farthest
+
+
+def _lever(parameters, link):
+    """Return how far the centre of mass of a link is from its joint [m]."""
+    names = parameters.inertial_names(link)[1:4]
+    return math.hypot(*(parameters[n].nominal for n in names if n in parameters))

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from sim2real_estimator.config.tree import PriorConfig
@@ -55,10 +57,18 @@ def test_every_parameter_has_a_prior(motor, branching_arm_urdf, gripper_urdf):
     assert default_prior(motor, 'elbow.torque_constant') == Prior(0.1, 0.1, True)
 
 
-def test_friction_that_the_urdf_leaves_out_follows_from_the_limits(parameters):
-    # The joint may do 20 N m, but what moves is lifted by less, stretched out as it may be.
-    strongest = pytest.approx(0.02 * 9.81 * 2.3 * 0.8)
-    assert default_prior(parameters, 'shoulder.friction') == Prior(strongest, 1.5, True)
+# What lifts all that moves of the double pendulum, stretched out to the forearm's centre [N m].
+STRONGEST = 9.81 * 2.3 * (0.8 + math.hypot(0.02, 0.3))
+
+
+def test_friction_that_the_urdf_leaves_out_follows_from_the_limits(
+    parameters, double_pendulum_urdf
+):
+    assert default_prior(parameters, 'shoulder.friction') == Prior(0.4, 1.5, True)
+    # The joint may do more, but what moves is lifted by less.
+    strong = Parameters(load_urdf(double_pendulum_urdf.replace('effort="20"', 'effort="50"')))
+    found = default_prior(strong, 'shoulder.friction')
+    assert found == Prior(pytest.approx(0.02 * STRONGEST), 1.5, True)
     only = chosen(parameters, shoulder__friction=PriorConfig(mean=0.1)).priors
     assert only['shoulder.friction'] == Prior(0.1, 0.7, True)
 
@@ -156,4 +166,16 @@ def test_a_moment_of_inertia_of_zero_is_that_of_a_slender_body(double_pendulum_u
 
 def test_an_armature_that_the_urdf_leaves_out_follows_from_the_limits(parameters):
     found = default_prior(parameters, 'shoulder.armature')
-    assert found == Prior(pytest.approx(0.02 * 9.81 * 2.3 * 0.8 / 3), 0.5, True)
+    assert found == Prior(pytest.approx(0.02 * 20 / 3), 0.5, True)
+
+
+@pytest.mark.parametrize(('centre', 'effort'), [('0 0 -0.5', 9.81 * 0.5), ('0 0 0', 20.0)])
+def test_a_single_link_at_the_base_has_losses_by_its_weight_or_by_its_limit(
+    pendulum_urdf, centre, effort
+):
+    text = pendulum_urdf.replace('damping="0.1" friction="0.05"', '').replace('0 0 -0.5', centre)
+    limits = '<limit lower="-1" upper="1" velocity="3" effort="20"/>'
+    text = text.replace('type="continuous"', 'type="revolute"')
+    rod = Parameters(load_urdf(text.replace('</joint>', f'{limits}</joint>')))
+    found = [default_prior(rod, f'pivot.{word}').mean for word in ('friction', 'damping')]
+    assert found == pytest.approx([0.02 * effort, 0.02 * effort / 3])
