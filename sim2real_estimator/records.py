@@ -34,6 +34,9 @@ class Status(Enum):
     ZERO_EFFORT = 'zero effort with motion'
     GAP = 'gap'
 
+    # Every sample is counted under one of these; what `Enum` has is Python's.
+    __hash__ = object.__hash__
+
     @property
     def is_outcome(self):
         """Whether this says what became of a sample; otherwise it is a remark."""

@@ -38,7 +38,12 @@ class Tangents:
         weights, nearest = mixture.weights, self._nearest(mixture.means)
         means, shares = self.follow(mixture.means), np.sqrt(weights)
         mean = means @ weights
-        told = shares[:, None, None] * (self.slopes[nearest] @ mixture.parameter_roots())
+        roots = mixture.parameter_roots()
+        first = roots.shape[-1] - roots.shape[-2]
+        if not roots[..., :first].any():
+            # What a filter keeps so needs a fourth of the columns less.
+            roots = roots[..., first:]
+        told = shares[:, None, None] * (self.slopes[nearest] @ roots)
         of_places = np.sqrt(np.bincount(nearest, weights, self.at.shape[1]))
         blind = [share * root for share, root in zip(of_places, self._blind_roots)]
         return mean, np.concatenate([*told, *blind, shares * (means - mean[:, None])], 1)

@@ -31,6 +31,11 @@ class HeldInputs:
         """
         self._places = {name: np.array(c.places, dtype=int) for name, c in channels.items()}
         self._further = {name: c.further_ns for name, c in channels.items()}
+        # By how much later than its stamp a sample acts as a whole, None where parts of it do.
+        self._alike_ns = {
+            name: further[0] if len(set(further)) == 1 else None
+            for name, further in self._further.items()
+        }
         self._size, self._counts = size, counts
         self._hold_ns, self._history_ns, self._lead_ns = hold_ns, history_ns, lead_ns
         self._is_steady = is_steady
@@ -57,7 +62,11 @@ class HeldInputs:
         """Let the efforts of a sample act from its stamp on."""
         stamp_ns, numbers = sample.stamp_ns + self._lead_ns, sample.values.tolist()
         self._expire(stamp_ns)
-        self._change(sample.sensor, [stamp_ns] * len(numbers), sample.values)
+        further_ns = self._alike_ns[sample.sensor]
+        if further_ns is None:
+            self._change(sample.sensor, [stamp_ns] * len(numbers), sample.values)
+        else:
+            self._act(stamp_ns + further_ns, self._places[sample.sensor], sample.values)
         pace = self._paces.get(sample.sensor)
         if pace is None:
             pace = self._paces[sample.sensor] = Pace(stamp_ns, numbers)
@@ -110,9 +119,6 @@ class HeldInputs:
         """Let efforts of a source act, each from its time [n] on, or later; None: all of them."""
         places = self._places[source]
         act_ns = [begin + later for begin, later in zip(from_ns, self._further[source])]
-        if which is None and len(set(act_ns)) == 1:
-            self._act(act_ns[0], places, values)
-            return
         act_ns, which = np.array(act_ns), np.ones(len(act_ns), bool) if which is None else which
         for stamp_ns in np.unique(act_ns[which]).tolist():
             chosen = which & (act_ns == stamp_ns)
