@@ -67,4 +67,5 @@ class FrameForwards:
 
 def _columns(instants, at):
     """Return what [S, n, B] is at G of S instants, as columns [n, B * G]."""
-    return instants[at].transpose(1, 2, 0).reshape(instants.shape[1], -1)
+    _, size, batch = instants.shape
+    return instants[at].transpose(1, 2, 0).reshape(size, batch * len(at))
