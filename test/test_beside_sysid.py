@@ -6,11 +6,14 @@ import sys
 from types import SimpleNamespace
 
 import numpy as np
+from posteriors import posterior_bytes
 import pytest
 import torch
 
 from sim2real_estimator import Simulator
+from sim2real_estimator.config import read_config
 from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.pipeline import Pipeline
 
 pytest.importorskip('mujoco')
 sys.path.append(str(Path(__file__).resolve().parents[1] / 'benchmark'))
@@ -70,7 +73,7 @@ def test_ours_finds_the_lengths_and_complains_of_nothing(one_thread):
 @pytest.mark.parametrize(
     'title, doubt', [('damping', 'ball0.damping'), ('camera', 'camera1.delay')]
 )
-def test_what_is_wrong_and_fixed_is_named_and_the_lengths_hold(one_thread, title, doubt):
+def test_what_is_wrong_and_fixed_is_named_and_the_lengths_hold(one_thread, tmp_path, title, doubt):
     case = next(c for c in CASES if c.is_wrong and title in c.title)
     case = replace(case, seconds=0.9)
     found = ours.estimate(case, case.record(SEED), case.starts(SEED))
@@ -83,6 +86,10 @@ def test_what_is_wrong_and_fixed_is_named_and_the_lengths_hold(one_thread, title
     truth = {'ball0.damping': np.log(pendulum.DAMPING), 'camera1.delay': case.latency}[doubt]
     assert abs(mean[row] - truth) < 4 * covariance[row, row] ** 0.5
     assert abs(mean[row] - wider.prior.mean[row]) > 4 * covariance[row, row] ** 0.5
+    pipeline.save(tmp_path / 'posterior.zip')
+    again = Pipeline.from_config(read_config(pipeline.config))
+    again.load(tmp_path / 'posterior.zip')
+    assert posterior_bytes(again) == posterior_bytes(pipeline)
 
 
 def test_a_delay_that_nothing_tells_stays_as_unknown_as_it_was(one_thread):
