@@ -149,9 +149,9 @@ class GaussianSum(AbstractEstimator):
         if isinstance(state, DoubtingState):
             return problem.narrowed(self.mixture(problem.wider, state.state))
         if state.mixture is not None:
-            is_disturbed = state.mixture.scales.any()
-            lasting = problem.lasting_root if is_disturbed else None
-            return replace(state.mixture, lasting=lasting)
+            if not state.mixture.scales.any():
+                return state.mixture
+            return replace(state.mixture, lasting=problem.lasting_root)
         size, prior = problem.tangent_size, problem.prior
         root = np.zeros((1, size + len(prior.mean), size + len(prior.mean)))
         root[0, size:, size:] = prior.root
