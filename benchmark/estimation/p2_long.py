@@ -25,7 +25,8 @@ MARKS = (60, 300, 1800)
 SHOWN = (3, 5, 10, 20, 40, *range(60, 1801, 30))
 SECONDS, CLEAN = 1801, 121
 FRICTION, JITTER, QUANTUM = 0.02, 1e-4, 2 * np.pi / 2**14
-# The torques wander as a sine of that period [s], and by so much from its least to its most.
+# Torques are as said in the beginning, and wander as a sine of that period [s], by so much from
+# their least to their most.
 _PERIOD, _RANGE = 1800.0, 0.01
 # How many inertial ones there are among the base parameters; they come first.
 _INERTIAL = 5
@@ -37,7 +38,8 @@ def measure(seed):
     values, phase = log_normal_draw(p2.priors(), rng), rng.uniform(0, 2 * np.pi)
 
     def gain_at(times):
-        return 1 + 0.5 * _RANGE * np.sin(2 * np.pi * times / _PERIOD + phase)
+        wave = np.sin(2 * np.pi * times / _PERIOD + phase)
+        return 1 + 0.5 * _RANGE * (wave - np.sin(phase))
 
     problem, estimator = _problem(), ESTIMATORS['gaussian_sum']()
     plant = SlowPlant(_rough(), lambda _: values, gain_at, JITTER, QUANTUM)

@@ -21,6 +21,7 @@ from sim2real_estimator.inference.batch import (  # noqa: E402
     Objective,
     Window,
 )
+from sim2real_estimator.inference.drift import STILL  # noqa: E402
 from sim2real_estimator.inference.estimators import ESTIMATORS  # noqa: E402
 from sim2real_estimator.inference.filtering import tidied  # noqa: E402
 from sim2real_estimator.inference.gaussian import log_normalized  # noqa: E402
@@ -106,8 +107,8 @@ def test_near_the_fold_it_comes_closer_to_the_exact_posterior(problem):
     truth, frames, objective, window, kept, log_weights = fitted(problem, NEAR_FOLD)
     grid = exact_posterior(truth, frames, Modes(problem, truth, frames).deviations)
     found, weights, share = refine(objective, kept, log_weights, np.random.default_rng(1))
-    before = grid.divergence(mixture_at_end(problem, window, kept, log_weights, 0.0))
-    after = grid.divergence(mixture_at_end(problem, window, found, weights, 0.0))
+    before = grid.divergence(mixture_at_end(problem, window, kept, log_weights, STILL))
+    after = grid.divergence(mixture_at_end(problem, window, found, weights, STILL))
     assert before > 0.1 and after < 0.03
     assert share > 0.9
     again, same, _ = refine(objective, kept, log_weights, np.random.default_rng(1))
