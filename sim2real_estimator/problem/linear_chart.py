@@ -1,12 +1,11 @@
 """Coordinates in which the torques of a robot are linear."""
 
-from dataclasses import dataclass
 import math
 
 import numpy as np
 
 from ..inference.protocol import Gaussian
-from ..model.body_numbers import about_frames, masses_apart_from_none, NO_MASS
+from ..model.body_numbers import about_frames, at_centres, masses_apart_from_none, NO_MASS
 from ..model.parameters import AXES
 from .body_priors import BodyPrior, drawn
 from .parameter_chart import DirectChart, Prior
@@ -140,33 +139,24 @@ class LinearChart:
 
     def along(self, coordinates, directions):
         """Return the values [P, B] and their derivative along directions [P, d], [B, P, d]."""
-        separated, slopes = self._separated_along(coordinates, directions)
-        values, rates = self.apart.values_and_rates(separated)
+        values, rates = self.apart.values_and_rates(self.separated(coordinates))
+        slopes = self._separated_along(coordinates, directions)
         slopes *= rates.T[..., None]
         return values, slopes
 
     def separated(self, coordinates):
         """Return the coordinates [P, B] of the chart of the parameters apart."""
-        return self._with_bodies(coordinates, self._centred(coordinates))
+        return at_centres(coordinates, self.rows, self._least)
 
     def separation(self, coordinates):
         """Return the derivative [B, P, P] of what `separated` returns by the coordinates."""
-        return self._separated_along(coordinates, self.basis)[1]
+        return self._separated_along(np.asarray(coordinates, dtype=float), self.basis)
 
     def _separated_along(self, coordinates, directions):
-        """Return what `separated` does and its derivative [B, P, d] along directions [P, d]."""
-        slopes = np.repeat(directions[None], coordinates.shape[1], 0)
-        centred = self._centred(coordinates)
-        slopes[:, self.rows] = centred.slopes() @ directions[self.rows]
-        return self._with_bodies(coordinates, centred), slopes
-
-    def _centred(self, coordinates):
-        return _Centred.of(coordinates[self.rows].transpose(2, 0, 1), self._least)
-
-    def _with_bodies(self, coordinates, centred):
-        """Return coordinates in which bodies are about their centres."""
-        result = np.array(coordinates, dtype=float)
-        result[self.rows] = centred.values().transpose(1, 2, 0)
+        """Return the derivative [B, P, d] of what `separated` returns along directions [P, d]."""
+        result = np.repeat(directions[None], coordinates.shape[1], 0)
+        slopes = _slopes_at_centre(coordinates[self.rows].transpose(2, 0, 1), self._least)
+        result[:, self.rows] = slopes @ directions[self.rows]
         return result
 
     def are_sound(self, coordinates):
@@ -225,46 +215,19 @@ def _labels(link, names):
     return (names[0], *moments, *(f'{link}.frame_inertia.{entry}' for entry in entries))
 
 
-@dataclass(frozen=True)
-class _Centred:
+def _slopes_at_centre(bodies, least):
     """
-    Bodies about the frames of their links, [B, L, 10], and where their centres are.
+    Return the derivative of what `at_centre` returns by bodies [B, L, 10], [B, L, 10, 10].
 
-    mass, inverse [B, L, 1]; centre [B, L, 3]; by_moments [B, L, 6, 3]: how the inertia about the
-    centre changes with first moments; twice [B, L, 6]: twice what a kilogram there takes off it.
+    least [L]: masses of bodies that are closer to none.
     """
-
-    bodies: np.ndarray
-    mass: np.ndarray
-    inverse: np.ndarray
-    centre: np.ndarray
-    by_moments: np.ndarray
-    twice: np.ndarray
-
-    @staticmethod
-    def of(bodies, least):
-        """Return those of bodies; least [L]: masses of such as are closer to none."""
-        mass = masses_apart_from_none(bodies[..., 0], least)[..., None]
-        inverse = 1 / mass
-        centre = bodies[..., 1:4] * inverse
-        by_moments = (centre @ _BY_MOMENTS).reshape(*centre.shape[:-1], 6, 3)
-        twice = (by_moments @ centre[..., None])[..., 0]
-        return _Centred(bodies, mass, inverse, centre, by_moments, twice)
-
-    def values(self):
-        """Return the bodies about their centres, [B, L, 10]."""
-        result = np.empty_like(self.bodies)
-        result[..., :1], result[..., 1:4] = self.mass, self.centre
-        result[..., 4:] = self.bodies[..., 4:] + 0.5 * self.mass * self.twice
-        return result
-
-    def slopes(self):
-        """Return the derivative of the values by the bodies, [B, L, 10, 10]."""
-        size = self.bodies.shape[-1]
-        result = np.empty((*self.bodies.shape, size))
-        result[:] = np.eye(size)
-        result[..., 1:4, 1:4] *= self.inverse[..., None]
-        result[..., 4:, 1:4] = self.by_moments
-        result[..., 1:4, 0] = -self.centre * self.inverse
-        result[..., 4:, 0] = -0.5 * self.twice
-        return result
+    inverse = 1 / masses_apart_from_none(bodies[..., 0], least)[..., None]
+    centre = bodies[..., 1:4] * inverse
+    by_moments = (centre @ _BY_MOMENTS).reshape(*centre.shape[:-1], 6, 3)
+    result = np.empty((*bodies.shape, bodies.shape[-1]))
+    result[:] = np.eye(bodies.shape[-1])
+    result[..., 1:4, 1:4] *= inverse[..., None]
+    result[..., 4:, 1:4] = by_moments
+    result[..., 1:4, 0] = -centre * inverse
+    result[..., 4:, 0] = (by_moments @ centre[..., None])[..., 0] / -2
+    return result
