@@ -9,6 +9,7 @@ from .frame_at_once import FrameAtOnce
 from .frame_forwards import FrameForwards
 from .relative_times import counted_from, RelativeTimes
 from .sample_rows import SampleRows
+from .state_chart import StateChart
 from .state_walk import StateWalk
 from .timing import ClockDelays, CommandDelays, is_delay, require_known
 
@@ -47,7 +48,9 @@ class FrameWalk:
         values = dict(zip(parameters, parameters.nominal()))
         values |= {name: value for name, value in chart.fixed.items() if name in parameters}
         self.backend = choose_backend(options.backend)(self.system, values)
-        self._rows = SampleRows(sensors, parameters.model, state_chart, len(physical))
+        # One for all: what it finds at a state it keeps for the next who asks.
+        robot_chart = StateChart(parameters.model)
+        self._rows = SampleRows(sensors, robot_chart, state_chart, len(physical))
         self.outputs = self._rows.slices
         require_known(chart.names, parameters.model, sensors, physical)
         clocks = ClockDelays(sensors, chart.names, chart.fixed)
@@ -55,9 +58,8 @@ class FrameWalk:
         acting = set(range(len(parameters.model.commands))) - hidden.places
         self.chart, self._clocks = counted_from(chart, reference, clocks, self._commands, acting)
         delays = self._commands, self._clocks
-        self._states = StateWalk(
-            self.backend, state_chart, hidden, delays, len(physical), options.max_step
-        )
+        charts, size = (robot_chart, state_chart), len(physical)
+        self._states = StateWalk(self.backend, charts, hidden, delays, size, options.max_step)
         parts, unknowns = (self._states, self._rows), state_chart.size + len(chart.labels)
         kind = FrameForwards if unknowns <= _FEW_UNKNOWNS else FrameAtOnce
         self._of_filter = kind(*parts, self.chart)

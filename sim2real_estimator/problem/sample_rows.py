@@ -2,17 +2,20 @@
 
 import numpy as np
 
-from .state_chart import StateChart
 from .state_walk import by_groups
 
 
 class SampleRows:
     """Compares samples with what sensors would have measured in states, for many pairs at once."""
 
-    def __init__(self, sensors, model, state_chart, physical_size):
-        """Take the sensors, the `Model`, the `StateChart` and how many parameters are physical."""
+    def __init__(self, sensors, robot_chart, state_chart, physical_size):
+        """
+        Take the sensors, two charts and how many parameters are physical.
+
+        robot_chart, state_chart: `StateChart` without and with what hidden forces add.
+        """
         self.sensors, self.slices = sensors, _output_slices(sensors)
-        self._state_size, self._robot_chart = state_chart.size, StateChart(model)
+        self._state_size, self._robot_chart = state_chart.size, robot_chart
         self._physical = physical_size
 
     def measure(self, backend, points, values, measured, by_chart=None):

@@ -21,6 +21,7 @@ class StateChart:
         self.model = model
         self.size, self.point_size = 2 * model.velocity_size + extra, model.state_size + extra
         self._groups = _alike(m for m in model.moving_joints if m.is_independent)
+        self._slopes = [_slope_of_rates(kind) for kind, _, _ in self._groups]
         self.is_plain = model.position_size == model.velocity_size
         # (points, basis) of the latest calls.
         self._latest = ()
@@ -76,14 +77,13 @@ class StateChart:
         nq, nv, batch = self.model.position_size, self.model.velocity_size, points.shape[1]
         basis = np.zeros((batch, self.point_size, self.size))
         basis[:, range(nq, self.point_size), range(nv, self.size)] = 1.0
-        for kind, positions, velocities in self._groups:
-            # All unit velocities at once, side by side along the first dimension.
-            units = np.eye(kind.velocity_size)[..., None, None]
-            rates = kind.rate(list(points[positions][:, None]), list(units))
-            for places, value in zip(positions, rates):
-                value = np.broadcast_to(value, (kind.velocity_size, len(places), batch))
-                for joint, place in enumerate(places):
-                    basis[:, place, velocities[:, joint]] = value[:, joint].T
+        for (kind, positions, velocities), slope in zip(self._groups, self._slopes):
+            if slope is None:
+                rates = _rates(kind, points[positions])
+            else:
+                rates = np.tensordot(slope[..., 1:], points[positions], 1)
+                rates += slope[..., 0, None, None]
+            basis[:, positions[:, None], velocities] = np.moveaxis(rates, -1, 0)
         return basis
 
     def _projector(self, points):
@@ -91,6 +91,35 @@ class StateChart:
         basis = self._basis(points)
         square = np.einsum('bij,bij->bj', basis, basis)
         return np.swapaxes(basis / square[:, None], -1, -2)
+
+
+def _rates(kind, positions):
+    """Return the rates [p, v, J, B] of positions [p, J, B] by each velocity."""
+    # All unit velocities at once, side by side along the first dimension.
+    units = np.eye(kind.velocity_size)[..., None, None]
+    rates = kind.rate(list(positions[:, None]), list(units))
+    shape = kind.velocity_size, *positions.shape[1:]
+    return np.stack([np.broadcast_to(rate, shape) for rate in rates])
+
+
+def _slope_of_rates(kind):
+    """
+    Return what rates by velocities are, [p, v, 1 + p]: a constant, then by how much of a position.
+
+    None where they are not linear in the positions. Those of quaternions are: one small product
+    takes a fraction of the time of the quaternions' own.
+    """
+    size = kind.position_size
+    # Nowhere, one of each position, and places at which it shows whether that is all.
+    places = np.concatenate([np.zeros((size, 1)), np.eye(size), _anywhere(size)], 1)
+    rates = _rates(kind, places[:, None])[:, :, 0]
+    constant, slope = rates[..., :1], rates[..., 1 : size + 1] - rates[..., :1]
+    is_all = np.allclose(constant + slope @ places, rates, rtol=0, atol=1e-12)
+    return np.concatenate([constant, slope], -1) if is_all else None
+
+
+def _anywhere(size):
+    return np.random.default_rng(0).standard_normal((size, 3))
 
 
 def _alike(joints):

@@ -3,7 +3,6 @@
 import numpy as np
 
 from ..backend.base import RolloutInputs
-from .state_chart import StateChart
 
 
 class StateWalk:
@@ -14,15 +13,16 @@ class StateWalk:
     late cut the integration steps elsewhere. `HiddenForces` are part of the state.
     """
 
-    def __init__(self, backend, state_chart, hidden, delays, physical_size, max_step):
+    def __init__(self, backend, charts, hidden, delays, physical_size, max_step):
         """
         Take the parts of a `FrameWalk`.
 
-        delays: (`CommandDelays`, `ClockDelays`); physical_size: how many of the named parameters
-        are physical; they come first.
+        charts: `StateChart`s without and with what hidden forces add; delays: (`CommandDelays`,
+        `ClockDelays`); physical_size: how many of the named parameters are physical; they come
+        first.
         """
-        self.backend, self.state_chart, self._hidden = backend, state_chart, hidden
-        self._robot_chart = StateChart(backend.system.model)
+        self.backend, self._hidden = backend, hidden
+        self._robot_chart, self.state_chart = charts
         self._commands, self._clocks = delays
         self._physical, self._max_step = physical_size, max_step
 
