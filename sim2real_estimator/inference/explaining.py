@@ -265,7 +265,7 @@ class Inquiry:
             known = known.pick([known.heaviest()] * len(each))
         smoother = self._smoother(explanation.begin, each, known)
         courses = self._led_on(before, smoother.frames) if before else None
-        found = smoother.run(courses or explanation.course.pick([0] * len(each)), _PASSES)
+        found = smoother.run(courses or self._followed(explanation.course, smoother), _PASSES)
         sound = np.flatnonzero(np.isfinite(found.log_evidence))
         if not len(sound):
             return None
@@ -275,6 +275,12 @@ class Inquiry:
         if not (is_finite(mixture) and (self.noise.expects_outliers or is_small)):
             return None
         return CarriedOn(explanation, mixture, found.courses if len(sound) == len(each) else None)
+
+    def _followed(self, course, smoother):
+        """Return a course for every column, where it ends on as the samples have it."""
+        guess = self._guessed(smoother).points[len(course.points) :]
+        course = course.pick([0] * smoother.known.size)
+        return replace(course, points=np.concatenate([course.points, guess]))
 
     def _led_on(self, before, frames):
         """Return the `Courses` of what was `CarriedOn`, led on by a filter to the last frame."""

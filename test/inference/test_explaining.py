@@ -1,5 +1,6 @@
 """What has changed is found by evidence; what has not stays known, and may come back."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from sim2real_estimator.inference.estimators.gaussian_sum import GaussianSum
+from sim2real_estimator.inference.explaining import Inquiry
 from sim2real_estimator.inference.phases import FilterState
 
 BEFORE_S, AFTER_S, BACK_S = 2.5, 1.5, 0.7
@@ -84,6 +86,22 @@ def test_only_what_changed_is_reported_as_changed(told):
     kind, _, part = name.partition(' of ' if 'friction' in name else ' on ')
     assert report.changed and all(each.startswith(f'{part}.') for each in report.changed)
     assert ('damping' in report.changed[0]) == (kind == 'friction')
+
+
+def test_what_is_found_goes_on_where_a_component_was_lost_on_the_way(told):
+    _, (problem, _, _, found) = told
+    suspected = found[happened(found, 'explained')[0] - 1][2]
+    settings = GaussianSum()
+    scales, rest = settings.disturbances, (settings.noise, settings.drift)
+    first = Inquiry(problem, suspected.past, suspected.frames[:12], *rest)
+    answer = first.carried_on(first.explain((), scales), scales)
+    later = Inquiry(problem, suspected.past, suspected.frames, *rest)
+    lost = later.carried_on(answer.explanation, scales, replace(answer, courses=None))
+    kept = later.carried_on(answer.explanation, scales, answer)
+    assert len(later.frames) > len(first.frames)
+    deviations = np.linalg.norm(kept.mixture.parameter_roots()[0], axis=-1)
+    away = lost.mixture.means[:, 0] - kept.mixture.means[:, 0]
+    assert (np.abs(away) < 0.1 * deviations).all()
 
 
 def in_base(problem, mixture, values):
