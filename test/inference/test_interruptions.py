@@ -103,6 +103,14 @@ def absurd(frame):
     return Frame(frame.start_ns, frame.end_ns, samples, frame.inputs)
 
 
+def test_after_a_frame_that_makes_no_sense_the_filter_is_where_the_robot_is(problem, frames):
+    before, _ = run(problem, frames[:150])
+    state, events = run(problem, [*frames[150:160], absurd(frames[160]), *frames[161:220]], before)
+    assert events == ['update refused'] and isinstance(state, FilterState)
+    away, sd = misses(problem, state)
+    assert np.abs(away).max() < 4 and (sd < misses(problem, before)[1]).all()
+
+
 def test_where_nothing_that_was_known_fits_after_a_gap_it_is_forgotten(problem, frames):
     state, _ = run(problem, frames[:150])
     first = frames[190]

@@ -351,28 +351,35 @@ class GaussianSum(AbstractEstimator):
 
     def _filter(self, problem, state, frame):
         """Take one frame into every component; begin again where the robot has changed."""
-        if state.lag is None:
-            step = take_frame(problem, state.mixture, frame, self.noise, self._drift)
-        else:
-            depth = self.lag if problem.is_driven else min(self.lag, _LAG_OF_DISTURBED)
-            step = take_frame_lagging(problem, state.lag, frame, self.noise, depth, self._drift)
+        step, events = self._step(problem, state, frame), ()
         if step is None:
-            return state, UpdateReport('filter', events=('update refused',))
-        report = UpdateReport('filter', step.misfit, step.rows)
+            # Its samples make no sense, but the motion goes on.
+            frame, events = replace(frame, samples=()), ('update refused',)
+            step = self._step(problem, state, frame)
+        if step is None:
+            return state, UpdateReport('filter', events=events)
+        report = UpdateReport('filter', step.misfit, step.rows, events=events)
         memory = self.detector.remember(state.memory, step.misfit, step.rows, step.surprises)
         may_ask = not problem.is_driven
         past = ()
         if may_ask:
             past = remembered(state.past, frame, state.mixture, step.log_evidence)
         if self.detector.has_changed(memory, self.noise.expects_outliers):
+            events += ('changed',)
             if not may_ask:
-                return self.init(problem), replace(report, events=('changed', 'forgotten'))
-            suspected = suspect(past, state.memories)
-            return suspected, replace(report, events=('changed',))
+                return self.init(problem), replace(report, events=(*events, 'forgotten'))
+            return suspect(past, state.memories), replace(report, events=events)
         step, known = step.tidied(self.prune, self.merge), (past, state.memories)
         return FilterState(
             step.mixture, memory, state.share, frame.end_ns, step.lag, *known
         ), report
+
+    def _step(self, problem, state, frame):
+        """Return what a frame did to a filter, None where its numbers are not finite."""
+        if state.lag is None:
+            return take_frame(problem, state.mixture, frame, self.noise, self._drift)
+        depth = self.lag if problem.is_driven else min(self.lag, _LAG_OF_DISTURBED)
+        return take_frame_lagging(problem, state.lag, frame, self.noise, depth, self._drift)
 
     def _look_into(self, problem, state, frame):
         """Ask what has changed; go on with what is still known, or begin again."""

@@ -37,7 +37,9 @@ _LASTING = {
     'efforts unknown': Event(
         'efforts unknown', 'the first fits need efforts that are unknown; see ~/parameters', True
     ),
-    'update refused': Event('update refused', 'updates give no numbers and are left out', True),
+    'update refused': Event(
+        'update refused', 'samples give no finite estimate and are left out', True
+    ),
 }
 # It is looked at from time to time whether a robot rests; these say that it has moved.
 _PROGRESS = frozenset(('fitted', 'handed over', 'resumed', 'changed', 'explained', 'reset'))
