@@ -7,23 +7,25 @@ from .declaring import setting
 
 @dataclass(frozen=True)
 class NodeConfig:
-    """What only the ROS node heeds."""
+    """Settings of the ROS node only."""
 
     robot_description: bool = setting(
         False,
-        'take the robot from the topic robot_description instead of model.urdf; when another '
-        'comes, the filter stops until the node is configured again',
+        'take the robot description from the topic robot_description instead of model.urdf; if '
+        'another one comes, the filter stops until the node is configured again',
     )
     initial_posterior: str = setting(
-        '', 'posterior file to begin with, relative to the folder of this file; empty: the prior'
+        '',
+        'posterior file to begin with, or a folder whose newest one is taken, relative to the '
+        'folder of this file; empty: the prior',
     )
     rate: float = setting(
         50.0, 'how often estimates are published at most', unit='1/s', above=0, dynamic=True
     )
     realtime_priority: int = setting(
         0,
-        'of the thread that receives, by SCHED_FIFO; a warning where the system refuses it; '
-        '0: none',
+        'SCHED_FIFO priority of the thread that receives messages; if the system refuses it there '
+        'is a warning; 0: none',
         low=0,
         high=99,
     )
@@ -39,7 +41,7 @@ class StartParameters:
         required=True,
     )
     autostart: bool = setting(
-        True, 'configure and activate at start; else somebody does by lifecycle services'
+        True, 'configure and activate at start; otherwise use the lifecycle services'
     )
 
 
@@ -49,13 +51,13 @@ class SavingConfig:
 
     folder: str = setting(
         '',
-        'folder for posterior files, made where it is missing; relative to the folder of this '
-        'file; empty: only what the service asks for is saved, beside this file',
+        'folder for posterior files, created if missing; relative to the folder of this file; '
+        'empty: only the service ~/save writes files, beside this file',
     )
     period: float = setting(
-        60.0, 'time between two files; one more is written at the end', unit='s', above=0
+        60.0, 'time between two files; a last one is written at the end', unit='s', above=0
     )
-    keep: int = setting(5, 'how many of the latest files stay', low=1, dynamic=True)
+    keep: int = setting(5, 'how many of the latest files are kept', low=1, dynamic=True)
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class SamplesConfig:
     """Draws of physical parameters for randomization."""
 
     count: int = setting(200, 'how many are drawn', low=1, high=100_000, dynamic=True)
-    seed: int = setting(0, 'of the draws', low=0, dynamic=True)
+    seed: int = setting(0, 'seed of the draws', low=0, dynamic=True)
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,17 @@ class MarkersConfig:
     """What rviz shows."""
 
     rate: float = setting(
-        5.0, 'how often the view is renewed at most', unit='1/s', above=0, dynamic=True
+        5.0, 'how often the markers are published at most', unit='1/s', above=0, dynamic=True
     )
     ghosts: int = setting(
-        6, 'how many draws of the posterior are shown moving on', low=0, high=50, dynamic=True
+        6,
+        'for how many draws of the posterior the future motion is shown',
+        low=0,
+        high=50,
+        dynamic=True,
     )
     horizon: float = setting(
-        1.0, 'how far ahead they are simulated', unit='s', above=0, high=10, dynamic=True
+        1.0, 'how far ahead this motion is simulated', unit='s', above=0, high=10, dynamic=True
     )
     kernels: tuple[str, ...] = setting(
         (),

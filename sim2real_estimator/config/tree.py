@@ -12,35 +12,36 @@ EFFORTS = ('none', 'measured', 'commanded', 'unknown', 'driven')
 class ActuatorConfig:
     """What drives a joint."""
 
-    kind: str = setting('effort', 'type of actuator, an entry of ACTUATORS')
+    kind: str = setting('effort', 'type of actuator: effort or dc_motor')
     values: dict[str, float] = setting(dict, 'values of its parameters, by name')
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The robot description, and what is read from it in another way than it says."""
+    """The robot description, and what is to be read differently from what it says."""
 
     urdf: str = setting(
         '',
-        'URDF file, relative to the folder of this file; or its text; may be empty with '
-        'node.robot_description',
+        'URDF file, relative to the folder of this file, or its text; may be empty if '
+        'node.robot_description is true',
     )
     base: str = setting(
         'fixed',
-        'whether the base link is welded to the world or free to move',
+        'whether the base link is fixed to the world or free to move',
         choices=('fixed', 'floating'),
     )
     joint_types: dict[str, str] = setting(
-        dict, 'joint -> type, where it is not that of the file: spherical, fixed, free, ...'
+        dict, 'joint -> type, if it is not the one in the URDF: spherical, fixed, free, ...'
     )
     actuators: dict[str, ActuatorConfig] = setting(
         dict,
-        'joint -> actuator, where it is not an effort as commanded; joints whose effort is '
-        "'none' have no actuator anyway",
+        'joint -> actuator, if it is more than an effort that acts as commanded; joints whose '
+        "effort is 'none' have no actuator",
     )
     inertia_check: str = setting(
         'error',
-        'what to do about inertias that no body can have',
+        'inertias that no body can have: error refuses them, warn uses them with a warning, mend '
+        'replaces them by the nearest possible ones',
         choices=('error', 'warn', 'mend'),
     )
 
@@ -58,8 +59,8 @@ class JointConfig:
     )
     acceleration: float | None = setting(
         None,
-        'of a driven joint: how large its accelerations usually are, rather too large; empty: '
-        'what a usual effort does to it',
+        'of a driven joint: the usual size of its accelerations, rather too large than too small; '
+        'empty: what a usual effort would cause',
         unit='rad/s^2 or m/s^2',
         above=0,
     )
@@ -67,48 +68,48 @@ class JointConfig:
 
 @dataclass(frozen=True)
 class EffortsConfig:
-    """Where efforts come from: by name, the field `effort` of sensor_msgs/msg/JointState."""
+    """Where efforts come from: the field `effort` of sensor_msgs/msg/JointState, by joint name."""
 
     measured: str = setting('joint_states', 'topic of the measured efforts')
     commanded: str = setting('joint_commands', 'topic of the commanded efforts')
     commanded_type: str = setting(
         '',
-        'type of their messages; empty: sensor_msgs/msg/JointState; with '
-        'std_msgs/msg/Float64MultiArray the numbers are efforts, and act from when they come',
+        'type of these messages; empty: sensor_msgs/msg/JointState. In a '
+        'std_msgs/msg/Float64MultiArray the numbers are efforts that act from their arrival on',
     )
     commanded_joints: tuple[str, ...] = setting(
-        (), 'joints of the numbers of a std_msgs/msg/Float64MultiArray, in their order'
+        (), 'joints of the numbers in a std_msgs/msg/Float64MultiArray, in the same order'
     )
     hold: float = setting(
         0.5,
-        'an effort acts until the next, but no longer than this; then it is unknown',
+        'an effort acts until the next one, but no longer than this; then it is unknown',
         unit='s',
         above=0,
     )
     steady: bool = setting(
         True,
-        'efforts come at a pace of their own: one that keeps changing and is overdue is unknown; '
-        'false: they come only when they change, and hold alone counts',
+        'true: efforts come at a steady rate, so one that is overdue and was not constant is '
+        'unknown; false: they come only when they change, so only hold limits them',
     )
 
 
 @dataclass(frozen=True)
 class PlacementConfig:
-    """A pose: a position, and angles or a quaternion; what is not given is zero."""
+    """A pose: a position, and angles or a quaternion. What is not given is zero."""
 
     position: tuple[float, ...] = setting((), 'x, y, z', unit='m')
     rpy: tuple[float, ...] = setting(
         (), 'roll, pitch, yaw: turns about the fixed axes x, y, z, as in URDF', unit='rad'
     )
-    rpy_degrees: tuple[float, ...] = setting((), 'the same in degrees, in its place', unit='deg')
-    quaternion: tuple[float, ...] = setting((), 'x, y, z, w as in messages, in place of angles')
+    rpy_degrees: tuple[float, ...] = setting((), 'the same in degrees, instead of rpy', unit='deg')
+    quaternion: tuple[float, ...] = setting((), 'x, y, z, w as in messages, instead of angles')
 
 
 @dataclass(frozen=True)
 class SensorConfig:
-    """One sensor; which of the settings it takes depends on its kind."""
+    """One sensor. Which settings it takes depends on its kind, given in brackets."""
 
-    kind: str = setting('', 'an entry of SENSORS', required=True)
+    kind: str = setting('', 'joint_positions, joint_poses, link_pose or marker', required=True)
     topic: str = setting('', 'topic of its messages', required=True)
     message_type: str = setting('', "type of its messages; empty: the kind's usual one")
     joints: tuple[str, ...] = setting((), 'joints it measures (joint_positions, joint_poses)')
@@ -118,7 +119,7 @@ class SensorConfig:
     )
     mount: PlacementConfig = setting(
         PlacementConfig,
-        'where the body of motion capture sits on the link: position, and rpy, rpy_degrees or '
+        'pose of the tracked body on the link: position, and rpy, rpy_degrees or '
         'quaternion (link_pose)',
     )
     sd: float | None = setting(
@@ -129,8 +130,8 @@ class SensorConfig:
     )
     velocity_sd: float | None = setting(
         None,
-        'standard deviation of velocities, of joint_poses those of free joints in m/s; empty: '
-        'they are not used (joint_positions, joint_poses)',
+        'standard deviation of velocities, with joint_poses of the linear velocities of free '
+        'joints; empty: they are not used (joint_positions, joint_poses)',
         unit='rad/s or m/s',
         above=0,
     )
@@ -149,8 +150,8 @@ class SensorConfig:
     )
     position_sd: float | None = setting(
         None,
-        'standard deviation of positions, of joint_poses those of free joints; empty: they are '
-        'not used (link_pose, joint_poses)',
+        'standard deviation of positions, with joint_poses of free joints; empty: they are not '
+        'used (link_pose, joint_poses)',
         unit='m',
         above=0,
     )
@@ -171,9 +172,10 @@ class SensorConfig:
 @dataclass(frozen=True)
 class PriorConfig:
     """
-    What is known of the parameters of a pattern; what is not given follows from their kind.
+    What is known beforehand of the parameters that a pattern matches.
 
-    Either a mean with a standard deviation, or an interval.
+    Give a mean with a standard deviation, or an interval. What is not given follows from the kind
+    of parameter.
     """
 
     mean: float | None = setting(None, "mean; empty: the robot description's value")
@@ -183,52 +185,58 @@ class PriorConfig:
         above=0,
     )
     log: bool | None = setting(
-        None, 'whether the logarithm, which keeps the sign, is normally distributed'
+        None, 'whether its logarithm is normally distributed, so that it keeps its sign'
     )
     min: float | None = setting(None, 'with max: the interval that holds 95 % of the prior')
     max: float | None = setting(None, 'see min')
-    fixed: bool = setting(False, 'keep the mean and do not estimate what the pattern names')
+    fixed: bool = setting(False, 'keep these parameters at the mean, and do not estimate them')
 
 
 @dataclass(frozen=True)
 class FramesConfig:
-    """How samples are put together; all times are times of data."""
+    """How samples are grouped into frames. All times are times of data."""
 
     reference: str = setting(
-        '', 'sensor whose samples are the bounds of frames; empty: the first one'
+        '', 'sensor at whose samples frames begin and end; empty: the first one'
     )
     max_rate: float = setting(
-        250.0, 'largest rate of frames, up to a tenth more for jitter', unit='1/s', above=0
+        250.0,
+        'largest rate of frames; up to a tenth more is tolerated as jitter',
+        unit='1/s',
+        above=0,
     )
     lateness: float = setting(
-        0.05, 'how much older than the newest a sample may arrive', unit='s', low=0
+        0.05, 'how much older than the newest sample one may be when it arrives', unit='s', low=0
     )
     gap: float = setting(
         0.5,
-        'a longer time without a sample of the reference ends the stretch: the motion is '
-        'estimated afresh, the parameters are kept',
+        'after a longer time without a sample of the reference sensor the motion is estimated '
+        'afresh; the parameters are kept',
         unit='s',
         above=0,
     )
     jump_back: float = setting(
-        1.0, "a sensor's stamp that goes back further clears the buffers", unit='s', above=0
+        1.0,
+        'if stamps of a sensor go back by more than this, samples that wait are dropped',
+        unit='s',
+        above=0,
     )
     patience: float = setting(
         0.5,
-        'encoders that repeat themselves to the last bit for longer are frozen where poses or '
-        'torques say that they should move',
+        'encoders that repeat the same value for longer count as frozen, if poses or torques say '
+        'that the joints should move',
         unit='s',
         above=0,
     )
     overload: float | None = setting(
         10.0,
-        'live, where more data than this wait for the estimator, frames are made longer until it '
+        'live: if more data than this wait for the estimator, frames are made longer until it '
         'has caught up; empty: never',
         unit='s',
         above=0,
     )
     overload_rate: float = setting(
-        25.0, 'largest rate of these longer frames, which leave out no sample', unit='1/s', above=0
+        25.0, 'largest rate of these longer frames; no sample is left out', unit='1/s', above=0
     )
 
 
@@ -236,23 +244,29 @@ class FramesConfig:
 class SimulationConfig:
     """How the robot is simulated between samples."""
 
-    integrator: str = setting('rk4', 'an entry of INTEGRATORS')
+    integrator: str = setting('rk4', 'rk4 or semi_implicit_euler')
     backend: str = setting('auto', 'native, eager, or auto: native where it can run')
-    max_step: float = setting(0.01, 'longer intervals are divided', unit='s', above=0)
+    max_step: float = setting(0.01, 'longest integration step', unit='s', above=0)
     position_sd: float = setting(
-        0.5, 'of the first state about its guess', unit='rad or m', above=0
+        0.5,
+        'standard deviation of the first positions about their guess',
+        unit='rad or m',
+        above=0,
     )
     velocity_sd: float = setting(
-        5.0, 'of the first velocities about their guess', unit='rad/s or m/s', above=0
+        5.0,
+        'standard deviation of the first velocities about their guess',
+        unit='rad/s or m/s',
+        above=0,
     )
     hidden_time: float = setting(
         0.1,
-        'how long unknown efforts, and accelerations of driven joints, last',
+        'correlation time of unknown efforts, and of accelerations of driven joints',
         unit='s',
         above=0,
     )
     disturbance_time: float | None = setting(
-        0.2, 'how long efforts of unknown origin last; empty: there are none', unit='s', above=0
+        0.2, 'correlation time of disturbances; empty: there are none', unit='s', above=0
     )
 
 
@@ -260,8 +274,10 @@ class SimulationConfig:
 class EstimatorConfig:
     """Which estimator, and its own settings."""
 
-    name: str = setting('gaussian_sum', 'an entry of ESTIMATORS')
-    seed: int = setting(0, 'of all random numbers; the same seed gives the same posterior', low=0)
+    name: str = setting('gaussian_sum', 'gaussian_sum or gumbel_mixture')
+    seed: int = setting(
+        0, 'seed of all random numbers; the same seed gives the same posterior', low=0
+    )
     settings: dict[str, object] = setting(
         dict, 'settings of the estimator, by the names its class documents'
     )
@@ -273,20 +289,20 @@ class Config:
 
     model: ModelConfig = setting(ModelConfig, 'the robot')
     joints: dict[str, JointConfig] = setting(
-        dict, 'joint -> what is known of it; joints that are not named have an unknown effort'
+        dict, 'joint -> what is known of it; the effort on joints that are not listed is unknown'
     )
     efforts: EffortsConfig = setting(EffortsConfig, 'where efforts come from')
     sensors: dict[str, SensorConfig] = setting(dict, 'name -> sensor', required=True)
     mocap: PlacementConfig = setting(
-        PlacementConfig, "where the robot's world lies in that of motion capture"
+        PlacementConfig, "pose of the robot's world in the world of motion capture"
     )
     estimate: dict[str, PriorConfig] = setting(
         dict,
-        "what to estimate: parameter or pattern such as '*.damping' -> prior, {} for the usual "
-        'one of its kind; where several match, a later one replaces what it gives. Besides the '
-        'parameters of the robot: SENSOR.delay, commands.delay, JOINT.delay for a joint whose '
-        'commands are late by another time, and SENSOR.noise, a factor on the standard '
-        'deviations of its noise',
+        "what to estimate: parameter, or pattern such as '*.damping' -> prior; {} is the usual "
+        'prior of its kind. If several patterns match, later ones override earlier ones. Besides '
+        'the parameters of the robot: SENSOR.delay, commands.delay, JOINT.delay for a joint whose '
+        'commands have a delay of their own, and SENSOR.noise, a factor on the standard '
+        'deviations of a sensor',
         required=True,
     )
     frames: FramesConfig = setting(FramesConfig, 'how samples are put together')
