@@ -1,5 +1,6 @@
 """A robot from its URDF to what is known of it, by the commands of the package, and judged."""
 
+from contextlib import contextmanager
 import logging
 from pathlib import Path
 import resource
@@ -45,12 +46,23 @@ def measure(kind, seed, seconds=None):
     refused, why.
     """
     torch.set_num_threads(1)
-    logging.getLogger('sim2real_estimator').setLevel(logging.ERROR)
-    with tempfile.TemporaryDirectory() as folder:
+    with _quiet(), tempfile.TemporaryDirectory() as folder:
         try:
             return _measured(kind, seed, seconds or kind.seconds, Path(folder))
         except EstimatorError as error:
             return {'refused': str(error)}
+
+
+@contextmanager
+def _quiet():
+    """Let the package log errors only, as long as this is entered."""
+    logger = logging.getLogger('sim2real_estimator')
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _measured(kind, seed, seconds, folder):
