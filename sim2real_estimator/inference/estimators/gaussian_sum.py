@@ -168,35 +168,35 @@ class GaussianSum(AbstractEstimator):
             # A fit would take noise for motion, and learn from it.
             state = BatchState(state.frames, due=due)
             return self._bounded(state), UpdateReport('batch', events=('at rest',))
-        generator = np.random.default_rng([self.seed, count])
+        state, generator = replace(state, due=due), np.random.default_rng([self.seed, count])
         if state.courses is not None or self._needs_smoothing(problem, window.frames):
-            return self._fit_smoothly(problem, replace(state, due=due), window, generator)
+            return self._fit_smoothly(problem, state, window, generator)
+        return self._shoot(problem, state, window, generator)
+
+    def _shoot(self, problem, state, window, generator):
+        """Fit frames whose motion is followed from its beginning."""
         objective = Objective(problem, window, self.noise)
         draws = cover_prior(problem, self.starts, generator, state.mixture)
         limits, is_free = (self.merge, self.prune), is_covered(problem, state.mixture)
         shots = shoot_again(objective, state.fits, draws, limits, is_free)
         if not len(shots.kept.costs):
-            return self._bounded(replace(state, due=due)), UpdateReport(
-                'batch', events=('update refused',)
-            )
+            return self._bounded(state), UpdateReport('batch', events=('update refused',))
         if problem.disturbance_size and not objective.is_explained_by(shots.kept):
             # Something is wrong that is held fixed, or something else moves the robot besides:
             # what is found without is wrong, and sure.
             found = self._doubted(problem, state, objective, shots.kept, generator)
-            if found is not None:
-                return found
-            return self._fit_smoothly(problem, replace(state, due=due), window, generator)
+            return found or self._fit_smoothly(problem, state, window, generator)
         mixture, share, is_narrow = self._described(objective, shots.kept, generator)
         if is_narrow and not state.share:
             # Before a filter begins all starts have looked for other answers.
             shots, before = shots.all_over(objective, limits), shots
             if shots.differ(before):
                 mixture, share, is_narrow = self._described(objective, shots.kept, generator)
-        state = replace(state, fits=shots.fits, window=window, due=due, mixture=mixture)
+        state = replace(state, fits=shots.fits, window=window, mixture=mixture)
         if not is_narrow:
             return self._bounded(state), UpdateReport('batch', events=('fitted',))
         # Where motion is chaotic, a longer batch is worse described, not better.
-        if state.share < share < self.share and count < self.longest:
+        if state.share < share < self.share and len(window.frames) < self.longest:
             return replace(state, share=share), UpdateReport(
                 'batch', events=('fitted', 'not yet Gaussian')
             )
