@@ -60,4 +60,4 @@ def _draw_shares(axis, times, ranks):
         axis.axhline(100 * level, linestyle='--', color=colour, linewidth=1)
     axis.set(ylim=(0, 100), ylabel='how many contain the truth [%]')
     axis.text(times[0] * 1.1, 92, 'honest', color=_GREY, fontsize=9)
-    axis.legend(loc='lower right')
+    axis.legend(loc='lower left')

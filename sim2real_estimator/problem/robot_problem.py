@@ -25,7 +25,7 @@ _NO_DISTURBANCE = 1e-6
 # Disturbances are mostly friction: they go along with the motion, and with the efforts that cause
 # it. So they do not average out, and make every parameter wrong for good by about this part of
 # what they are of the efforts of the joint that tells most.
-_LASTING = 0.2
+_LASTING = 0.25
 # Standard deviations of a sum of squares from which on it is no longer noise at rest.
 _CLEARLY = 6.0
 
