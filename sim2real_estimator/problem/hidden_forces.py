@@ -172,7 +172,7 @@ class HiddenForces:
             result[:, 2 * self._split :] = np.hypot(scales[:, None], at_reversal)
         return result
 
-    def lasting(self, scales, velocities):
+    def carried_over(self, scales, velocities):
         """Return which part [K, k] of each lasts longer than a frame; arguments as above."""
         result = np.ones((len(scales), self.size))
         # Where nothing disturbs, nothing has to fade.

@@ -7,17 +7,16 @@ import numpy as np
 
 from ..inference.noise_scales import NoiseScales
 from .doubts import known_as, narrowed, widened_chart
-from .effort_scales import usual_accelerations
 from .first_state import guess_course, guess_state
 from .frame_walk import FrameWalk
 from .hidden_forces import HiddenForces
-from .parameter_chart import mass_matrices
+from .mass_spread import MassSpread
 from .possible_changes import PossibleChanges
+from .process_noise import ProcessNoise
 from .state_chart import StateChart
 from .timeline import TimelineCache
 from .trajectory_loss import TrajectoryLoss
 
-_SPREAD_DRAWS, _SPREAD_POSES = 24, 12
 # Delays that are this much [s] apart lead to different optima: a part of a swing.
 _DELAY_SPACING = 0.04
 # Standard deviation of the first disturbance while fits begin without any.
@@ -89,6 +88,7 @@ class RobotProblem:
         means = dict(zip(chart.names, chart.to_named(chart.prior.mean[:, None])[:, 0].tolist()))
         values = {**chart.fixed, **means}
         self._hidden = HiddenForces(parameters, times, values=values, **(hidden or {}))
+        self._noise = ProcessNoise(parameters, self.options, self._hidden)
         self._state = StateChart(self.model, self._hidden.size)
         self._walk = FrameWalk(
             parameters,
@@ -110,6 +110,7 @@ class RobotProblem:
             self._walk.outputs,
             self._timelines,
         )
+        self._mass_spread = MassSpread(self._walk.system, chart, self._hidden.standing)
         self.point_size, self.tangent_size = self._state.point_size, self._state.size
         self.labels, self.prior = chart.labels, chart.prior
         self.relative_root = chart.relative_root
@@ -200,8 +201,7 @@ class RobotProblem:
 
     def unknown_efforts(self, frame):
         """Return the names of the commands that are missing somewhere in a frame."""
-        hidden = self._hidden.places
-        return tuple(self.model.commands[k] for k in frame.unknown if k not in hidden)
+        return self._noise.unknown_efforts(frame)
 
     def floor(self, frame, scales, starts, ends):
         """
@@ -210,52 +210,22 @@ class RobotProblem:
         scales [K]: of the disturbances of each column; starts, ends [nx, K]: states before and
         after.
         """
-        result = np.repeat(self._least_floor[None], len(scales), 0) + self.push(frame)
+        left = None
         if self._hidden.size:
             left = self._walk.fading(self._timelines.line((frame,)))[:, 0]
-            before, after = (self._hidden_deviations(scales, x) for x in (starts, ends))
-            kept = left * self._lasting(scales, starts) * before
-            result[:, 2 * self.model.velocity_size :] += np.sqrt(after**2 - kept**2)
-        return result
+        return self._noise.floor(frame, left, scales, starts, ends)
 
     def disturbances(self, scales, points):
         """Return the standard deviations [K, d] of disturbances of scales [K] at states."""
-        rest = self._hidden.size - self.disturbance_size
-        return self._hidden_deviations(scales, points)[:, rest:]
-
-    def _hidden_deviations(self, scales, points):
-        return self._hidden.deviations(scales, self._velocities(points))
-
-    def _lasting(self, scales, points):
-        return self._hidden.lasting(scales, self._velocities(points))
-
-    def _velocities(self, points):
-        return points[self.model.position_size : self.model.state_size]
-
-    @cached_property
-    def _least_floor(self):
-        """What every frame adds to the standard deviation of the state, [t]."""
-        nv, options = self.model.velocity_size, self.options
-        sizes = [nv, nv, self._hidden.size]
-        return np.repeat([options.position_floor, options.velocity_floor, 0.0], sizes)
+        return self._noise.disturbances(scales, points)
 
     def push(self, frame):
-        """
-        Return the standard deviation of what unknown efforts do to the state in a frame, [t].
-
-        Where one is unknown, velocities may change by all that efforts usually do; an effort on
-        one joint moves all that hang together.
-        """
-        if self.knows_inputs(frame):
-            return np.zeros(self.tangent_size)
-        return self.jolt(frame)
+        """Return the standard deviation of what unknown efforts do to a state in a frame, [t]."""
+        return self._noise.push(frame)
 
     def jolt(self, frame):
         """Return the standard deviation of what usual efforts do to the state in a frame, [t]."""
-        nv, result = self.model.velocity_size, np.zeros(self.tangent_size)
-        length = 1e-9 * (frame.end_ns - frame.start_ns)
-        result[nv : 2 * nv] = length * self._usual_accelerations
-        return result
+        return self._noise.jolt(frame)
 
     def jumps(self, mean):
         """Return a `Jump` for each way in which a robot of coordinates [p] may change."""
@@ -263,14 +233,7 @@ class RobotProblem:
 
     def loses_sight(self, frame):
         """Tell whether after a frame the motion may be anywhere: a new guess tells more of it."""
-        if frame.after_gap or self.knows_inputs(frame):
-            return frame.after_gap
-        length = 1e-9 * (frame.end_ns - frame.start_ns)
-        return bool((length * self.push(frame) > self.options.position_sd).any())
-
-    @cached_property
-    def _usual_accelerations(self):
-        return usual_accelerations(self.parameters)
+        return self._noise.loses_sight(frame)
 
     def local(self, starts, ends):
         """Return the local coordinates [t, B] at `starts` of the points `ends`."""
@@ -350,9 +313,9 @@ class RobotProblem:
         """
         found = self._walk.through(points, parameters, self._timelines.line(frames), True)
         if scales is not None and self.disturbance_size:
-            lasting = self._lasting(scales, points)
-            found.ends[self.model.state_size :] *= lasting.T
-            found.transition[:, 2 * self.model.velocity_size :] *= lasting[..., None]
+            kept = self._noise.carried_over(scales, points)
+            found.ends[self.model.state_size :] *= kept.T
+            found.transition[:, 2 * self.model.velocity_size :] *= kept[..., None]
         return found
 
     @property
@@ -362,32 +325,8 @@ class RobotProblem:
         return frozenset(name for name in self.chart.names if name.endswith(endings))
 
     def spread(self, means, roots):
-        """
-        Return how well the mass matrix is known: a relative sd for every column.
-
-        What hidden forces have to move does not count: they take all the effort that takes.
-        """
-        noise = np.random.default_rng(0).standard_normal((_SPREAD_DRAWS, roots.shape[-1]))
-        # Of a generator of their own: the same poses whatever else is part of the state.
-        positions = self._poses(np.random.default_rng(1))
-        spreads = []
-        for mean, root in zip(means.T, roots):
-            draws = np.concatenate([mean[:, None], mean[:, None] + root @ noise.T], 1)
-            values = np.tile(self.chart.to_named(draws), _SPREAD_POSES)
-            matrices = mass_matrices(
-                self._walk.system, values, np.repeat(positions, _SPREAD_DRAWS + 1, 1)
-            )
-            matrices = matrices.reshape(_SPREAD_POSES, _SPREAD_DRAWS + 1, *matrices.shape[1:])
-            spreads.append(_relative_spread(matrices, self._hidden.standing))
-        return np.array(spreads)
-
-    def _poses(self, generator):
-        """Return random positions [nq, poses]."""
-        nv = self.model.velocity_size
-        points = np.repeat(self.neutral[:, None], _SPREAD_POSES, 1)
-        turns = np.zeros((self.tangent_size, _SPREAD_POSES))
-        turns[:nv] = generator.standard_normal((nv, _SPREAD_POSES))
-        return self.retract(points, turns)[: self.model.position_size]
+        """Return how well the mass matrix is known: a relative sd for every column."""
+        return self._mass_spread.of(means, roots)
 
 
 def _noise_prior(priors):
@@ -396,23 +335,3 @@ def _noise_prior(priors):
         return None
     means, deviations = zip(*((np.log(prior.mean), prior.sd) for prior in priors))
     return NoiseScales.of_priors(means, deviations)
-
-
-def _relative_spread(matrices, left_out):
-    """
-    Return the largest, over poses, of the rms relative change of mass matrices [poses, 1+n].
-
-    left_out: velocities whose own block does not count.
-    """
-    mean, draws = matrices[:, :1], matrices[:, 1:]
-    if not np.isfinite(matrices).all():
-        return np.inf
-    block = np.ix_(range(draws.shape[0]), range(draws.shape[1]), left_out, left_out)
-    draws[block] = np.broadcast_to(mean, draws.shape)[block]
-    try:
-        inverse = np.linalg.inv(np.linalg.cholesky(mean))
-    except np.linalg.LinAlgError:
-        return np.inf
-    relative = inverse @ draws @ np.swapaxes(inverse, -1, -2)
-    change = np.abs(np.linalg.eigvalsh(relative) - 1).max(-1)
-    return float(np.sqrt((change**2).mean(-1)).max())

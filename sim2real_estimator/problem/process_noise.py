@@ -1,0 +1,91 @@
+"""What happens to the state of a robot besides what is simulated."""
+
+from functools import cached_property
+
+import numpy as np
+
+from .effort_scales import usual_accelerations
+
+
+class ProcessNoise:
+    """
+    Floors that keep a filter open, disturbances, and efforts that nobody knows.
+
+    All are standard deviations of the state in its tangent: positions, velocities, hidden forces.
+    """
+
+    def __init__(self, parameters, options, hidden):
+        """Take the `Parameters`, the `ProblemOptions` and the `HiddenForces`."""
+        self._parameters, self._options, self._hidden = parameters, options, hidden
+        model = parameters.model
+        self._commands = model.commands
+        self._nv, self._velocities = (
+            model.velocity_size,
+            slice(model.position_size, model.state_size),
+        )
+
+    def unknown_efforts(self, frame):
+        """Return the names of the commands that are missing somewhere in a frame."""
+        hidden = self._hidden.places
+        return tuple(self._commands[k] for k in frame.unknown if k not in hidden)
+
+    def floor(self, frame, left, scales, starts, ends):
+        """
+        Return what a frame adds, [K, t].
+
+        left [k]: which parts of hidden forces it leaves, None where there are none; scales [K]: of
+        the disturbances of each column; starts, ends [nx, K]: states before and after.
+        """
+        result = np.repeat(self._least[None], len(scales), 0) + self.push(frame)
+        if left is not None:
+            before, after = (self._of_hidden(scales, points) for points in (starts, ends))
+            kept = left * self.carried_over(scales, starts) * before
+            result[:, 2 * self._nv :] += np.sqrt(after**2 - kept**2)
+        return result
+
+    def disturbances(self, scales, points):
+        """Return those [K, d] of disturbances of scales [K] at states [nx, K]."""
+        rest = self._hidden.size - self._hidden.disturbance_size
+        return self._of_hidden(scales, points)[:, rest:]
+
+    def carried_over(self, scales, points):
+        """Return which part [K, k] of hidden forces lasts longer than a frame; given as above."""
+        return self._hidden.carried_over(scales, points[self._velocities])
+
+    def push(self, frame):
+        """
+        Return what unknown efforts do in a frame, [t].
+
+        Where one is unknown, velocities may change by all that efforts usually do; an effort on
+        one joint moves all that hang together.
+        """
+        if not self.unknown_efforts(frame):
+            return np.zeros(len(self._least))
+        return self.jolt(frame)
+
+    def jolt(self, frame):
+        """Return what usual efforts do in a frame, [t]."""
+        result, length = np.zeros(len(self._least)), 1e-9 * (frame.end_ns - frame.start_ns)
+        result[self._nv : 2 * self._nv] = length * self._usual_accelerations
+        return result
+
+    def loses_sight(self, frame):
+        """Tell whether after a frame the motion may be anywhere: a new guess tells more of it."""
+        if frame.after_gap or not self.unknown_efforts(frame):
+            return frame.after_gap
+        length = 1e-9 * (frame.end_ns - frame.start_ns)
+        return bool((length * self.push(frame) > self._options.position_sd).any())
+
+    def _of_hidden(self, scales, points):
+        return self._hidden.deviations(scales, points[self._velocities])
+
+    @cached_property
+    def _least(self):
+        """What every frame adds, [t]."""
+        sizes = [self._nv, self._nv, self._hidden.size]
+        floors = [self._options.position_floor, self._options.velocity_floor, 0.0]
+        return np.repeat(floors, sizes)
+
+    @cached_property
+    def _usual_accelerations(self):
+        return usual_accelerations(self._parameters)
