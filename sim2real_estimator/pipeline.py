@@ -22,6 +22,8 @@ from .stream.restamping import Restamping
 from .summary import summarize
 
 _HERE = 'this pipeline'
+# By these words estimators report that they have left out the samples of a frame.
+_LEFT_OUT = Status.UPDATE_REFUSED, Status.OUTLIER
 _logger = logging.getLogger(__name__)
 
 
@@ -305,8 +307,7 @@ class Pipeline:
         recording = None if is_forgotten else recording.until(frame)
         mixture = self.estimator.mixture(self._begun, state)
         standing = progress.standing.after(self.problem, mixture, frame, report)
-        is_refused = Status.UPDATE_REFUSED.value in report.events
-        outcome = Status.UPDATE_REFUSED if is_refused else Status.USED
+        outcome = next((s for s in _LEFT_OUT if s.value in report.events), Status.USED)
         fates = progress.fates.copy()
         for sample in frame.samples:
             fates[sample.sensor, outcome] += 1

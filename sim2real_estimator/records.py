@@ -27,6 +27,7 @@ class Status(Enum):
     TORQUE_WITHOUT_MOTION = 'torque without motion'
     OUTSIDE = 'outside frames'
     THINNED = 'thinned'
+    OUTLIER = 'outlier'
     UPDATE_REFUSED = 'update refused'
     UNKNOWN_JOINT = 'unknown joint'
     MISSING_JOINT = 'missing joint'

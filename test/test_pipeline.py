@@ -226,28 +226,30 @@ def test_a_clock_set_back_keeps_what_is_known(recording):
 
 
 class _Refusing:
-    """An estimator that refuses every other frame, and learns nothing from the rest."""
+    """An estimator that refuses every other frame with a word, and learns nothing otherwise."""
 
-    def __init__(self, estimator):
-        self.estimator = estimator
+    def __init__(self, estimator, word):
+        self.estimator, self.word = estimator, word
 
     def init(self, problem):
         return 0
 
     def update(self, problem, state, frame):
-        events = ('update refused',) if state % 2 else ()
+        events = (self.word,) if state % 2 else ()
         return state + 1, UpdateReport('filter', events=events)
 
     def mixture(self, problem, state):
         return self.estimator.mixture(problem, self.estimator.init(problem))
 
 
-def test_samples_of_refused_updates_are_counted(recording):
+@pytest.mark.parametrize('status', [Status.UPDATE_REFUSED, Status.OUTLIER])
+def test_samples_that_estimators_leave_out_are_counted(recording, status):
     usual = Pipeline.from_config(config())
-    pipeline = Pipeline(usual.problem, _Refusing(usual.estimator), usual.stream)
+    refusing = _Refusing(usual.estimator, status.value)
+    pipeline = Pipeline(usual.problem, refusing, usual.stream)
     run(pipeline, samples_of(recording)[:20])
     assert pipeline.counts.of('encoders', Status.USED) == 5
-    assert pipeline.counts.of('encoders', Status.UPDATE_REFUSED) == 5
+    assert pipeline.counts.of('encoders', status) == 5
 
 
 def test_messages_reach_the_stream_by_name(recording):

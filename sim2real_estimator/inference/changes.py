@@ -19,12 +19,13 @@ class ChangeMemory:
     What the detector remembers.
 
     recent: (misfit, rows, surprises) of the last frames; outliers, rows: slowly forgotten counts
-    from the frames before those.
+    from the frames before those; left_out: whether the last frame was left out as an outlier.
     """
 
     recent: tuple = ()
     outliers: float = _PRIOR_OUTLIERS
     rows: float = _PRIOR_ROWS
+    left_out: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,17 +41,33 @@ class ChangeDetector:
     frames: int = 5
     probability: float = 1e-7
 
+    def is_outlier(self, memory, misfit, rows, surprises, samples):
+        """
+        Tell whether a frame fits badly by a single bad sample, as far as can be seen by now.
+
+        samples: how many it has. If the robot has changed, the next frame fits as badly, and then
+        neither is an outlier: so the frame is better left out until that is known.
+        """
+        is_single = surprises * samples <= rows
+        if memory.left_out or not is_single or len(memory.recent) < self.frames:
+            return False
+        return misfit > _bound(rows, self.probability)
+
     def remember(self, memory, misfit, rows, surprises):
-        """Return the memory with one more frame."""
+        """Return the memory with one more frame that was taken in."""
         recent = (*memory.recent, (misfit, rows, surprises))
         if len(recent) <= self.frames:
-            return replace(memory, recent=recent)
+            return replace(memory, recent=recent, left_out=False)
         _, old_rows, old_surprises = recent[0]
         return ChangeMemory(
             recent[1:],
             _PRIOR_OUTLIERS + _FORGETTING * (memory.outliers - _PRIOR_OUTLIERS) + old_surprises,
             _PRIOR_ROWS + _FORGETTING * (memory.rows - _PRIOR_ROWS) + old_rows,
         )
+
+    def pass_over(self, memory):
+        """Return the memory with one more frame that was left out as an outlier."""
+        return replace(self.remember(memory, 0.0, 0, 0), left_out=True)
 
     def has_changed(self, memory, expects_outliers):
         """Tell whether the remembered frames fit worse than noise can explain."""

@@ -1,5 +1,6 @@
 """Gaps, unknown efforts and rest: what is known is kept, what is not is not made up."""
 
+from dataclasses import replace
 from pathlib import Path
 import sys
 
@@ -15,6 +16,7 @@ from sim2real_estimator.inference.estimators.gaussian_sum import (  # noqa: E402
     FilterState,
     GaussianSum,
 )
+from sim2real_estimator.inference.suspicion import SuspectState  # noqa: E402
 from sim2real_estimator.problem.chart_choice import choose_chart  # noqa: E402
 from sim2real_estimator.problem.robot_problem import RobotProblem  # noqa: E402
 from sim2real_estimator.records import Frame, Sample  # noqa: E402
@@ -109,6 +111,32 @@ def test_after_a_frame_that_makes_no_sense_the_filter_is_where_the_robot_is(prob
     assert events == ['update refused'] and isinstance(state, FilterState)
     away, sd = misses(problem, state)
     assert np.abs(away).max() < 4 and (sd < misses(problem, before)[1]).all()
+
+
+def off(frame, by):
+    """Return a frame whose samples are off by so much [rad]."""
+    samples = tuple(Sample(s.sensor, s.stamp_ns, s.values + by) for s in frame.samples)
+    return replace(frame, samples=samples)
+
+
+@pytest.mark.parametrize('by', [0.02, 0.2, 3.0])
+def test_a_single_sample_that_is_far_off_is_left_out(problem, frames, by):
+    before, _ = run(problem, frames[:150])
+    spoilt = off(frames[160], np.array([0.0, by]))
+    state, events = run(problem, [*frames[150:160], spoilt, *frames[161:220]], before)
+    assert events == ['outlier'] and isinstance(state, FilterState)
+    left_out = replace(frames[160], samples=())
+    missing, _ = run(problem, [*frames[150:160], left_out, *frames[161:220]], before)
+    np.testing.assert_array_equal(state.mixture.means, missing.mixture.means)
+
+
+def test_samples_that_stay_off_are_a_change(problem, frames):
+    before, _ = run(problem, frames[:150])
+    spoilt = [off(frame, np.array([0.0, 0.2])) for frame in frames[160:170]]
+    state, events = run(problem, [*frames[150:160], *spoilt], before)
+    assert events == ['outlier', 'changed'] and isinstance(state, SuspectState)
+    # What was left out at first is evidence of what has changed.
+    assert state.past[-2].frame is spoilt[0] and state.past[-1].frame is spoilt[1]
 
 
 def test_where_nothing_that_was_known_fits_after_a_gap_it_is_forgotten(problem, frames):

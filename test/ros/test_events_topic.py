@@ -137,7 +137,7 @@ def later(seconds):
     return replace(estimate(), stamp_ns=STAMP_NS + seconds * 10**9)
 
 
-@pytest.mark.parametrize('word', ['efforts unknown', 'update refused'])
+@pytest.mark.parametrize('word', ['efforts unknown', 'outlier', 'update refused'])
 def test_what_lasts_is_told_when_it_begins(word):
     chronicle = Chronicle()
     (event,) = chronicle.take((word, word), later(0))

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from ...records import UpdateReport
+from ...records import Status, UpdateReport
 from ..batch import Objective, Window
 from ..changes import ChangeDetector
 from ..disturbances import neighbours, spread_over_bank
@@ -351,19 +351,13 @@ class GaussianSum(AbstractEstimator):
 
     def _filter(self, problem, state, frame):
         """Take one frame into every component; begin again where the robot has changed."""
-        step, events = self._step(problem, state, frame), ()
-        if step is None:
-            # Its samples make no sense, but the motion goes on.
-            frame, events = replace(frame, samples=()), ('update refused',)
-            step = self._step(problem, state, frame)
+        step, past, memory, events = self._taken(problem, state, frame)
         if step is None:
             return state, UpdateReport('filter', events=events)
         report = UpdateReport('filter', step.misfit, step.rows, events=events)
-        memory = self.detector.remember(state.memory, step.misfit, step.rows, step.surprises)
         may_ask = not problem.is_driven
-        past = ()
-        if may_ask:
-            past = remembered(state.past, frame, state.mixture, step.log_evidence)
+        if not may_ask:
+            past = ()
         if self.detector.has_changed(memory, self.noise.expects_outliers):
             events += ('changed',)
             if not may_ask:
@@ -373,6 +367,34 @@ class GaussianSum(AbstractEstimator):
         return FilterState(
             step.mixture, memory, state.share, frame.end_ns, step.lag, *known
         ), report
+
+    def _taken(self, problem, state, frame):
+        """
+        Return (`Step` of a frame or None, `Past`s, memory of the detector, events).
+
+        Where its samples make no sense, or one of them seems to be an outlier, the motion goes on
+        without them. In case it was the beginning of a change, the past has them all the same.
+        """
+        step, events = self._step(problem, state, frame), ()
+        seen, told, memory = frame, step, state.memory
+        if step is None:
+            seen, events = replace(frame, samples=()), (Status.UPDATE_REFUSED.value,)
+            step = told = self._step(problem, state, seen)
+        elif self._is_outlier(memory, step, frame):
+            events = (Status.OUTLIER.value,)
+            step = self._step(problem, state, replace(frame, samples=()))
+        if step is None:
+            return None, (), memory, events
+        if Status.OUTLIER.value in events:
+            memory = self.detector.pass_over(memory)
+        else:
+            memory = self.detector.remember(memory, step.misfit, step.rows, step.surprises)
+        return step, remembered(state.past, seen, state.mixture, told.log_evidence), memory, events
+
+    def _is_outlier(self, memory, step, frame):
+        """Tell whether a frame fits as badly as only a bad sample does, where none is expected."""
+        told = step.misfit, step.rows, step.surprises, len(frame.samples)
+        return not self.noise.expects_outliers and self.detector.is_outlier(memory, *told)
 
     def _step(self, problem, state, frame):
         """Return what a frame did to a filter, None where its numbers are not finite."""

@@ -37,6 +37,9 @@ _LASTING = {
     'efforts unknown': Event(
         'efforts unknown', 'the first fits need efforts that are unknown; see ~/parameters', True
     ),
+    'outlier': Event(
+        'outlier', 'a sample is far off, and the next ones are not: its frame is left out', True
+    ),
     'update refused': Event(
         'update refused', 'samples give no finite estimate and are left out', True
     ),
