@@ -19,10 +19,8 @@ class ProcessNoise:
         self._parameters, self._options, self._hidden = parameters, options, hidden
         model = parameters.model
         self._commands = model.commands
-        self._nv, self._velocities = (
-            model.velocity_size,
-            slice(model.position_size, model.state_size),
-        )
+        self._nv = model.velocity_size
+        self._velocities = slice(model.position_size, model.state_size)
 
     def unknown_efforts(self, frame):
         """Return the names of the commands that are missing somewhere in a frame."""

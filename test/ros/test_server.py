@@ -8,7 +8,7 @@ import pytest
 from waiting import PATIENCE
 
 from sim2real_estimator.background import Relief
-from sim2real_estimator.inference.estimators.gaussian_sum import GaussianSum
+from sim2real_estimator.inference.first_fits import FirstFits
 from sim2real_estimator.ros.server import serve
 from sim2real_estimator.sensors.decoding import Decoded
 
@@ -53,13 +53,13 @@ class Line:
 @pytest.fixture
 def held_up(monkeypatch):
     """Yield an event that lets fits go on."""
-    going, original = threading.Event(), GaussianSum._fit
+    going, original = threading.Event(), FirstFits.fit
 
     def fit(*arguments):
         assert going.wait(PATIENCE)
         return original(*arguments)
 
-    monkeypatch.setattr(GaussianSum, '_fit', fit)
+    monkeypatch.setattr(FirstFits, 'fit', fit)
     yield going
     going.set()
 
