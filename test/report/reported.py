@@ -52,7 +52,7 @@ def whole(found):
 def with_two_answers(found):
     """Return it with a posterior of two components far apart."""
     mixture = found.posterior.mixture
-    away = 40 * mixture.parameter_roots()[0] @ np.ones(mixture.roots.shape[-1])
+    away = 40 * mixture.parameter_roots()[0].sum(1)
     means = np.stack([mixture.means[:, 0], mixture.means[:, 0] + away], 1)
     two = Mixture(
         np.log([0.7, 0.3]),

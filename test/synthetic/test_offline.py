@@ -60,8 +60,11 @@ def test_no_message_is_refused(found):
     robot, _, counts = found
     (feed,) = robot.feeds.values()
     table = counts.table()
+    # With the load its first frame is taken for an outlier.
+    left_out = table['encoders'].pop('outlier')
     assert set(table['encoders']) == set(table['measured_efforts']) == {'used'}
-    assert feed.made - 3 <= table['encoders']['used'] <= feed.made
+    assert feed.made - 3 <= table['encoders']['used'] + left_out <= feed.made
+    assert left_out <= 2
 
 
 def test_encoders_of_ball_joints_tell_the_lengths_between_them():
@@ -81,7 +84,8 @@ def test_encoders_of_ball_joints_tell_the_lengths_between_them():
     settings = load_synthetic(CONFIG.parent / 'synthetic' / 'three_link_pendulum.yaml')
     robot = SyntheticRobot(replace(settings, streams={}), config=config)
     pipeline = Pipeline.from_config(config)
-    *_, last = estimates(pipeline, robot, 1.5)
-    assert pipeline.counts.table() == {'balls': {'used': 150}}
+    # Whether anything pushes is known a second after the hand-over.
+    *_, last = estimates(pipeline, robot, 2.5)
+    assert pipeline.counts.table() == {'balls': {'used': 250}}
     assert identified(last) == set(last.names)
     assert all(within_four_deviations(last, robot.truth).values())

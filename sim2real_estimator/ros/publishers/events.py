@@ -38,7 +38,7 @@ _LASTING = {
         'efforts unknown', 'the first fits need efforts that are unknown; see ~/parameters', True
     ),
     'outlier': Event(
-        'outlier', 'a sample is far off, and the next ones are not: its frame is left out', True
+        'outlier', 'a sample is far off and left out; it may be the beginning of a change', True
     ),
     'update refused': Event(
         'update refused', 'samples give no finite estimate and are left out', True
