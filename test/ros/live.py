@@ -92,7 +92,7 @@ class Client:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self.node.create_subscription(
-            JointState, f'/{self._target}/estimate', self.estimates.append, 1000
+            JointState, f'/{self._target}/estimate', self._take, 1000
         )
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._hear, 10)
 
@@ -142,6 +142,10 @@ class Client:
     def forget(self):
         """Hear only what is sent from now on, not what a node before has left on the way."""
         self._statuses, self._since_ns = {}, time.time_ns()
+
+    def _take(self, message, info):
+        if info['source_timestamp'] >= self._since_ns:
+            self.estimates.append(message)
 
     def _hear(self, message, info):
         if info['source_timestamp'] < self._since_ns:
