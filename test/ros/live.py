@@ -91,9 +91,7 @@ class Client:
         self.node = Node(name, context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
-        self.node.create_subscription(
-            JointState, f'/{self._target}/estimate', self._take, 1000
-        )
+        self.node.create_subscription(JointState, f'/{self._target}/estimate', self._take, 1000)
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._hear, 10)
 
     def close(self):
