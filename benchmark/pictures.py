@@ -9,7 +9,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
 matplotlib.use('Agg')
-import load_picture  # noqa: E402, the drawing backend has to be chosen first
+import arms_picture  # noqa: E402, the drawing backend has to be chosen first
+import load_picture  # noqa: E402
 from matplotlib import pyplot  # noqa: E402
 from problems import p2, p3  # noqa: E402, needs the path above
 from problems.common import log_normal_draw, roll, states_of  # noqa: E402
@@ -27,7 +28,7 @@ _OF_CHANGES = ('changed', 'cause')
 
 def run(arguments):
     """Draw all pictures; return True when they are written."""
-    for draw in (_bimodal, _change, _load, _latency):
+    for draw in (_bimodal, _change, _load, _arms, _latency):
         path = draw()
         print(f'wrote docs/images/{path.name}')
     return True
@@ -150,6 +151,11 @@ def _draw_band(axis, bands, parts, which):
 def _load():
     """Draw what an arm is known to hold."""
     return _save(load_picture.draw(), 'load.png')
+
+
+def _arms():
+    """Draw how well arms are known while they move."""
+    return _save(arms_picture.draw(), 'arms.png')
 
 
 def _latency():

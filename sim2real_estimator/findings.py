@@ -39,6 +39,8 @@ _FOLLOWING = _SECOND // 10
 _CHANGED_FOR = 5 * _SECOND
 # What a loss of a joint cannot be told apart from, where the filter reckons with it.
 _UNKNOWN_EFFORTS = 'efforts of unknown origin'
+# So many times as probable as none at all they have to be.
+_EVIDENT = 3.0
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,7 @@ def _beside_disturbances(problem, mixture, found):
     Where evidence is for efforts of unknown origin, they are most often friction that the model
     has not. Damping then stands for both, with an uncertainty that does not know of it.
     """
-    if mixture.weights[mixture.scales > 0].sum() < 0.5:
+    if not _is_evident(mixture):
         return found
     certain = (Verdict.IDENTIFIED.value, Verdict.PRIOR_ASSISTED.value, Verdict.ALIASED.value)
     return tuple(
@@ -221,6 +223,13 @@ def _beside_disturbances(problem, mixture, found):
         else each
         for each in found
     )
+
+
+def _is_evident(mixture):
+    """Tell whether evidence is for disturbances of some scale; before any all are as probable."""
+    weights = {s: mixture.weights[mixture.scales == s].sum() for s in set(mixture.scales.tolist())}
+    none = weights.pop(0.0, 0.0)
+    return max(weights.values(), default=0.0) > _EVIDENT * none
 
 
 def _noises(problem, mixture, stamp_ns):

@@ -245,10 +245,20 @@ def test_a_run_that_was_stopped_says_the_same(tmp_path):
     assert second.latest_findings() == whole.latest_findings()
 
 
-@pytest.mark.parametrize(('scale', 'is_aliased'), [(0.0, False), (0.02, True)])
-def test_losses_are_aliased_with_efforts_that_evidence_is_for(driven, scale, is_aliased):
+@pytest.mark.parametrize(
+    ('scales', 'weights', 'is_aliased'),
+    [
+        ((0.0,), (1.0,), False),
+        ((0.02,), (1.0,), True),
+        # As a filter begins, and when evidence has decided.
+        ((0.0, 0.02, 0.1), (1 / 3, 1 / 3, 1 / 3), False),
+        ((0.0, 0.02, 0.1), (0.1, 0.8, 0.1), True),
+    ],
+)
+def test_losses_are_aliased_with_efforts_that_evidence_is_for(driven, scales, weights, is_aliased):
     problem, mixture, stamp = driven
-    mixture = replace(mixture, scales=np.full(mixture.size, scale))
+    mixture = mixture.pick([mixture.heaviest()] * len(scales))
+    mixture = replace(mixture, scales=np.array(scales), log_weights=np.log(weights))
     for each in find(problem, mixture, stamp, exact=False).parameters:
         is_loss = each.name.endswith('.damping')
         named = 'efforts of unknown origin' in each.aliases

@@ -7,17 +7,18 @@ from .targets import Line, share
 TITLE = 'arm of seven joints, friction sharp and 30 % larger below 0.1 rad/s, unknown to the model'
 MOST = disturbed_arms.MOST
 _SHARE, _WIDTH, _SPEED = 0.3, 0.002, 0.1
+TRUTH = {f'{joint}.friction_velocity': _WIDTH for joint in disturbed_arms.JOINTS}
 
 
 def measure(seed):
     """Return the record of one problem."""
     config = disturbed_arms.config()
-    truth = {f'{joint}.friction_velocity': _WIDTH for joint in disturbed_arms.JOINTS}
-    robot = disturbed_arms.robot(seed, config, _forces, truth=truth)
+    robot = disturbed_arms.robot(seed, config, forces, truth=TRUTH)
     return disturbed_arms.measure(config, robot)
 
 
-def _forces(frictions, generator):
+def forces(frictions, generator):
+    """Return the forces of a `MismatchedPlant`."""
     return (Stribeck(_SHARE * frictions, _WIDTH, _SPEED),)
 
 

@@ -1,0 +1,65 @@
+"""The picture of arms in motion: how wrong their torques are, and what is claimed."""
+
+from estimation import arm_pushed, arm_stribeck, disturbed_arms
+from estimation.metrics import judge
+from estimation.seven_joints import base_quantities, torque_error
+from matplotlib import pyplot
+import numpy as np
+
+from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.synthetic.messages import message_of
+
+_SEED, _END, _EVERY = (0, 0), 15.0, 0.5
+# What a middle interval of 90 % leaves out at either side.
+_TAIL = 0.05
+# Title, colour, what acts on the arm, and values of its own, that its model does not have.
+_ARMS = (
+    ('the model is right', 'tab:green', None, {}),
+    ('pushed by a tenth of its friction', 'tab:blue', arm_pushed.forces, {}),
+    (
+        'friction sharper, and larger near reversal',
+        'tab:red',
+        arm_stribeck.forces,
+        arm_stribeck.TRUTH,
+    ),
+)
+
+
+def draw():
+    """Return the figure."""
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.5))
+    for title, colour, forces, truth in _ARMS:
+        times, wrong, held = _followed(forces, truth)
+        left.semilogy(times, wrong, '.-', color=colour, label=title)
+        right.plot(times, 100 * held, '.-', color=colour, label=title)
+    left.set_ylabel('torques of other motions are wrong by [%]')
+    left.legend()
+    right.axhline(90, color='k', linestyle='--', linewidth=1.0)
+    right.set_ylabel('90 % intervals that contain the truth [%]')
+    right.set_ylim(0, 102)
+    for axis in (left, right):
+        axis.set_xlabel('time since the arm began to move [s]')
+        axis.grid(alpha=0.3)
+    figure.suptitle('An arm of seven joints, 91 unknown numbers, encoders and torques only')
+    figure.tight_layout()
+    return figure
+
+
+def _followed(forces, truth):
+    """Return times [T] [s], errors of torques [T] [%], the share [T] of intervals that hold."""
+    config = disturbed_arms.config()
+    robot = disturbed_arms.robot(_SEED, config, forces, truth=truth)
+    pipeline, values, rows = Pipeline.from_config(config), robot.truths[0].values, []
+    problem = pipeline.problem
+    whole = base_quantities(problem.chart, values)
+    for until in np.arange(_EVERY, _END + _EVERY / 2, _EVERY):
+        for reading in robot.run(until - 1e-9 * robot.time_ns):
+            message = message_of(reading)
+            for name in robot.readers[reading.topic]:
+                pipeline.receive(name, message, robot.arrival_ns(reading))
+            pipeline.step()
+        mean = pipeline.mixture.moments()[0]
+        rank = np.array(judge(pipeline.mixture, whole)['rank'])
+        wrong = torque_error(problem, values, problem.chart.to_named(mean[:, None]))
+        rows.append((until, wrong, np.mean((rank > _TAIL) & (rank < 1 - _TAIL))))
+    return np.array(rows).T
