@@ -85,7 +85,7 @@ def test_encoders_of_ball_joints_tell_the_lengths_between_them():
     robot = SyntheticRobot(replace(settings, streams={}), config=config)
     pipeline = Pipeline.from_config(config)
     # Whether anything pushes is known a second after the hand-over.
-    *_, last = estimates(pipeline, robot, 2.5)
-    assert pipeline.counts.table() == {'balls': {'used': 250}}
+    *_, last = estimates(pipeline, robot, 1.5)
+    assert pipeline.counts.table() == {'balls': {'used': 150}}
     assert identified(last) == set(last.names)
     assert all(within_four_deviations(last, robot.truth).values())
