@@ -1,17 +1,15 @@
 """The picture of arms in motion: how wrong their torques are, and what is claimed."""
 
 from estimation import arm_pushed, arm_stribeck, disturbed_arms
-from estimation.metrics import judge
+from estimation.arm_course import ArmCourse
+from estimation.metrics import coverage, judge
 from estimation.seven_joints import base_quantities, torque_error
 from matplotlib import pyplot
 import numpy as np
 
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.synthetic.messages import message_of
 
 _SEED, _END, _EVERY = (0, 0), 15.0, 0.5
-# What a middle interval of 90 % leaves out at either side.
-_TAIL = 0.05
 # Title, colour, what acts on the arm, and values of its own, that its model does not have.
 _ARMS = (
     ('the model is right', 'tab:green', None, {}),
@@ -50,16 +48,12 @@ def _followed(forces, truth):
     config = disturbed_arms.config()
     robot = disturbed_arms.robot(_SEED, config, forces, truth=truth)
     pipeline, values, rows = Pipeline.from_config(config), robot.truths[0].values, []
-    problem = pipeline.problem
+    problem, course = pipeline.problem, ArmCourse()
     whole = base_quantities(problem.chart, values)
     for until in np.arange(_EVERY, _END + _EVERY / 2, _EVERY):
-        for reading in robot.run(until - 1e-9 * robot.time_ns):
-            message = message_of(reading)
-            for name in robot.readers[reading.topic]:
-                pipeline.receive(name, message, robot.arrival_ns(reading))
-            pipeline.step()
+        course.follow(pipeline, robot, until)
         mean = pipeline.mixture.moments()[0]
-        rank = np.array(judge(pipeline.mixture, whole)['rank'])
+        held = coverage(judge(pipeline.mixture, whole)['rank'], 0.9)
         wrong = torque_error(problem, values, problem.chart.to_named(mean[:, None]))
-        rows.append((until, wrong, np.mean((rank > _TAIL) & (rank < 1 - _TAIL))))
+        rows.append((until, wrong, held))
     return np.array(rows).T

@@ -8,11 +8,11 @@ from sim2real_estimator.synthetic.messages import message_of
 
 
 class ArmCourse:
-    """A pipeline fed by a robot, and how long it takes."""
+    """A pipeline fed by a robot, and how long it takes; events: (time [s], text) so far."""
 
     def __init__(self):
         """Begin with nothing."""
-        self._events, self._nis, self._frames, self._batch = [], [], [], 0.0
+        self.events, self._nis, self._frames, self._batch = [], [], [], 0.0
 
     def follow(self, pipeline, robot, until):
         """Feed a pipeline until a time of the robot [s]; what is sent at it is taken too."""
@@ -28,7 +28,7 @@ class ArmCourse:
     def _note(self, estimates, taken, used):
         for estimate in estimates:
             report = estimate.report
-            self._events += [(1e-9 * estimate.stamp_ns, event) for event in report.events]
+            self.events += [(1e-9 * estimate.stamp_ns, event) for event in report.events]
             if report.stage == 'filter':
                 self._nis.append((report.nis, report.degrees))
                 self._frames.append(taken / len(estimates))
@@ -37,11 +37,11 @@ class ArmCourse:
 
     def record(self):
         """Return what happened as numbers."""
-        handed = [at for at, event in self._events if event == 'handed over']
+        handed = [at for at, event in self.events if event == 'handed over']
         squared, degrees = np.sum(self._nis, 0) if self._nis else (np.nan, 1.0)
         return {
             'handed_over': handed[0] if handed else None,
-            'false_alarms': sum(event == 'changed' for _, event in self._events),
+            'false_alarms': sum(event == 'changed' for _, event in self.events),
             'nis': float(squared / degrees),
             'frame_ms': 1e3 * float(np.median(self._frames)) if self._frames else None,
             'batch_cpu': self._batch,

@@ -3,8 +3,8 @@
 import numpy as np
 
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.synthetic.messages import message_of
 
+from .arm_course import ArmCourse
 from .metrics import judge
 from .p2_change import cause_between
 from .seven_joints import base_quantities
@@ -19,13 +19,14 @@ MARKS = {'before': UP, 'later': UP + 1.0, 'much later': DOWN, 'back': DOWN + 0.5
 
 def followed(config, robot, cause):
     """Return (the record of a robot that changes for a cause, its `Pipeline`, mark -> mixture)."""
-    pipeline, events, record, mixtures = Pipeline.from_config(config), [], {}, {}
+    pipeline, course, record, mixtures = Pipeline.from_config(config), ArmCourse(), {}, {}
     for title, until in (*MARKS.items(), ('end', END)):
-        events += _fed(pipeline, robot, until)
+        course.follow(pipeline, robot, until)
         if title in MARKS:
             mixtures[title] = pipeline.mixture
             truth = base_quantities(pipeline.problem.chart, robot.truths[-1].values)
             record[title] = judge(pipeline.mixture, truth)
+    events = course.events
     alarms = [at for at, event in events if event == 'changed']
     noticed = next((at - UP for at in alarms if UP < at <= DOWN), None)
     return (
@@ -40,18 +41,6 @@ def followed(config, robot, cause):
         pipeline,
         mixtures,
     )
-
-
-def _fed(pipeline, robot, until):
-    """Feed a pipeline until a time of the robot [s]; return the events, (time [s], text)."""
-    events = []
-    for reading in robot.run(until - 1e-9 * robot.time_ns):
-        message = message_of(reading)
-        for name in robot.readers[reading.topic]:
-            pipeline.receive(name, message, robot.arrival_ns(reading))
-        for estimate in pipeline.step():
-            events += [(1e-9 * estimate.stamp_ns, event) for event in estimate.report.events]
-    return events
 
 
 def _late_delay(records):

@@ -36,11 +36,9 @@ class MassSpread:
     def _positions(self, generator):
         """Return random positions [nq, poses]."""
         model = self._system.model
-        chart, neutral = (
-            StateChart(model),
-            [*model.neutral_positions(), *[0.0] * model.velocity_size],
-        )
-        points = np.repeat(np.array(neutral)[:, None], _POSES, 1)
+        chart = StateChart(model)
+        neutral = np.array([*model.neutral_positions(), *[0.0] * model.velocity_size])
+        points = np.repeat(neutral[:, None], _POSES, 1)
         turns = np.zeros((chart.size, _POSES))
         turns[: model.velocity_size] = generator.standard_normal((model.velocity_size, _POSES))
         return chart.retract(points, turns)[: model.position_size]

@@ -91,24 +91,14 @@ class RobotProblem:
         self._noise = ProcessNoise(parameters, self.options, self._hidden)
         self._state = StateChart(self.model, self._hidden.size)
         self._walk = FrameWalk(
-            parameters,
-            self.sensors,
-            chart,
-            self._state,
-            self._hidden,
-            self.options,
-            reference,
+            parameters, self.sensors, chart, self._state, self._hidden, self.options, reference
         )
         self._timelines = TimelineCache(
             self.sensors, self._walk.known_controls, self.options.max_step
         )
+        walk = self._walk
         self._loss = TrajectoryLoss(
-            self._walk.system,
-            self._walk.backend,
-            chart,
-            self.sensors,
-            self._walk.outputs,
-            self._timelines,
+            walk.system, walk.backend, chart, self.sensors, walk.outputs, self._timelines
         )
         self._mass_spread = MassSpread(self._walk.system, chart, self._hidden.standing)
         self.point_size, self.tangent_size = self._state.point_size, self._state.size

@@ -180,21 +180,22 @@ class GaussianSum(AbstractEstimator):
         Where its samples make no sense, or one of them seems to be an outlier, the motion goes on
         without them. In case it was the beginning of a change, the past has them all the same.
         """
-        step, events = self._step(problem, state, frame), ()
-        seen, told, memory = frame, step, state.memory
-        if step is None:
-            seen, events = replace(frame, samples=()), (Status.UPDATE_REFUSED.value,)
-            step = told = self._step(problem, state, seen)
-        elif self._is_outlier(memory, step, frame):
-            events = (Status.OUTLIER.value,)
-            step = self._step(problem, state, replace(frame, samples=()))
+        told, memory = self._step(problem, state, frame), state.memory
+        step, without, events = told, replace(frame, samples=()), ()
+        is_outlier = told is not None and self._is_outlier(memory, told, frame)
+        if told is None:
+            frame, events = without, (Status.UPDATE_REFUSED.value,)
+            step = told = self._step(problem, state, without)
+        elif is_outlier:
+            events, step = (Status.OUTLIER.value,), self._step(problem, state, without)
         if step is None:
             return None, (), memory, events
-        if Status.OUTLIER.value in events:
+        if is_outlier:
             memory = self.detector.pass_over(memory)
         else:
             memory = self.detector.remember(memory, step.misfit, step.rows, step.surprises)
-        return step, remembered(state.past, seen, state.mixture, told.log_evidence), memory, events
+        past = remembered(state.past, frame, state.mixture, told.log_evidence)
+        return step, past, memory, events
 
     def _is_outlier(self, memory, step, frame):
         """Tell whether a frame fits as badly as only a bad sample does, where none is expected."""
