@@ -38,7 +38,7 @@ def draw():
     for axis in (left, right):
         axis.set_xlabel('time since the arm began to move [s]')
         axis.grid(alpha=0.3)
-    figure.suptitle('One arm of seven joints, 91 unknown numbers, encoders and torques only')
+    figure.suptitle('An arm of seven joints, 91 unknown numbers, encoders and torques only')
     figure.tight_layout()
     return figure
 
