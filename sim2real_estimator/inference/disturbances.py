@@ -23,14 +23,14 @@ def are_of_friction(scales):
     return (scales > 0) & (scales < _OF_FRICTION)
 
 
-def neighbours(scales, mixture):
+def neighbours(scales, scale):
     """
-    Return the scales next to that of a mixture's heaviest component, it, and one of friction.
+    Return the scales next to one of them, it, and one of friction.
 
     Between the two kinds evidence may fall: what is on the way explains a motion worse than both.
     """
     ordered = sorted(scales)
-    place = ordered.index(mixture.scales[mixture.heaviest()])
+    place = ordered.index(scale)
     near = ordered[max(place - 1, 0) : place + 2]
     of_friction = [each for each in ordered if are_of_friction(each)]
     return tuple(sorted({*near, *of_friction[-1:]}))

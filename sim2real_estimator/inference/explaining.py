@@ -115,7 +115,7 @@ class Inquiry:
         may reckon with.
         """
         jumps, others = hypotheses(self.problem, self.past[0].mixture, memories, scales)
-        courses = self._likely(all_at_once(jumps, others[-1].scale))
+        courses = self._likely(all_at_once(jumps, others[-1].scale), [m.mean for m in memories])
         if not courses:
             # No motion at all fits the frames.
             return Explanation(others[-1], 0.0, False, 0, None)
@@ -132,32 +132,36 @@ class Inquiry:
         told = totals[best], bool(fits[begin, which]), begins[begin], courses[begin, which]
         return Explanation(each[which], *told)
 
-    def _likely(self, hypothesis):
-        """Return begin -> `Courses`, by a hypothesis of all, where a change probably happened."""
+    def _likely(self, hypothesis, remembered):
+        """
+        Return begin -> `Courses`, by a hypothesis of all, where a change probably happened.
+
+        remembered: coordinates [p] from which else the way there may be shorter.
+        """
         begins = [k for k, each in enumerate(self.past) if each.mixture is not None]
-        found = self._at_begins(begins[-_RECENT:], hypothesis)
+        found = self._at_begins(begins[-_RECENT:], hypothesis, remembered)
         if self._most_probable(found)[:1] in ([], begins[-_RECENT:][:1]):
             # It was noticed late.
-            found |= self._at_begins(begins[:-_RECENT], hypothesis)
-        return {k: found[k].courses for k in sorted(self._most_probable(found))}
+            found |= self._at_begins(begins[:-_RECENT], hypothesis, remembered)
+        return {k: found[k][1] for k in sorted(self._most_probable(found))}
 
-    def _at_begins(self, begins, hypothesis):
-        """Return begin -> `Smoothed` by a hypothesis."""
+    def _at_begins(self, begins, hypothesis, remembered):
+        """Return begin -> (log evidence, `Courses`) by a hypothesis."""
         found, last = {}, None
+        each = [hypothesis] * (1 + len(remembered))
         for begin in begins:
-            smoothed = self._smoothed(begin, [hypothesis])
-            if last is not None and not np.isfinite(smoothed.log_evidence[0]):
+            found[begin] = _best(self._smoothed(begin, each, starts=remembered))
+            if last is not None and not np.isfinite(found[begin][0]):
                 # The end of a course from a little before leads somewhere.
-                course = found[last].courses
+                course = found[last][1]
                 course = replace(course, points=course.points[begin - last :])
-                smoothed = self._smoothed(begin, [hypothesis], course)
-            found[begin] = smoothed
-            last = begin if np.isfinite(smoothed.log_evidence[0]) else last
+                found[begin] = _best(self._smoothed(begin, [hypothesis], course))
+            last = begin if np.isfinite(found[begin][0]) else last
         return found
 
     def _most_probable(self, found):
-        """Return the begins, of begin -> `Smoothed`, that are the most probable."""
-        evidence = {k: self._before(k) + each.log_evidence[0] for k, each in found.items()}
+        """Return the begins, of begin -> (log evidence, ...), that are the most probable."""
+        evidence = {k: self._before(k) + each[0] for k, each in found.items()}
         evidence = {k: value for k, value in evidence.items() if np.isfinite(value)}
         order = sorted(evidence, key=evidence.get, reverse=True)[:_BEGINS]
         return [k for k in order if evidence[k] >= evidence[order[0]] - _MARGIN]
@@ -233,10 +237,21 @@ class Inquiry:
         known = known.pick([known.heaviest()] * count)
         return replace(known, log_weights=np.zeros(count))
 
-    def _smoothed(self, begin, each, courses=None):
-        """Return what is `Smoothed` under every hypothesis; courses: to begin with, if known."""
+    def _smoothed(self, begin, each, courses=None, starts=()):
+        """
+        Return what is `Smoothed` under every hypothesis.
+
+        courses: to begin with, if known; starts: coordinates [p] from which the last of them
+        begin where not.
+        """
         smoother = self._smoother(begin, each, self._heaviest(begin, len(each)))
-        return smoother.run(courses or self._guessed(smoother), _FEW_PASSES)
+        if courses is None:
+            courses = self._guessed(smoother)
+            parameters = courses.parameters.copy()
+            for column, start in enumerate(starts, len(each) - len(starts)):
+                parameters[:, column] = start
+            courses = replace(courses, parameters=parameters)
+        return smoother.run(courses, _FEW_PASSES)
 
     def _guessed(self, smoother):
         """Return `Courses` to begin with, as the samples have them."""
@@ -294,6 +309,13 @@ class Inquiry:
             mixture = step.mixture
             points.append(mixture.points)
         return Courses(np.array(points), mixture.means)
+
+
+def _best(found):
+    """Return (log evidence, `Courses`) of the most probable of what is `Smoothed`."""
+    evidence = np.where(np.isfinite(found.log_evidence), found.log_evidence, -np.inf)
+    best = int(np.argmax(evidence))
+    return float(evidence[best]), found.courses.pick([best])
 
 
 def _top(values, count):

@@ -112,7 +112,7 @@ class FirstFits:
         first, near = None, self.settings.disturbances
         if problem.disturbance_size and state.courses:
             first = state.mixture.scales[state.mixture.heaviest()]
-            near = neighbours(near, state.mixture)
+            near = neighbours(near, first)
         mixture, courses, fits = self._smoothed(problem, window, begins, near, first)
         if mixture is None:
             return self._bounded(state), UpdateReport('batch', events=('update refused',))
@@ -121,11 +121,13 @@ class FirstFits:
         is_long = len(window.frames) >= self.settings.longest
         if not (fits and (is_long or self.is_narrow(problem, mixture))):
             return self._bounded(state), UpdateReport('batch', events=('fitted',))
-        if len(near) < len(self.settings.disturbances):
-            # What may disturb the robot later is reckoned with as well.
+        beyond = {s for kept in mixture.scales for s in neighbours(self.settings.disturbances, kept)}
+        if beyond - set(near):
+            # Of scales farther away than these, none has survived.
             first = mixture.scales[mixture.heaviest()]
             begins = courses.pick([mixture.heaviest()])
-            wider = self._smoothed(problem, window, begins, self.settings.disturbances, first)[0]
+            near = tuple(sorted(beyond | set(near)))
+            wider = self._smoothed(problem, window, begins, near, first)[0]
             mixture = mixture if wider is None else wider
         return self._filter_from(problem, window, mixture, 'handed over')
 

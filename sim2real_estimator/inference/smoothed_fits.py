@@ -12,8 +12,9 @@ from .mixture import distances, distinct, Mixture
 from .smoother import Courses, Smoother
 from .starts import with_known
 
-# A misfit that noise exceeds so seldom belongs to a model, or a course, that does not fit.
-_IMPROBABLE = 1e-6
+# A misfit that noise exceeds so seldom belongs to a model, or a course, that does not fit; but how
+# much is disturbed is known to so many squares a row only: no scale is just that of every joint.
+_IMPROBABLE, _OF_DISTURBED = 1e-6, 1.1
 _FEW_PASSES = 5
 
 
@@ -23,11 +24,14 @@ def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=STILL
 
     window: `batch.Window`; begins: `Courses`; scales: of disturbances, among which evidence
     chooses; first: the one with which courses are found that may be far from those they begin
-    with, None: the largest; merge: squared distance below which two fits are the same.
+    with, None: the largest but one; merge: squared distance below which two fits are the same.
     """
     count = begins.parameters.shape[1]
     bank = scales if problem.disturbance_size else (0.0,)
-    known = _before(problem, window, np.full(count, max(bank) if first is None else first))
+    if first is None:
+        # With the largest of all, a robot without inertia explains any motion.
+        first = sorted(bank)[-2:][0]
+    known = _before(problem, window, np.full(count, first))
     found = Smoother(problem, window.frames, noise, known, drift).run(begins)
     kept = _distinct(found, problem.tangent_size, merge)
     if not kept:
@@ -41,7 +45,8 @@ def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=STILL
         if len(sound):
             found, kept = spread, sound
     best = kept[int(np.argmax(found.log_evidence[kept]))]
-    limit = chdtri(found.rows[best], _IMPROBABLE)
+    rows = found.rows[best]
+    limit = max(chdtri(rows, _IMPROBABLE), _OF_DISTURBED * rows * (found.mixture.scales[best] > 0))
     fits = found.is_settled[best] and (noise.expects_outliers or found.misfits[best] < limit)
     return found.mixture.pick(kept), found.courses.pick(kept), bool(fits)
 

@@ -98,7 +98,9 @@ def _answered(inquiry, state, scales):
         if answer is not None:
             return answer, True
     found, is_last = inquiry.explain(state.memories, scales), len(state.frames) >= _ASKED[-1]
-    if not (is_last or (found.fits and found.probability > _SURE)):
+    is_sure = found.fits and found.probability > _SURE and not found.is_everything
+    if not (is_last or is_sure):
+        # What was known is not given up before the last time of asking.
         return None, False
     if found.is_everything or not found.fits:
         return None, True

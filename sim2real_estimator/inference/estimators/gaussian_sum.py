@@ -63,7 +63,7 @@ class GaussianSum(AbstractEstimator):
     prune: float = 1e-6
     merge: float = 0.5
     detector: ChangeDetector = field(default_factory=ChangeDetector)
-    disturbances: tuple = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
+    disturbances: tuple = (0.0, 0.001, 0.003, 0.01, 0.018, 0.03, 0.055, 0.1, 0.3)
     drift: float = 1e-3
     drift_of_losses: float = 5e-3
     refinement: int = 0
