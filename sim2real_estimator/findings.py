@@ -15,6 +15,7 @@ from .inference.verdicts import (
     Verdict,
 )
 from .problem.fibre import physical_draws, spectrum_of, tangents_of
+from .problem.load import load_since
 from .problem.parameter_chart import DirectChart
 from .records import CombinationFinding, Findings, ParameterFinding
 
@@ -68,8 +69,12 @@ class Standing:
         tangents = tangents_of(problem.chart, mixture)
         return Standing(find(problem, mixture, 0, False, tangents), tangents=tangents)
 
-    def after(self, problem, mixture, frame, report):
-        """Return the standing after a frame, with the mixture and the `UpdateReport` it led to."""
+    def after(self, problem, mixture, frame, report, change=None):
+        """
+        Return the standing after a frame, with the mixture and the `UpdateReport` it led to.
+
+        change: `Memory` of what was known before the last change, if any.
+        """
         new, unknown_efforts = self, problem.unknown_efforts(frame)
         if unknown_efforts != self.unknown_efforts:
             new = replace(self, unknown_efforts=unknown_efforts)
@@ -84,7 +89,7 @@ class Standing:
             tangents = tangents_of(problem.chart, mixture, new.tangents)
             new = replace(new, tangents=tangents, followed_ns=frame.end_ns)
         if is_due:
-            found = new.find(problem, mixture, frame.end_ns, report, exact=False)
+            found = new.find(problem, mixture, frame.end_ns, report, False, change)
             new = replace(new, latest=found)
         return new
 
@@ -96,15 +101,16 @@ class Standing:
         is_fresh = age is not None and 0 <= age < _FOLLOWING
         return not is_fresh and not self.tangents.hold(mixture, _MOVED)
 
-    def find(self, problem, mixture, stamp_ns, report, exact):
-        """Return the `Findings` of a mixture; see the function `find`."""
+    def find(self, problem, mixture, stamp_ns, report, exact, change=None):
+        """Return the `Findings` of a mixture; see the function `find`, and `after`."""
         tangents = tangents_of(problem.chart, mixture, self.tangents)
         found = find(problem, mixture, stamp_ns, exact, tangents)
         if self.changed_ns is not None and 0 <= stamp_ns - self.changed_ns < _CHANGED_FOR:
             parameters = tuple(map(self._marked, found.parameters))
             found = replace(found, parameters=parameters)
         misfit = float(report.nis / report.degrees) if report.degrees else None
-        return replace(found, misfit=misfit, unknown_efforts=self.unknown_efforts)
+        load = None if change is None else load_since(change, mixture)
+        return replace(found, misfit=misfit, unknown_efforts=self.unknown_efforts, load=load)
 
     def _marked(self, parameter):
         """Return a `ParameterFinding` marked as changed where it has, or may have."""

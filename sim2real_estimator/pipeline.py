@@ -269,7 +269,8 @@ class Pipeline:
         alike, which may take seconds, or along their tangents, as for estimates.
         """
         now, standing = self.estimate(), self.progress.standing
-        return standing.find(self.problem, self.mixture, now.stamp_ns, now.report, exact)
+        change = self.estimator.last_change(self.state)
+        return standing.find(self.problem, self.mixture, now.stamp_ns, now.report, exact, change)
 
     def _begin(self, prior, known, noise_prior):
         """Begin from a prior that knows some `Recording`s already."""
@@ -306,7 +307,8 @@ class Pipeline:
         recording = progress.recording or Recording.begun(frame)
         recording = None if is_forgotten else recording.until(frame)
         mixture = self.estimator.mixture(self._begun, state)
-        standing = progress.standing.after(self.problem, mixture, frame, report)
+        change = self.estimator.last_change(state)
+        standing = progress.standing.after(self.problem, mixture, frame, report, change)
         outcome = next((s for s in _LEFT_OUT if s.value in report.events), Status.USED)
         fates = progress.fates.copy()
         for sample in frame.samples:

@@ -62,6 +62,8 @@ def _besides(findings):
     if len(findings.modes) > 1:
         weights = ', '.join(f'{weight:.2f}' for weight, _ in findings.modes)
         lines.append(f'{len(findings.modes)} separate answers, of weights {weights}')
+    if findings.load:
+        lines.append(findings.load.in_words)
     if findings.obstacle:
         lines.append(findings.obstacle)
     return lines

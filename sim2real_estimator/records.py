@@ -207,6 +207,28 @@ class CombinationFinding:
 
 
 @dataclass(frozen=True)
+class LoadFinding:
+    """
+    What is known of a body that was taken up, or put down: its mass is then below zero.
+
+    link: that holds it; mass, mass_sd [kg]; com, com_sd (x, y, z): of its centre in the frame of
+    the link [m].
+    """
+
+    link: str
+    mass: float
+    mass_sd: float
+    com: tuple
+    com_sd: tuple
+
+    @property
+    def in_words(self):
+        """The load as a sentence."""
+        place = ', '.join(f'{x:.3f} +- {sd:.2g}' for x, sd in zip(self.com, self.com_sd))
+        return f'{self.link} holds {self.mass:.4g} +- {self.mass_sd:.2g} kg more, at ({place}) m'
+
+
+@dataclass(frozen=True)
 class Findings:
     """
     What the data have said up to an instant, in words and names.
@@ -216,7 +238,9 @@ class Findings:
     dimensions of which data say more than ten times, or less than a tenth, of what the prior
     says; information: expected, in nats; modes: (weight, values of the parameters) of every
     separate answer; misfit: squared innovation per degree of freedom of the newest frame, None
-    where there is none; unknown_efforts: commands of which the newest frame lacks the effort.
+    where there is none; unknown_efforts: commands of which the newest frame lacks the effort;
+    load: the `LoadFinding` of what was taken up or put down last, None where nothing was, or
+    something else has changed since.
     """
 
     stamp_ns: int
@@ -229,6 +253,7 @@ class Findings:
     modes: tuple
     misfit: float | None = None
     unknown_efforts: tuple = ()
+    load: LoadFinding | None = None
 
     @property
     def verdicts(self):

@@ -1,6 +1,6 @@
 """Arms of seven joints of which nothing is known but the URDF that comes with them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import json
 from pathlib import Path
 import sysconfig
@@ -33,8 +33,12 @@ class Arm:
         """The names of the seven joints."""
         return tuple(f'{self.prefix}joint{k}' for k in range(1, 8))
 
-    def config(self):
-        """Return the `Config` of an estimator that has torques and encoders of 2e-4 rad."""
+    def config(self, disturbance_time=None):
+        """
+        Return the `Config` of an estimator that has torques and encoders of 2e-4 rad.
+
+        disturbance_time: of efforts of unknown origin [s], None: it reckons with none.
+        """
         links, joints = (f'{self.prefix}{word}[1-7]' for word in ('link', 'joint'))
         encoders = {'kind': 'joint_positions', 'topic': 'joint_states', 'joints': [*self.joints]}
         settings = {
@@ -53,17 +57,17 @@ class Arm:
                 f'{joints}.armature': {'mean': 0.1},
             },
             'frames': {'max_rate': 100.0},
-            'simulation': {'max_step': 0.002, 'disturbance_time': None},
+            'simulation': {'max_step': 0.002, 'disturbance_time': disturbance_time},
             'estimator': {'settings': {'starts': 1, 'horizons': [25, 50, 75, 100, 150, 200]}},
         }
         return read_config(json.dumps(settings), self.urdf)
 
-    def robot(self, config, seed):
-        """Return the `SyntheticRobot`, its truth drawn from the prior."""
+    def robot(self, config, seed, **changes):
+        """Return the `SyntheticRobot`, its truth drawn from the prior; changes: more settings."""
         motion = {
             joint: {'interval': _INTERVAL, 'low': middle - _SWING, 'high': middle + _SWING}
             for joint, middle in zip(self.joints, self.middles)
         }
         settings = {'config': self.urdf, 'seed': seed, 'spread': 1.0, 'motion': motion}
         settings = read_config(json.dumps(settings), 'robot', SyntheticConfig)
-        return SyntheticRobot(settings, config=config)
+        return SyntheticRobot(replace(settings, **changes), config=config)

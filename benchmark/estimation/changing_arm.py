@@ -11,41 +11,42 @@ from .seven_joints import base_quantities
 from .targets import covered, Line, median_nees, share, total
 
 MOST = 40
-UP, DOWN, END = 6.0, 9.0, 10.0
-# When the posterior is looked at [s]: before the change, one second and three after it, and half a
-# second after all is as before.
-MARKS = {'before': UP, 'later': UP + 1.0, 'much later': DOWN, 'back': DOWN + 0.5}
+# When something changes [s], how long that lasts, and how long it is looked at afterwards.
+UP, LASTS, _LOOKS = 6.0, 3.0, 1.0
+# When the posterior is looked at, since the change [s]: before it, one second and three after it,
+# and half a second after all is as before.
+_MARKS = {'before': 0.0, 'later': 1.0, 'much later': LASTS, 'back': LASTS + 0.5}
 
 
-def followed(config, robot, cause):
-    """Return (the record of a robot that changes for a cause, its `Pipeline`, mark -> mixture)."""
-    pipeline, course, record, mixtures = Pipeline.from_config(config), ArmCourse(), {}, {}
-    for title, until in (*MARKS.items(), ('end', END)):
-        course.follow(pipeline, robot, until)
-        if title in MARKS:
-            mixtures[title] = pipeline.mixture
-            truth = base_quantities(pipeline.problem.chart, robot.truths[-1].values)
-            record[title] = judge(pipeline.mixture, truth)
+def followed(config, robot, cause, up=UP, judged=None):
+    """
+    Return the record of a robot that changes for a cause, and back.
+
+    up [s]: when; judged: function of (mark, `Pipeline`) -> more of the record.
+    """
+    pipeline, course, record = Pipeline.from_config(config), ArmCourse(), {}
+    for title, since in _MARKS.items():
+        course.follow(pipeline, robot, up + since)
+        truth = base_quantities(pipeline.problem.chart, robot.truths[-1].values)
+        record[title] = judge(pipeline.mixture, truth)
+        record |= judged(title, pipeline) if judged else {}
+    down, end = up + LASTS, up + LASTS + _LOOKS
+    course.follow(pipeline, robot, end)
     events = course.events
     alarms = [at for at, event in events if event == 'changed']
-    noticed = next((at - UP for at in alarms if UP < at <= DOWN), None)
-    return (
-        record
-        | {
-            'false_alarms': sum(at <= UP for at in alarms),
-            'delay': noticed,
-            'noticed': float(noticed is not None),
-            'right_cause': float(cause_between(events, UP, DOWN) == cause),
-            'right_return': float(cause_between(events, DOWN, END) == f'as before: {cause}'),
-        },
-        pipeline,
-        mixtures,
-    )
+    noticed = next((at - up for at in alarms if up < at <= down), None)
+    return record | {
+        'false_alarms': sum(at <= up for at in alarms),
+        'delay': noticed,
+        'noticed': float(noticed is not None),
+        'right_cause': float(cause_between(events, up, down) == cause),
+        'right_return': float(cause_between(events, down, end) == f'as before: {cause}'),
+    }
 
 
 def _late_delay(records):
     """Return the 90th percentile of the delay [ms]; what was not noticed counts to the end."""
-    delays = [1e3 * (DOWN - UP if r['delay'] is None else r['delay']) for r in records]
+    delays = [1e3 * (LASTS if r['delay'] is None else r['delay']) for r in records]
     return float(np.quantile(delays, 0.9, method='inverted_cdf'))
 
 

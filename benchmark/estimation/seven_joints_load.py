@@ -2,11 +2,14 @@
 
 import numpy as np
 from problems import seven_joints
+from scipy.stats import norm
 
+from sim2real_estimator.inference.since_change import body_since
+from sim2real_estimator.model.body_numbers import about_frame
 from sim2real_estimator.synthetic.settings import PayloadConfig
 
-from .changing_arm import DOWN, followed, knowing, MOST, noticing, UP
-from .targets import Line
+from .changing_arm import followed, knowing, LASTS, MOST, noticing, UP
+from .targets import covered, Line
 
 __all__ = ['lines', 'measure', 'MOST', 'TITLE']
 
@@ -14,6 +17,9 @@ TITLE = 'arm of seven joints that takes up .5 to 3.5 kg after 6 s and puts it do
 _LINK = 'hand'
 # How far its centre may be from the link's frame [m], and its radius of gyration [m].
 _AWAY, _RADIUS = 0.1, 0.04
+# When the load is looked at, in words, and how wrong its mass may be [g].
+_HELD = {'later': ('1 s after', 20), 'much later': ('3 s after', 6)}
+_BAND = (0.8, 0.97)
 
 
 def measure(seed):
@@ -26,46 +32,50 @@ def measure(seed):
     return measure_load(seed, config, robot)
 
 
-def measure_load(seed, config, robot):
+def measure_load(seed, config, robot, link=_LINK, up=UP):
     """
     Return the record of one problem.
 
-    robot: function of (number that its chance depends on, payloads) -> `SyntheticRobot`.
+    robot: function of (number that its chance depends on, payloads) -> `SyntheticRobot`; link:
+    that takes up the load; up [s]: when.
     """
     generator = np.random.default_rng(seed)
     mass = float(generator.uniform(0.5, 3.5))
+    com = generator.uniform(-_AWAY, _AWAY, 3)
+    inertia = (mass * _RADIUS**2,) * 3 + (0.0,) * 3
     load = PayloadConfig(
-        link=_LINK,
-        at=UP,
-        until=DOWN,
-        mass=mass,
-        com=tuple(generator.uniform(-_AWAY, _AWAY, 3).tolist()),
-        inertia=(mass * _RADIUS**2,) * 3 + (0.0,) * 3,
+        link=link, at=up, until=up + LASTS, mass=mass, com=tuple(com.tolist()), inertia=inertia
     )
+    truth = about_frame(np.array(mass), com, np.array(inertia))
     robot = robot(int(generator.integers(2**31)), {'load': load})
-    record, pipeline, mixtures = followed(config, robot, f'mass on {_LINK}')
-    before = mixtures['before'].moments()[0]
-    for mark in ('later', 'much later'):
-        held = _mass_held(pipeline.problem.chart, mixtures[mark].moments()[0] - before)
-        record[f'mass error {mark}'] = float(1e3 * abs(held - mass))
-    return record
+
+    def judged(mark, pipeline):
+        return {f'load {mark}': _judged(pipeline, truth)} if mark in _HELD else {}
+
+    return followed(config, robot, f'mass on {link}', up, judged)
 
 
-def _mass_held(chart, change):
-    """Return the mass of the body on the link that changes coordinates so, [p]."""
-    rows = chart.inner.rows[list(chart.inner.links).index(_LINK)]
-    return np.linalg.lstsq(chart.combinations[:, rows], change, rcond=None)[0][0]
+def _judged(pipeline, truth):
+    """Return mass error [g] and ranks [10] of the load; truth [10]: its ten numbers."""
+    change = pipeline.estimator.last_change(pipeline.state)
+    body = None if change is None else body_since(change, pipeline.mixture)
+    if body is None:
+        return {'mass': 1e3 * truth[0], 'rank': [1.0] * len(truth)}
+    away = (truth - body.mean) / np.linalg.norm(body.root, axis=1)
+    return {'mass': 1e3 * float(abs(body.mean[0] - truth[0])), 'rank': norm.cdf(away).tolist()}
 
 
 def _mass_error(mark):
     """Return a statistic: the median error of the load's mass at a mark [g]."""
-    return lambda records: float(np.median([record[f'mass error {mark}'] for record in records]))
+    return lambda records: float(np.median([record[f'load {mark}']['mass'] for record in records]))
 
 
 def lines():
     """Return the lines of the table: what the feasibility study of such arms asks for."""
     found = noticing(40)
-    for mark, when, most in (('later', '1 s after', 20), ('much later', '3 s after', 6)):
-        name = f'mass of the load, median error [g], {when}'
-        found.append(Line(name, _mass_error(mark), (None, most)))
+    for mark, (when, most) in _HELD.items():
+        found += [
+            Line(f'mass of the load, median error [g], {when}', _mass_error(mark), (None, most)),
+            Line(f'90 % intervals of it, {when}', covered(f'load {mark}', 0.9), _BAND, 'share'),
+        ]
     return [*found, *knowing()]

@@ -5,7 +5,7 @@ from problems import seven_joints
 
 from sim2real_estimator.synthetic.settings import ChangeConfig
 
-from .changing_arm import DOWN, followed, knowing, MOST, noticing, UP
+from .changing_arm import followed, knowing, LASTS, MOST, noticing, UP
 
 __all__ = ['lines', 'measure', 'MOST', 'TITLE']
 
@@ -22,9 +22,9 @@ def measure(seed):
     before = seven_joints.robot(config, number).truths[0].values
     before = {name: before[name] for name in (f'{joint}.damping', f'{joint}.friction')}
     after = {name: _FACTOR * value for name, value in before.items()}
-    changes = {'worn': ChangeConfig(UP, after), 'mended': ChangeConfig(DOWN, before)}
+    changes = {'worn': ChangeConfig(UP, after), 'mended': ChangeConfig(UP + LASTS, before)}
     robot = seven_joints.robot(config, number, changes=changes)
-    return followed(config, robot, f'friction of {joint}')[0]
+    return followed(config, robot, f'friction of {joint}')
 
 
 def lines():

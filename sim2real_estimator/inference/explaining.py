@@ -259,12 +259,6 @@ class Inquiry:
         guess = np.repeat(course[..., None], smoother.known.size, 2)
         return Courses(guess, smoother.known.means)
 
-    def known_before(self, explanation):
-        """Return the `Memory` of what was known before a change."""
-        chosen = explanation.hypothesis
-        mean, root = self.past[explanation.begin].mixture.spread()
-        return Memory(chosen.name, chosen.parameters, mean, root)
-
     def carried_on(self, explanation, scales, before=None):
         """
         Return what is known now by an explanation, as `CarriedOn`, None where it explains nothing.
@@ -309,6 +303,13 @@ class Inquiry:
             mixture = step.mixture
             points.append(mixture.points)
         return Courses(np.array(points), mixture.means)
+
+
+def known_before(past, explanation):
+    """Return the `Memory` of what was known before a change, by the `Past`s it is among."""
+    chosen = explanation.hypothesis
+    known = past[explanation.begin].mixture.spread()
+    return Memory(chosen.name, chosen.parameters, *known, chosen.jump)
 
 
 def _best(found):

@@ -121,7 +121,8 @@ class FirstFits:
         is_long = len(window.frames) >= self.settings.longest
         if not (fits and (is_long or self.is_narrow(problem, mixture))):
             return self._bounded(state), UpdateReport('batch', events=('fitted',))
-        beyond = {s for kept in mixture.scales for s in neighbours(self.settings.disturbances, kept)}
+        bank = self.settings.disturbances
+        beyond = {each for kept in mixture.scales for each in neighbours(bank, kept)}
         if beyond - set(near):
             # Of scales farther away than these, none has survived.
             first = mixture.scales[mixture.heaviest()]

@@ -18,13 +18,15 @@ class Memory:
     """
     What was known of the parameters before a change.
 
-    name: of the change; parameters: names of those that it concerned; mean [p], root [p, p].
+    name: of the change; parameters: names of those that it concerned; mean [p], root [p, p];
+    jump: by which the change was explained, None where what was known before came back.
     """
 
     name: str
     parameters: tuple
     mean: np.ndarray
     root: np.ndarray
+    jump: Jump | None = None
 
 
 @dataclass(frozen=True)

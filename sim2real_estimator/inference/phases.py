@@ -53,3 +53,8 @@ class FilterState:
     lag: Lag | None = None
     past: tuple = ()
     memories: tuple = ()
+
+    @property
+    def last_change(self):
+        """The `Memory` of what was known before the last change, None where there was none."""
+        return self.memories[-1] if self.memories else None

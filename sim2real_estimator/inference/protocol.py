@@ -50,12 +50,16 @@ class Jump:
     A way in which a robot may change all at once.
 
     name: for people; parameters: names of those that it concerns; root [p, r]: of the covariance
-    by which the coordinates jump, as likely one way as the other.
+    by which the coordinates jump, as likely one way as the other; body [10, r]: where a body is
+    taken up or put down, its mass, first moments and inertia about the frame of its link, which
+    go with the columns of the root; None where nothing of the kind happens; link: that frame's.
     """
 
     name: str
     parameters: tuple
     root: np.ndarray
+    body: np.ndarray | None = None
+    link: str = ''
 
 
 class Problem(Protocol):

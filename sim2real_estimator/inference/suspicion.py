@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..records import UpdateReport
-from .explaining import CarriedOn, Inquiry, Past
+from .explaining import CarriedOn, Inquiry, known_before, Past
 from .mixture import Mixture
 
 # After so many frames it is asked what has changed, for the last time after the last of these.
@@ -43,6 +43,13 @@ class SuspectState:
     def mixture(self):
         """What is known now, as far as it is known what has changed."""
         return self.known if self.answer is None else self.answer.mixture
+
+    @property
+    def last_change(self):
+        """The `Memory` of what was known before the change, None while it is not explained."""
+        if self.answer is None or self.answer.explanation.is_nothing:
+            return None
+        return known_before(self.past, self.answer.explanation)
 
 
 def remembered(past, frame, mixture, log_evidence):
@@ -111,7 +118,7 @@ def _told(inquiry, explanation, memories):
     """Return (memories, `UpdateReport`) of an explanation by which the filter goes on."""
     chosen = explanation.hypothesis
     if not explanation.is_nothing:
-        known = inquiry.known_before(explanation)
+        known = known_before(inquiry.past, explanation)
         memories = (*(m for m in memories if m is not chosen.memory), known)[-_REMEMBERED:]
     cause = f'cause: {chosen.name} ({explanation.probability:.2f})'
     events = ('explained', cause)

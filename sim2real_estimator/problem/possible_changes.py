@@ -1,5 +1,7 @@
 """In what ways a robot may change while the rest of it stays as it is, as jumps of coordinates."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..inference.protocol import Jump
@@ -13,6 +15,29 @@ _FRICTION, _GAIN = 0.5, 0.3
 _PART, _MASS_SPREAD = 0.5, 0.8
 # How large it is for how far from the link's centre of mass it may be held.
 _SIZE = 0.3
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """
+    One kind of change, drawn N times.
+
+    title; names of parameters, with values [.., N]; bodies [10, N] of a link, where it is one.
+    """
+
+    title: str
+    names: list
+    values: np.ndarray
+    bodies: np.ndarray | None = None
+    link: str = ''
+
+    def jump(self, away):
+        """Return the `Jump`; away [p, N]: of coordinates, NaN where there are none."""
+        is_kept = np.isfinite(away).all(0)
+        # As likely the other way: what was taken up may be put down.
+        part = 1 / np.sqrt(max(is_kept.sum(), 1))
+        body = None if self.bodies is None else part * self.bodies[:, is_kept]
+        return Jump(self.title, tuple(self.names), part * away[:, is_kept], body, self.link)
 
 
 class PossibleChanges:
@@ -41,35 +66,32 @@ class PossibleChanges:
         """Return a `Jump` for every kind, for a robot of coordinates [p]; lengths have none."""
         named = self._chart.to_named(mean[:, None])
         values = self._nominal | dict(zip(self._chart.names, named[:, 0].tolist()))
-        drawn = [(f'mass on {link}', *self._held(link, values)) for link in self._links]
+        drawn = [_Drawn(f'mass on {link}', *self._held(link, values)) for link in self._links]
         drawn += [
-            (title, names, self._scattered(names, values, spread))
+            _Drawn(title, names, self._scattered(names, values, spread))
             for title, names, spread in self._others
         ]
         if not drawn:
             return ()
-        places = [self._moved(named, names, values) for _, names, values in drawn]
-        ends = np.cumsum([each.shape[1] for each in places])
+        places = [self._moved(named, each) for each in drawn]
+        are_places = [np.isfinite(each).all(0) for each in places]
         # All kinds at once.
-        coordinates, is_settled = on_slice(self._chart, np.concatenate(places, 1))
-        found = []
-        for (title, names, _), end, each in zip(drawn, ends, places):
-            part = slice(end - each.shape[1], end)
-            away = (coordinates[:, part] - mean[:, None])[:, is_settled[part]]
-            # As likely the other way: what was taken up may be put down.
-            found.append(Jump(title, tuple(names), away / np.sqrt(max(away.shape[1], 1))))
-        return tuple(found)
+        coordinates = np.full((len(mean), sum(map(len, are_places))), np.nan)
+        is_kept = np.concatenate(are_places)
+        found, is_settled = on_slice(self._chart, np.concatenate(places, 1)[:, is_kept])
+        coordinates[:, np.flatnonzero(is_kept)[is_settled]] = found[:, is_settled]
+        splits = np.split(coordinates - mean[:, None], np.cumsum([*map(len, are_places)])[:-1], 1)
+        return tuple(each.jump(away) for each, away in zip(drawn, splits))
 
-    def _moved(self, now, names, values):
-        """Return points [P, N] of the inner chart: values [P, 1] of which some are [r, N]."""
+    def _moved(self, now, drawn):
+        """Return points [P, N] of the inner chart: values now [P, 1] of which some are drawn."""
         inner = self._chart.inner
-        named = np.repeat(now, values.shape[1], 1)
-        named[[inner.names.index(name) for name in names]] = values
-        points = inner.from_named(named)
-        return points[:, np.isfinite(points).all(0)]
+        named = np.repeat(now, drawn.values.shape[1], 1)
+        named[[inner.names.index(name) for name in drawn.names]] = drawn.values
+        return inner.from_named(named)
 
     def _held(self, link, values):
-        """Return (names, values [.., N]) of a link with bodies drawn for it."""
+        """Return (names, values [.., N] of a link with bodies, these bodies [10, N], the link)."""
         generator, names = np.random.default_rng(_SEED), self._parameters.inertial_names(link)
         masses = _PART * self._usual_mass
         masses = masses * np.exp(_MASS_SPREAD * generator.standard_normal(_DRAWS))
@@ -79,11 +101,12 @@ class PossibleChanges:
         sizes = (_SIZE * reach * generator.random((_DRAWS, 3))) ** 2
         moments = np.concatenate([masses[:, None] * sizes, np.zeros((_DRAWS, 3))], 1)
         # About one frame the numbers of bodies that hang together add up.
-        together = about_frame(*_body(names, values)) + about_frame(masses, centres, moments)
+        bodies = about_frame(masses, centres, moments)
+        together = about_frame(*_body(names, values)) + bodies
         mass, centre, inertia = at_centre(together)
         drawn = np.concatenate([mass[:, None], centre, inertia], 1).T
         kept = [k for k, name in enumerate(names) if name in self._chart.names]
-        return [names[k] for k in kept], drawn[kept]
+        return [names[k] for k in kept], drawn[kept], bodies.T, link
 
     def _scattered(self, names, values, spread):
         """Return values [.., N] drawn about what they are; spread: of factors, None: priors'."""

@@ -13,6 +13,7 @@ from sim2real_estimator.inference.drift import STILL
 from sim2real_estimator.inference.estimators.gaussian_sum import GaussianSum
 from sim2real_estimator.inference.explaining import Inquiry
 from sim2real_estimator.inference.phases import FilterState
+from sim2real_estimator.inference.since_change import body_since
 
 BEFORE_S, AFTER_S, BACK_S = 2.5, 1.5, 0.7
 CHANGES = {
@@ -102,6 +103,20 @@ def test_what_is_found_goes_on_where_a_component_was_lost_on_the_way(told):
     deviations = np.linalg.norm(kept.mixture.parameter_roots()[0], axis=-1)
     away = lost.mixture.means[:, 0] - kept.mixture.means[:, 0]
     assert (np.abs(away) < 0.1 * deviations).all()
+
+
+def test_what_was_taken_up_is_known(told):
+    name, (problem, before, after, found) = told
+    _, mixture, state = found[happened(found, 'changed')[1] - 1]
+    body = body_since(GaussianSum().last_change(state), mixture)
+    if 'friction' in name:
+        assert body is None
+        return
+    mass = after['lower.mass'] - before['lower.mass']
+    truth = np.array([mass, mass * before['lower.com.z']])
+    assert (
+        np.abs(body.mean[[0, 3]] - truth) < 3 * np.sqrt(np.diag(body.covariance))[[0, 3]]
+    ).all()
 
 
 def in_base(problem, mixture, values):

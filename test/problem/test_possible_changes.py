@@ -61,6 +61,12 @@ def test_a_body_on_a_link_is_well_within_its_jump(problem, jumps):
     assert (away**2 / (sizes + 1e-9)).sum() < 3 * len(away)
 
 
+def test_a_jump_says_which_body_it_is_of(jumps):
+    taken, worn = jumps['mass on lower'], jumps['friction of elbow']
+    assert taken.link == 'lower' and taken.body.shape == (10, taken.root.shape[1])
+    assert (taken.body[0] > 0).all() and worn.body is None
+
+
 def test_places_on_a_slice_respond_like_what_they_stand_for(problem):
     chart, generator = problem.chart, np.random.default_rng(5)
     points = chart.inner.prior.mean[:, None] + 0.5 * chart.inner.prior.root @ (

@@ -11,6 +11,7 @@ from sim2real_estimator.records import (
     CombinationFinding,
     Estimate,
     Findings,
+    LoadFinding,
     ParameterFinding,
     UpdateReport,
 )
@@ -146,6 +147,23 @@ def test_what_is_said_of_all_parameters_comes_first():
         'misfit': '1.125',
         'null direction 1': 'lower.mass - lower.com.z',
         'null direction 2': 'upper.mass',
+    }
+
+
+def test_what_was_taken_up_is_told_with_its_uncertainty():
+    load = LoadFinding('hand', 2.41, 0.02, (0.01, -0.09, 0.1), (0.001, 0.002, 0.003))
+    reading = read_parameters(received(parameters_message(findings(load=load), UNITS)))
+    said = {key: text for key, text in reading.posterior.items() if key.startswith('load')}
+    assert said.pop('load on') == 'hand'
+    assert {key: float(text) for key, text in said.items()} == {
+        'load mass': 2.41,
+        'load mass std': 0.02,
+        'load com x': 0.01,
+        'load com x std': 0.001,
+        'load com y': -0.09,
+        'load com y std': 0.002,
+        'load com z': 0.1,
+        'load com z std': 0.003,
     }
 
 

@@ -30,6 +30,10 @@ class AbstractEstimator(ABC):
     def with_frames(self, state, frames):
         """Return a state with the frames that it holds cut anew."""
 
+    def last_change(self, state):
+        """Return the `Memory` of what was known before the last change, None without one."""
+        return getattr(state, 'last_change', None)
+
     @abstractmethod
     def mixture(self, problem, state):
         """Return the posterior as a `Mixture`, in the problem's coordinates."""

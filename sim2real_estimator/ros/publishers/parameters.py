@@ -66,7 +66,16 @@ def _whole(findings):
     }
     directions = enumerate(findings.null_directions, 1)
     values |= {f'null direction {number}': text for number, text in directions}
+    values |= _load(findings.load) if findings.load else {}
     return status(_ALL, values, findings.obstacle, WARN if findings.obstacle else OK)
+
+
+def _load(load):
+    """Return the values of what was taken up or put down last."""
+    values = {'load on': load.link, 'load mass': load.mass, 'load mass std': load.mass_sd}
+    for axis, centre, sd in zip('xyz', load.com, load.com_sd):
+        values |= {f'load com {axis}': centre, f'load com {axis} std': sd}
+    return values
 
 
 def _status(found, unit):
