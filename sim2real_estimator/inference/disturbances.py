@@ -23,17 +23,17 @@ def are_of_friction(scales):
     return (scales > 0) & (scales < _OF_FRICTION)
 
 
-def neighbours(scales, scale):
+def neighbours(scales, found):
     """
-    Return the scales next to one of them, it, and one of friction.
+    Return the scales that were found, those next to each of them, and one of friction.
 
     Between the two kinds evidence may fall: what is on the way explains a motion worse than both.
     """
     ordered = sorted(scales)
-    place = ordered.index(scale)
-    near = ordered[max(place - 1, 0) : place + 2]
+    places = {ordered.index(each) for each in found}
+    near = {place + step for place in places for step in (-1, 0, 1)} & set(range(len(ordered)))
     of_friction = [each for each in ordered if are_of_friction(each)]
-    return tuple(sorted({*near, *of_friction[-1:]}))
+    return tuple(sorted({*(ordered[place] for place in near), *of_friction[-1:]}))
 
 
 def spread_over_bank(problem, mixture, scales):
@@ -79,7 +79,8 @@ def with_scales(problem, mixture, forgotten=None):
     wide = np.zeros((mixture.size, n, n + size + parameters))
     wide[..., :n] = mixture.roots
     wide[:, rows, :n] = 0.0
-    wide[:, rows, n + np.arange(size)] = problem.disturbances(mixture.scales, mixture.points)
+    at = mixture.scales, mixture.means, mixture.points
+    wide[:, rows, n + np.arange(size)] = problem.disturbances(*at)
     if forgotten is not None:
         disturbed = (mixture.scales > 0)[:, None, None]
         wide[:, n - parameters :, n + size :] = np.where(disturbed, forgotten, 0.0)

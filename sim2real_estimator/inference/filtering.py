@@ -68,7 +68,7 @@ def take_frame(problem, mixture, frame, noise, drift=STILL):
         predict(
             update.root,
             found.transition,
-            problem.floor(frame, mixture.scales, mixture.points, ends),
+            problem.floor(frame, mixture.scales, mixture.means, mixture.points, ends),
             walk(problem, drift, frame.start_ns, frame.end_ns),
         ),
         mixture.scales,

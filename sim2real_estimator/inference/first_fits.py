@@ -111,8 +111,9 @@ class FirstFits:
         )
         first, near = None, self.settings.disturbances
         if problem.disturbance_size and state.courses:
-            first = state.mixture.scales[state.mixture.heaviest()]
-            near = neighbours(near, first)
+            # Evidence of few frames is weak, and with too small a scale courses lead nowhere.
+            first = state.mixture.pick(state.mixture.weights > _NOTABLE).scales.max()
+            near = neighbours(near, state.mixture.scales)
         mixture, courses, fits = self._smoothed(problem, window, begins, near, first)
         if mixture is None:
             return self._bounded(state), UpdateReport('batch', events=('update refused',))
@@ -121,14 +122,12 @@ class FirstFits:
         is_long = len(window.frames) >= self.settings.longest
         if not (fits and (is_long or self.is_narrow(problem, mixture))):
             return self._bounded(state), UpdateReport('batch', events=('fitted',))
-        bank = self.settings.disturbances
-        beyond = {each for kept in mixture.scales for each in neighbours(bank, kept)}
-        if beyond - set(near):
+        beyond = neighbours(self.settings.disturbances, mixture.scales)
+        if set(beyond) - set(near):
             # Of scales farther away than these, none has survived.
             first = mixture.scales[mixture.heaviest()]
             begins = courses.pick([mixture.heaviest()])
-            near = tuple(sorted(beyond | set(near)))
-            wider = self._smoothed(problem, window, begins, near, first)[0]
+            wider = self._smoothed(problem, window, begins, beyond, first)[0]
             mixture = mixture if wider is None else wider
         return self._filter_from(problem, window, mixture, 'handed over')
 

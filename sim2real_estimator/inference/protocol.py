@@ -112,15 +112,15 @@ class Problem(Protocol):
     def knows_inputs(self, frame):
         """Tell whether all efforts that act during a frame are known."""
 
-    def floor(self, frame, scales, starts, ends):
+    def floor(self, frame, scales, parameters, starts, ends):
         """
         Return what a frame adds to the standard deviation of the state, [K, t].
 
-        scales [K]: of the disturbances of each column; starts, ends [nx, K]: states before and
-        after.
+        scales [K]: of the disturbances of each column; parameters [p, K]; starts, ends [nx, K]:
+        states before and after.
         """
 
-    def disturbances(self, scales, points):
+    def disturbances(self, scales, parameters, points):
         """Return the standard deviations [K, d] of disturbances of scales [K] at states."""
 
     def push(self, frame):

@@ -101,18 +101,20 @@ def _before(problem, window, scales, parameters=None):
     roots[:, :t, :t] = window.root
     rows = np.arange(t - problem.disturbance_size, t)
     points = np.repeat(window.point[:, None], count, 1)
-    roots[:, rows, rows] = problem.disturbances(scales, points)
+    means = np.repeat(problem.prior.mean[:, None], count, 1)
+    if parameters is not None:
+        means = parameters.means
+    roots[:, rows, rows] = problem.disturbances(scales, means, points)
     even = Mixture(np.zeros(count), points, np.zeros((n - t, count)), roots, scales)
     if parameters is None:
         roots[:, t:, t:] = problem.prior.root
         noises = problem.noise_prior
-        means = np.repeat(problem.prior.mean[:, None], count, 1)
         return replace(even, means=means, noises=None if noises is None else noises.tiled(count))
     roots[:, t:, t:] = lower_root(parameters.parameter_roots())
     return replace(
         even,
         log_weights=parameters.log_weights,
-        means=parameters.means,
+        means=means,
         noises=parameters.noises,
     )
 

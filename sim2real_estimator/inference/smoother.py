@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .along import by_frame, linearized_along
+from .along import by_frame, linearized_along, linearized_calmly
 from .drift import STILL, walk
 from .filtering import is_row, pushed, take_rows, unmeasured
 from .gaussian import log_normalized, measure, predict
@@ -175,8 +175,8 @@ class Smoother:
             left = missed + (found.slope @ update.step[..., None])[..., 0]
             after = mean + update.step
             mean = self._on(courses, k, found, after)
-            bounds = courses.points[k], courses.points[k + 1]
-            floor = self.problem.floor(self.frames[k], self.known.scales, *bounds)
+            at = courses.parameters, courses.points[k], courses.points[k + 1]
+            floor = self.problem.floor(self.frames[k], self.known.scales, *at)
             root = predict(update.root, found.transition, floor, self._walks[k])
             rest = update.log_evidence, cost, noises
             result.append(_Step(found, left, after, update.root, mean, root, *rest))
@@ -208,7 +208,8 @@ class Smoother:
     def _linearized(self, courses):
         """Return the `Linearization` of every frame from where the courses are at its start."""
         given = courses.points, courses.parameters, self.frames, self.known.scales
-        return by_frame(linearized_along(self.problem, *given), courses.points.shape[-1])
+        find = linearized_calmly if (self.known.scales > 0).any() else linearized_along
+        return by_frame(find(self.problem, *given), courses.points.shape[-1])
 
     def _beginning(self, courses):
         """Return the deviations [K, n] from courses of what was known before the window."""

@@ -31,7 +31,8 @@ class HiddenForces:
 
     size: of them all; standing: velocities of the first part; disturbance_size: of the last;
     disturbance_share: what a disturbance of one is of the usual effort of the joint that it
-    disturbs least; places: the commands that are hidden.
+    disturbs least; disturbed [d]: velocities that they act on; places: the commands that are
+    hidden.
     """
 
     def __init__(self, parameters, times, unknown=(), accelerations=None, values=None):
@@ -64,7 +65,7 @@ class HiddenForces:
         is_all = targets == list(range(self._velocity_size))
         self._targets = slice(None) if is_all else np.array(targets, dtype=int)
         frictions, speeds = friction_parts(parameters, values or {})
-        self._disturbed, self._frictions = np.array(disturbed, dtype=int), frictions[disturbed]
+        self.disturbed, self._frictions = np.array(disturbed, dtype=int), frictions[disturbed]
         self._slow = _SLOW * speeds[disturbed]
         self._rates = slice(len(standing), 2 * len(standing))
         self._by_value, self._by_rate = np.zeros((2, self._velocity_size, self.size))
@@ -183,7 +184,7 @@ class HiddenForces:
 
     def _at_reversal(self, scales, velocities):
         """Return the standard deviations [K, d] of what comes besides near reversal."""
-        speeds = velocities[self._disturbed].T / self._slow
+        speeds = velocities[self.disturbed].T / self._slow
         of_friction = are_of_friction(scales)[:, None]
         return np.where(of_friction, self._frictions / (1 + speeds**2), 0.0)
 

@@ -14,9 +14,10 @@ class ProcessNoise:
     All are standard deviations of the state in its tangent: positions, velocities, hidden forces.
     """
 
-    def __init__(self, parameters, options, hidden):
-        """Take the `Parameters`, the `ProblemOptions` and the `HiddenForces`."""
+    def __init__(self, parameters, options, hidden, ratios):
+        """Take the `Parameters`, `ProblemOptions`, `HiddenForces` and `FrictionRatios`."""
         self._parameters, self._options, self._hidden = parameters, options, hidden
+        self._ratios = ratios
         model = parameters.model
         self._commands = model.commands
         self._nv = model.velocity_size
@@ -27,24 +28,27 @@ class ProcessNoise:
         hidden = self._hidden.places
         return tuple(self._commands[k] for k in frame.unknown if k not in hidden)
 
-    def floor(self, frame, left, scales, starts, ends):
+    def floor(self, frame, left, scales, parameters, starts, ends):
         """
         Return what a frame adds, [K, t].
 
         left [k]: which parts of hidden forces it leaves, None where there are none; scales [K]: of
-        the disturbances of each column; starts, ends [nx, K]: states before and after.
+        the disturbances of each column; parameters [p, K]: what friction is told from; starts,
+        ends [nx, K]: states before and after.
         """
         result = np.repeat(self._least[None], len(scales), 0) + self.push(frame)
         if left is not None:
             before, after = (self._of_hidden(scales, points) for points in (starts, ends))
             kept = left * self.carried_over(scales, starts) * before
             result[:, 2 * self._nv :] += np.sqrt(after**2 - kept**2)
+            if scales.any():
+                result[:, -self._hidden.disturbance_size :] *= self._ratios.of(parameters)
         return result
 
-    def disturbances(self, scales, points):
+    def disturbances(self, scales, parameters, points):
         """Return those [K, d] of disturbances of scales [K] at states [nx, K]."""
         rest = self._hidden.size - self._hidden.disturbance_size
-        return self._of_hidden(scales, points)[:, rest:]
+        return self._of_hidden(scales, points)[:, rest:] * self._ratios.of(parameters)
 
     def carried_over(self, scales, points):
         """Return which part [K, k] of hidden forces lasts longer than a frame; given as above."""

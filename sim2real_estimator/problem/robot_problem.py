@@ -9,6 +9,7 @@ from ..inference.noise_scales import NoiseScales
 from .doubts import known_as, narrowed, widened_chart
 from .first_state import guess_course, guess_state
 from .frame_walk import FrameWalk
+from .friction_ratios import FrictionRatios
 from .hidden_forces import HiddenForces
 from .mass_spread import MassSpread
 from .possible_changes import PossibleChanges
@@ -88,7 +89,8 @@ class RobotProblem:
         means = dict(zip(chart.names, chart.to_named(chart.prior.mean[:, None])[:, 0].tolist()))
         values = {**chart.fixed, **means}
         self._hidden = HiddenForces(parameters, times, values=values, **(hidden or {}))
-        self._noise = ProcessNoise(parameters, self.options, self._hidden)
+        ratios = FrictionRatios(parameters, chart, values, self._hidden.disturbed.tolist())
+        self._noise = ProcessNoise(parameters, self.options, self._hidden, ratios)
         self._state = StateChart(self.model, self._hidden.size)
         self._walk = FrameWalk(
             parameters, self.sensors, chart, self._state, self._hidden, self.options, reference
@@ -193,21 +195,21 @@ class RobotProblem:
         """Return the names of the commands that are missing somewhere in a frame."""
         return self._noise.unknown_efforts(frame)
 
-    def floor(self, frame, scales, starts, ends):
+    def floor(self, frame, scales, parameters, starts, ends):
         """
         Return what a frame adds to the standard deviation of the state, [K, t].
 
-        scales [K]: of the disturbances of each column; starts, ends [nx, K]: states before and
-        after.
+        scales [K]: of the disturbances of each column; parameters [p, K]; starts, ends [nx, K]:
+        states before and after.
         """
         left = None
         if self._hidden.size:
             left = self._walk.fading(self._timelines.line((frame,)))[:, 0]
-        return self._noise.floor(frame, left, scales, starts, ends)
+        return self._noise.floor(frame, left, scales, parameters, starts, ends)
 
-    def disturbances(self, scales, points):
+    def disturbances(self, scales, parameters, points):
         """Return the standard deviations [K, d] of disturbances of scales [K] at states."""
-        return self._noise.disturbances(scales, points)
+        return self._noise.disturbances(scales, parameters, points)
 
     def push(self, frame):
         """Return the standard deviation of what unknown efforts do to a state in a frame, [t]."""

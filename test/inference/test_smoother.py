@@ -185,7 +185,7 @@ class Edge:
         residual = (x * near**-0.25)[:, None] / self.sd
         return Linearization(points, transition, residual, slope[:, None] / self.sd)
 
-    def floor(self, frame, scales, starts, ends):
+    def floor(self, frame, scales, parameters, starts, ends):
         """Return that nothing is added."""
         return np.zeros((len(scales), 1))
 

@@ -22,6 +22,11 @@ def problem():
     return p2.make_problem(options, {'elbow.friction': Prior(0.05, 0.5, True)})
 
 
+def expected(count):
+    """Return the coordinates of the robot as it is expected to be, so many times."""
+    return np.repeat(problem().prior.mean[:, None], count, 1)
+
+
 def points(speeds):
     result = np.repeat(problem().neutral[:, None], speeds.shape[1], 1)
     result[2:4] = speeds
@@ -29,7 +34,7 @@ def points(speeds):
 
 
 def test_at_reversal_disturbances_may_be_as_large_as_friction():
-    found = problem().disturbances(SCALES, points(SPEEDS))
+    found = problem().disturbances(SCALES, expected(4), points(SPEEDS))
     np.testing.assert_array_equal(found[:, 0], SCALES)
     assert found[0, 1] == 0.0
     assert found[1, 1] == pytest.approx(np.hypot(SCALES[1], ALL_FRICTION))
@@ -40,14 +45,27 @@ def test_at_reversal_disturbances_may_be_as_large_as_friction():
 
 def test_the_slower_a_joint_the_larger_its_disturbances():
     speeds = np.stack([np.zeros(20), np.linspace(-0.2, 0.2, 20)])
-    found = problem().disturbances(np.full(20, 0.001), points(speeds))[:, 1]
+    found = problem().disturbances(np.full(20, 0.001), expected(20), points(speeds))[:, 1]
     assert (np.diff(found)[:9] > 0).all()
     np.testing.assert_allclose(found, found[::-1])
 
 
+def test_a_joint_with_more_friction_than_expected_is_disturbed_more():
+    parameters = expected(3)
+    row = problem().labels.index('log(elbow.friction)')
+    parameters[row] += np.log([1.0, 2.0, 100.0])
+    found = problem().disturbances(np.full(3, 0.03), parameters, points(np.ones((2, 3))))
+    # Of an estimate that has gone astray so much is believed.
+    np.testing.assert_allclose(found[:, 1], [0.03, 0.06, 0.15])
+    np.testing.assert_array_equal(found[:, 0], 0.03)
+    frame = p2.draw(5, 0.1)[1][1]
+    floor = problem().floor(frame, np.full(3, 0.03), parameters, *2 * [points(np.ones((2, 3)))])
+    np.testing.assert_allclose(floor[:, 5] / floor[0, 5], [1.0, 2.0, 5.0])
+
+
 def test_what_comes_at_reversal_is_gone_in_the_next_frame():
     frame = p2.draw(5, 0.1)[1][1]
-    parameters = np.repeat(problem().prior.mean[:, None], len(SCALES), 1)
+    parameters = expected(4)
     found = problem().linearize(points(SPEEDS), parameters, (frame,), SCALES)
     kept = found.transition[:, range(4, 6), range(4, 6)]
     left = np.exp(-0.01 / 0.2)
@@ -62,10 +80,10 @@ def test_what_comes_at_reversal_is_gone_in_the_next_frame():
 def test_after_a_frame_disturbances_are_as_uncertain_as_where_the_robot_then_is():
     frame = p2.draw(5, 0.1)[1][1]
     starts, ends = points(SPEEDS), points(SPEEDS[:, ::-1])
-    parameters = np.repeat(problem().prior.mean[:, None], len(SCALES), 1)
+    parameters = expected(4)
     found = problem().linearize(starts, parameters, (frame,), SCALES)
-    before = problem().disturbances(SCALES, starts)
+    before = problem().disturbances(SCALES, parameters, starts)
     kept = found.transition[:, range(4, 6), range(4, 6)] * before
-    floor = problem().floor(frame, SCALES, starts, ends)[:, 4:]
-    after = problem().disturbances(SCALES, ends)
+    floor = problem().floor(frame, SCALES, parameters, starts, ends)[:, 4:]
+    after = problem().disturbances(SCALES, parameters, ends)
     np.testing.assert_allclose(np.hypot(kept, floor), after, rtol=1e-12)
