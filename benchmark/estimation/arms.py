@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 import sysconfig
 
+import numpy as np
+
 from sim2real_estimator.config import read_config
 from sim2real_estimator.synthetic.robot import SyntheticRobot
 from sim2real_estimator.synthetic.settings import SyntheticConfig
@@ -12,6 +14,8 @@ from sim2real_estimator.synthetic.settings import SyntheticConfig
 _ROBOTS = Path(sysconfig.get_path('purelib'), 'cmeel.prefix/share/example-robot-data/robots')
 # What each joint swings by, and how long from one waypoint to the next [rad, s].
 _SWING, _INTERVAL = 0.8, 1.2
+# What losses are expected of the first and of the last joint [N m s/rad, N m].
+_LOSSES = {'damping': (2.0, 0.4), 'friction': (1.2, 0.4)}
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,12 @@ class Arm:
 
         disturbance_time: of efforts of unknown origin [s], None: it reckons with none.
         """
-        links, joints = (f'{self.prefix}{word}[1-7]' for word in ('link', 'joint'))
+        links = f'{self.prefix}link[1-7]'
+        losses = {
+            f'{joint}.{loss}': {'mean': round(float(mean), 3), 'sd': 0.4}
+            for loss, (first, last) in _LOSSES.items()
+            for joint, mean in zip(self.joints, np.linspace(first, last, len(self.joints)))
+        }
         encoders = {'kind': 'joint_positions', 'topic': 'joint_states', 'joints': [*self.joints]}
         settings = {
             'model': {
@@ -52,9 +61,8 @@ class Arm:
                 f'{links}.mass': {'sd': 0.25},
                 f'{links}.com.*': {'sd': 0.015},
                 f'{links}.inertia.*': {},
-                f'{joints}.damping': {'mean': 1.0, 'sd': 0.4},
-                f'{joints}.friction': {'mean': 0.6, 'sd': 0.4},
-                f'{joints}.armature': {'mean': 0.1},
+                **losses,
+                f'{self.prefix}joint[1-7].armature': {'mean': 0.1},
             },
             'frames': {'max_rate': 100.0},
             'simulation': {'max_step': 0.002, 'disturbance_time': disturbance_time},

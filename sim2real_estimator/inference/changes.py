@@ -11,6 +11,8 @@ _PRIOR_OUTLIERS, _PRIOR_ROWS = 2.0, 100.0
 _FORGETTING = 0.999
 # One frame may fit badly by a glitch.
 _FEWEST = 2
+# What so few glitches have before them comes of something else.
+_UNEASY = 1e-3
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,13 @@ class ChangeDetector:
         Tell whether a frame fits badly by a single bad sample, as far as can be seen by now.
 
         samples: how many it has. If the robot has changed, the next frame fits as badly, and then
-        neither is an outlier: so the frame is better left out until that is known.
+        neither is an outlier: so the frame is better left out until that is known. A change that
+        comes on slowly shows in the frames before.
         """
         is_single = surprises * samples <= rows
         if memory.left_out or not is_single or len(memory.recent) < self.frames:
             return False
-        return misfit > _bound(rows, self.probability)
+        return misfit > _bound(rows, self.probability) and not _is_uneasy(memory.recent[1:])
 
     def remember(self, memory, misfit, rows, surprises):
         """Return the memory with one more frame that was taken in."""
@@ -81,6 +84,12 @@ class ChangeDetector:
         if expects_outliers:
             return any(bdtrc(k - 1, n, share) < probability for k, n in zip(surprises, rows))
         return any(misfit > _bound(n, probability) for misfit, n in zip(misfits, rows))
+
+
+def _is_uneasy(frames):
+    """Tell whether frames (misfit, rows, ...) fit worse than they usually do."""
+    misfits, rows, _ = zip(*frames)
+    return sum(misfits) > _bound(sum(rows), _UNEASY)
 
 
 @lru_cache

@@ -64,6 +64,15 @@ def test_a_frame_with_one_bad_sample_is_an_outlier_and_the_next_one_is_a_change(
     assert DETECTOR.is_outlier(DETECTOR.remember(passed, 2.0, 2, 0), *bad, 1)
 
 
+def test_what_comes_on_slowly_is_a_change_at_once():
+    memory = ChangeMemory()
+    for misfit in (2.0, 2.0, 2.0, 6.0, 9.0, 14.0):
+        memory = DETECTOR.remember(memory, misfit, 2, 0)
+    assert not DETECTOR.has_changed(memory, False)
+    assert not DETECTOR.is_outlier(memory, 60.0, 2, 1, 1)
+    assert DETECTOR.has_changed(DETECTOR.remember(memory, 60.0, 2, 1), False)
+
+
 def test_several_bad_samples_in_a_frame_are_no_outlier():
     memory = ChangeMemory()
     for _ in range(10):

@@ -29,6 +29,9 @@ _MISSING = 0.2
 # A push leaves velocities less known than those at which friction turns round: a filter of a
 # disturbed robot knows only so many frames later how that went.
 _LAG_OF_DISTURBED = 2
+# Evidence tells disturbances of a third more or less apart within seconds, and beside one of half
+# the size that pushes the robot intervals are too narrow. Those of friction need not be as close.
+_BANK = (0.0, 0.001, 0.003, 0.01, 0.014, 0.02, 0.028, 0.04, 0.056, 0.08, 0.11, 0.3)
 # Spread of the mass matrix at which a filter goes on where little but one jump is not known.
 _CHANGED = 0.1
 
@@ -63,7 +66,7 @@ class GaussianSum(AbstractEstimator):
     prune: float = 1e-6
     merge: float = 0.5
     detector: ChangeDetector = field(default_factory=ChangeDetector)
-    disturbances: tuple = (0.0, 0.001, 0.003, 0.01, 0.018, 0.03, 0.055, 0.1, 0.3)
+    disturbances: tuple = _BANK
     drift: float = 1e-3
     drift_of_losses: float = 5e-3
     refinement: int = 0
