@@ -8,7 +8,7 @@ from .errors import ConfigError
 from .inference.estimators import ESTIMATORS
 from .inference.robust import NOISES
 from .model.parameters import Parameters
-from .priors import choose_with_delays, doubts
+from .priors import choose_with_delays, disbelieved, doubts
 from .problem.chart_choice import choose_chart
 from .problem.robot_problem import ProblemOptions, RobotProblem
 from .sources import build_efforts, build_model, build_sensors, nearest
@@ -51,6 +51,8 @@ def build_problem(config, model, sensors, efforts):
     unknown = {s: chosen.priors.pop(n) for s, n in noises.items() if n in chosen.priors}
     for name, reason in chosen.left_out.items():
         _logger.info("'%s' is not estimated: %s", name, reason)
+    if said := disbelieved(parameters, chosen.priors):
+        _logger.warning('%s: %s', model.source, said)
     known = {place for source in efforts for place in source.places}
     hidden = _hidden(config, model, known)
     acting = [place not in hidden['unknown'] for place in range(len(model.commands))]

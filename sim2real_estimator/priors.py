@@ -9,7 +9,15 @@ from .errors import ConfigError
 from .model.parameters import owner_of
 from .problem.parameter_chart import Prior
 from .problem.timing import COMMAND_DELAY, is_delay, joint_delays, nominal_delays
-from .usual_priors import default_prior, GUESSED_SD, kind_of, KINDS
+from .usual_priors import (
+    default_prior,
+    GUESSED_SD,
+    kind_of,
+    KINDS,
+    LOSSES,
+    losses_at_full_speed,
+    stuck_joints,
+)
 
 # The central 95 % of a normal distribution, in standard deviations to either side.
 _CENTRAL = 1.959963984540054
@@ -150,6 +158,26 @@ def doubts(parameters, sensors, chosen, reference):
     clocks = [f'{sensor.name}.delay' for sensor in sensors if sensor.name != reference]
     names = (name for name in (*losses, *commands, *clocks) if name not in told)
     return {name: default_prior(parameters, name) for name in names}
+
+
+def disbelieved(parameters, priors):
+    """Return a sentence on the joints whose described losses `priors` leave aside, '' of none."""
+    named = []
+    for joint in stuck_joints(parameters):
+        names = [name for word in LOSSES if (name := f'{joint}.{word}') in priors]
+        if any(priors[name] == default_prior(parameters, name) for name in names):
+            named.append(joint)
+    if not named:
+        return ''
+    first = parameters.model.joint(named[0])
+    unit = parameters[f'{first.name}.friction'].unit
+    return (
+        f'damping and friction of {", ".join(named)} are not believed: at its largest velocity '
+        f"'{first.name}' would lose {losses_at_full_speed(first):.3g} {unit}, its drive has "
+        f'{first.limits.effort:.3g} {unit}, and less lifts the whole robot; what such a drive '
+        f'usually loses is taken, give or take a factor of {math.exp(GUESSED_SD):.2g}; '
+        'correct <dynamics> in the robot description, or give these parameters a mean'
+    )
 
 
 _UNSHARED = 'every joint has a delay of its own, so none is left to share this one'

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from fnmatch import fnmatchcase
+import logging
+import math
 import os
 from pathlib import Path
 from textwrap import wrap
@@ -19,15 +21,18 @@ from .config.tree import (
 from .errors import ModelError
 from .model.parameters import FRICTION_VELOCITY, Parameters
 from .model.urdf import load_urdf
-from .priors import choose_priors
+from .priors import choose_priors, disbelieved
 from .problem.loss_rates import mobilities
 from .usual_priors import default_prior
 
 # What motion and torque usually tell; lengths, offsets and gains are asked for by hand.
 _PATTERNS = ('*.mass', '*.com.*', '*.inertia.*', '*.damping', '*.friction', '*.armature')
-# What resists a joint may stop it no faster than in this time [s], which takes four steps or more:
-# it may be many times as fast where the friction is more than expected and the rotor lighter.
-_FASTEST_STOP, _STEPS, _LEAST_STEP = 0.008, 4, 0.00025
+# What resists a joint may stop it no faster than in this time [s], if it is what is expected.
+_FASTEST_STOP = 0.008
+# It may be many times as fast, where friction is larger than expected and the rotor lighter. That
+# far off as one joint in a hundred is, steps are no longer than so many of those times: from 2.8
+# on, steps of rk4 go astray.
+_UNLIKELY, _STEADY, _LEAST_STEP = 2.5, 2.5, 0.00025
 # With more unknowns fits take the time: their courses begin at the samples, so that one start is
 # as good as many, and frames may be longer, which leave out no sample. Not all of so many will be
 # told soon: the filter does not wait for them.
@@ -43,6 +48,7 @@ _ESTIMATOR_OF_MANY = EstimatorConfig(
 )
 _COLUMNS = 95
 _ENCODER_SD, _POSITION_SD, _ORIENTATION_SD = 1e-3, 1e-3, 5e-3
+_logger = logging.getLogger(__name__)
 
 
 def starter_yaml(urdf, folder='.', base='fixed'):
@@ -64,6 +70,9 @@ def starter_yaml(urdf, folder='.', base='fixed'):
         '# The priors that these patterns give. To change one, copy its line to the end of',
         '# `estimate`; sd is relative where log is true.',
     ]
+    if said := disbelieved(parameters, chosen.priors):
+        _logger.warning('%s: %s', model.source, said)
+        lines += ['#', *_comment(f'Warning: {said}.'), '#']
     for name, prior in chosen.priors.items():
         unit = '' if prior.is_log else f'  # {parameters[name].unit}'
         log = str(prior.is_log).lower()
@@ -144,7 +153,7 @@ def _resistance(parameters, priors):
     steps: there the sign of the friction changes over a wider range of velocities.
     """
     values = {name: prior.mean for name, prior in priors.items()}
-    rates, widened, longest = [], {}, SimulationConfig().max_step
+    widened, fastest = {}, 0.0
     for joint, mobility in mobilities(parameters, values).items():
         damping, friction = (
             values.get(f'{joint}.{word}', parameters[f'{joint}.{word}'].nominal)
@@ -153,9 +162,19 @@ def _resistance(parameters, priors):
         least = friction * mobility * _FASTEST_STOP
         if least > FRICTION_VELOCITY:
             widened[f'{joint}.friction_velocity'] = float(f'{least:.2g}')
-        rates.append(mobility * (damping + friction / max(least, FRICTION_VELOCITY)))
-    step = 1 / (_STEPS * max(rates)) if any(rates) else longest
-    return widened, float(f'{min(max(step, _LEAST_STEP), longest):.1g}')
+        steep = friction / max(least, FRICTION_VELOCITY)
+        more = [_at_worst(priors, joint, word) for word in ('damping', 'friction')]
+        fastest = max(fastest, mobility * (more[0] * damping + more[1] * steep))
+    longest = SimulationConfig().max_step
+    step = _STEADY / fastest if fastest else longest
+    return widened, float(f'{min(max(step, _LEAST_STEP), longest):.2g}')
+
+
+def _at_worst(priors, joint, word):
+    """Return how many times as fast as expected a loss of a joint may stop it."""
+    names = (f'{joint}.{word}', f'{joint}.armature')
+    spreads = (priors[n].sd for n in names if n in priors and priors[n].is_log)
+    return math.exp(_UNLIKELY * math.hypot(*spreads))
 
 
 def _has_size(parameters, pattern):

@@ -3,7 +3,7 @@ What is usually known of a robot's parameters before any data: priors by kind, f
 
 CAD masses are right to a quarter or so, lengths to a tenth; damping and friction are guesses
 within a factor of two, and what the URDF leaves out follows from what a drive with the joint's
-limits usually has.
+limits usually has. So do losses that the joint's own drive could not overcome.
 """
 
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from .problem.parameter_chart import Prior
 # largest velocity.
 _TYPICAL_LOSS = 0.02
 GUESSED_SD = 1.5
+LOSSES = ('damping', 'friction')
 # An armature that the URDF leaves at zero: so long the largest effort takes to bring a drive that
 # moves nothing else to its largest velocity [s]; what is felt of a rotor through gears.
 _SPIN_UP = 0.02
@@ -95,7 +96,21 @@ def default_prior(parameters, name):
     if nominal == 0 and entry in ('damping', 'friction', 'armature'):
         sd = _ARMATURE_SD if entry == 'armature' else GUESSED_SD
         return Prior(_typical(parameters, owner, entry), sd, True)
+    if entry in LOSSES and _is_stuck(parameters, parameters.model.joint(owner)):
+        typical = _typical(parameters, owner, entry)
+        return Prior(typical, GUESSED_SD, True) if typical else Prior(nominal, sd, True)
     return Prior(nominal, sd, kind.is_log)
+
+
+def stuck_joints(parameters):
+    """
+    Return the names of joints whose described losses are not to be believed.
+
+    At its fastest such a joint would take more than its drive has, and more than lifts the whole
+    robot: it could not move as its limits say.
+    """
+    joints = (moving.joint for moving in parameters.model.moving_joints)
+    return tuple(joint.name for joint in joints if _is_stuck(parameters, joint))
 
 
 def kind_of(name):
@@ -120,6 +135,20 @@ def _radius(parameters, link):
     """Return the root mean square distance of a link's mass from its centre [m], 0 of none."""
     mass = parameters[f'{link}.mass'].nominal
     return math.sqrt(sum(_moments(parameters, link)) / (2 * mass)) if mass > 0 else 0.0
+
+
+def _is_stuck(parameters, joint):
+    """Tell whether a joint is one of `stuck_joints`; without a limit of effort nobody can."""
+    if not joint.limits.effort:
+        return False
+    return losses_at_full_speed(joint) > max(joint.limits.effort, _strongest(parameters, joint))
+
+
+def losses_at_full_speed(joint):
+    """Return what friction and damping of a joint take at its largest velocity [N m or N]."""
+    speed = joint.limits.velocity or 0.0
+    known = speed if speed <= _FASTEST else 0.0
+    return joint.physics.friction + joint.physics.damping * known
 
 
 def _typical(parameters, name, quantity):

@@ -9,6 +9,8 @@ import pytest
 from sim2real_estimator.cli import main
 from sim2real_estimator.config import load_config
 from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.problem.loss_rates import mobilities
+from sim2real_estimator.problem.parameter_chart import Prior
 from sim2real_estimator.records import Sample
 
 PANDA = Path(
@@ -104,12 +106,63 @@ def test_what_is_not_estimated_is_named_with_the_reason(written, branching_arm_u
 
 
 def test_a_light_joint_with_much_friction_can_be_simulated(written, double_pendulum_urdf):
-    path = written(double_pendulum_urdf.replace('friction="0.02"', 'friction="50"'))
+    path = written(double_pendulum_urdf.replace('friction="0.02"', 'friction="20"'))
     config = load_config(path)
     assert config.simulation.max_step < 0.005
     velocity = config.estimate['elbow.friction_velocity']
     assert velocity.fixed and velocity.mean > 0.01
     assert not any('shoulder' in name for name in config.estimate)
+
+
+def test_steps_are_short_enough_for_far_more_friction_than_expected(written, double_pendulum_urdf):
+    config = load_config(written(double_pendulum_urdf.replace('friction="0.02"', '')))
+    problem = Pipeline.from_config(config).problem
+    values = {name: prior.mean for name, prior in problem.chart.priors.items()}
+    # A thousandth of the joints of which nothing is said have more than forty times as much.
+    friction = values['elbow.friction'] = 40 * values['elbow.friction']
+    mobility = mobilities(problem.parameters, values)['elbow']
+    rate = mobility * friction / config.estimate['elbow.friction_velocity'].mean
+    # From there on steps of rk4 go astray.
+    assert rate * config.simulation.max_step < 2.78
+
+
+STICKY = 'damping="3" friction="30"'
+
+
+def test_losses_that_no_drive_of_the_robot_overcomes_are_not_believed(
+    written, double_pendulum_urdf, caplog
+):
+    path = written(double_pendulum_urdf.replace('damping="0.1" friction="0.02"', STICKY))
+    (warning,) = caplog.messages
+    assert "friction of elbow are not believed: at its largest velocity 'elbow'" in warning
+    assert 'would lose 39 N m, its drive has 20 N m, and less lifts the whole robot' in warning
+    assert '# Warning: damping and friction of elbow are not believed' in path.read_text()
+    config = load_config(path)
+    caplog.clear()
+    priors = Pipeline.from_config(config).problem.chart.priors
+    assert warning in caplog.messages
+    # What a drive with its limits usually has; the other joint keeps what the description says.
+    assert priors['elbow.friction'] == Prior(pytest.approx(0.4), 1.5, True)
+    assert priors['elbow.damping'] == Prior(pytest.approx(0.4 / 3), 1.5, True)
+    assert priors['shoulder.damping'] == Prior(pytest.approx(0.2), 0.7, True)
+
+
+def test_who_gives_losses_a_mean_is_believed(written, double_pendulum_urdf, caplog):
+    path = written(double_pendulum_urdf.replace('damping="0.1" friction="0.02"', STICKY))
+    given = '  elbow.friction: {mean: 30}\n  elbow.damping: {mean: 3}\n'
+    path.write_text(
+        path.read_text().replace("  '*.armature': {}\n", "  '*.armature': {}\n" + given)
+    )
+    caplog.clear()
+    priors = Pipeline.from_config(load_config(path)).problem.chart.priors
+    assert priors['elbow.friction'] == Prior(30.0, 0.7, True)
+    assert not caplog.messages
+
+
+def test_much_friction_is_believed_of_a_drive_that_is_strong_enough(written, double_pendulum_urdf):
+    urdf = double_pendulum_urdf.replace('damping="0.1" friction="0.02"', STICKY)
+    path = written(urdf.replace('effort="20"', 'effort="50"'))
+    assert 'not believed' not in path.read_text()
 
 
 def test_a_robot_with_inertias_of_no_body_is_mended(written, double_pendulum_urdf):
