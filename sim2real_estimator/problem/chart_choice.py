@@ -15,6 +15,9 @@ _SMALL_SHARE = 0.005
 # With more unknowns the numbers of bodies are estimated in which torques are linear: of so many
 # combinations of logarithms some bend long before they are known. Few are soon known well.
 _FEW = 16
+# Leaders that tell the same but for this part of it are alike, as of fingers that are: which of
+# them has more is rounding, that of another machine would name another.
+_ALIKE = 1e-6
 # What moves alike at the prior's mean moves alike elsewhere, where slopes along it are less.
 _STRAIGHT, _DRAWS = 10 * _RANK_TOLERANCE, 2
 
@@ -80,7 +83,8 @@ def _readable(seen, inner):
         # Of coordinates that hang together beforehand, by their standard deviations.
         left = left @ np.linalg.inv(root) * inner.deviations
     for _ in range(left.shape[0]):
-        leaders.append(int(np.argmax((left**2).sum(0))))
+        told = (left**2).sum(0)
+        leaders.append(int(np.flatnonzero(told >= (1 - _ALIKE) * told.max())[0]))
         column = left[:, leaders[-1]] / np.linalg.norm(left[:, leaders[-1]])
         left = left - np.outer(column, column @ left)
     functionals = seen.T @ np.linalg.inv(root)
