@@ -29,10 +29,12 @@ from .usual_priors import default_prior
 _PATTERNS = ('*.mass', '*.com.*', '*.inertia.*', '*.damping', '*.friction', '*.armature')
 # What resists a joint may stop it no faster than in this time [s], if it is what is expected.
 _FASTEST_STOP = 0.008
+# Of that time a step is this part at most: first fits try other values on their way.
+_SHARE, _LEAST_STEP = 0.25, 0.00025
 # It may be many times as fast, where friction is larger than expected and the rotor lighter. That
 # far off as one joint in a hundred is, steps are no longer than so many of those times: from 2.8
 # on, steps of rk4 go astray.
-_UNLIKELY, _STEADY, _LEAST_STEP = 2.5, 2.5, 0.00025
+_UNLIKELY, _STEADY = 2.5, 2.5
 # With more unknowns fits take the time: their courses begin at the samples, so that one start is
 # as good as many, and frames may be longer, which leave out no sample. Not all of so many will be
 # told soon: the filter does not wait for them.
@@ -153,7 +155,7 @@ def _resistance(parameters, priors):
     steps: there the sign of the friction changes over a wider range of velocities.
     """
     values = {name: prior.mean for name, prior in priors.items()}
-    widened, fastest = {}, 0.0
+    widened, steps = {}, [SimulationConfig().max_step]
     for joint, mobility in mobilities(parameters, values).items():
         damping, friction = (
             values.get(f'{joint}.{word}', parameters[f'{joint}.{word}'].nominal)
@@ -164,10 +166,10 @@ def _resistance(parameters, priors):
             widened[f'{joint}.friction_velocity'] = float(f'{least:.2g}')
         steep = friction / max(least, FRICTION_VELOCITY)
         more = [_at_worst(priors, joint, word) for word in ('damping', 'friction')]
-        fastest = max(fastest, mobility * (more[0] * damping + more[1] * steep))
-    longest = SimulationConfig().max_step
-    step = _STEADY / fastest if fastest else longest
-    return widened, float(f'{min(max(step, _LEAST_STEP), longest):.2g}')
+        if damping + friction > 0:
+            steps.append(_SHARE / (mobility * (damping + steep)))
+            steps.append(_STEADY / (mobility * (more[0] * damping + more[1] * steep)))
+    return widened, float(f'{max(min(steps), _LEAST_STEP):.2g}')
 
 
 def _at_worst(priors, joint, word):
