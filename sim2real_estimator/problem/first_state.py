@@ -19,24 +19,78 @@ def guess_state(problem, frames):
     a parabola through them gives the velocity.
     """
     start, nv = frames[0].start_ns, problem.model.velocity_size
-    times, found, point = [], [], problem.neutral
-    for frame in frames[:_FRAMES]:
-        if frame.samples:
-            point = _fit_positions(problem, point, frame)
-            times.append((frame.end_ns - start) * _NANO)
-            found.append(point)
-    if not found:
-        return point
-    first = np.repeat(found[0][:, None], len(found), 1)
-    moves = problem.local(first, np.array(found).T)[:nv]
-    curve = _parabola(np.array(times), moves)
+    times, found, is_told = _positions(problem, frames[:_FRAMES], start)
+    if not len(times):
+        return problem.neutral
+    moves = problem.local(np.repeat(found[:, :1], len(times), 1), found)[:nv]
     delta = np.zeros((problem.tangent_size, 1))
-    delta[:nv, 0], delta[nv : 2 * nv, 0] = curve
-    return problem.retract(found[0][:, None], delta)[:, 0]
+    for rows, told in _told_alike(is_told):
+        delta[rows, 0], delta[nv + rows, 0] = _parabola(times[told], moves[np.ix_(rows, told)])
+    return problem.retract(found[:, :1], delta)[:, 0]
+
+
+def guess_course(problem, frames):
+    """
+    Return the states [H + 1, nx] at the bounds of consecutive frames.
+
+    Positions are fitted to the samples of each frame, and a parabola through those nearby smooths
+    them and gives the velocity.
+    """
+    start, nv = frames[0].start_ns, problem.model.velocity_size
+    times, found, is_told = _positions(problem, frames, start)
+    bounds = np.array([0.0, *((frame.end_ns - start) * _NANO for frame in frames)])
+    if not len(times):
+        return np.repeat(problem.neutral[None], len(bounds), 0)
+    alike, result = _told_alike(is_told), []
+    for bound in bounds:
+        origin = found[:, [int(np.argmin(np.abs(times - bound)))]]
+        delta = np.zeros((problem.tangent_size, 1))
+        for rows, told in alike:
+            nearest = np.argsort(np.abs(times[told] - bound), kind='stable')[:_NEIGHBOURS]
+            near = told[np.sort(nearest)]
+            moves = problem.local(np.repeat(origin, len(near), 1), found[:, near])[rows]
+            delta[rows, 0], delta[nv + rows, 0] = _parabola(times[near] - bound, moves)
+        result.append(problem.retract(origin, delta)[:, 0])
+    return np.array(result)
+
+
+def _positions(problem, frames, start):
+    """
+    Return (times [k] since `start` [s], states at rest [nx, k], what is told [k, nv]).
+
+    They explain the samples of a frame each; told are the coordinates of which these say anything.
+    Others are where they were in the frame before.
+    """
+    frames = [frame for frame in frames if frame.samples]
+    point, found, is_told = problem.neutral, [], []
+    for frame in frames:
+        point, told = _fit_positions(problem, point, frame)
+        found.append(point)
+        is_told.append(told)
+    is_told = np.array(is_told, dtype=bool)
+    # What a late camera sees only later was about there before, not where it is neutral.
+    for k in reversed(range(_until_seen(is_told))):
+        found[k] = _fit_positions(problem, found[k + 1], frames[k])[0]
+    times = np.array([(frame.end_ns - start) * _NANO for frame in frames])
+    return times, np.array(found).T, is_told
+
+
+def _until_seen(is_told):
+    """Return how many frames pass before each coordinate is told that ever is."""
+    return int(np.argmax(is_told[:, is_told.any(0)], 0).max(initial=0)) if len(is_told) else 0
+
+
+def _told_alike(is_told):
+    """Return (coordinates, frames that tell of them) for those of which the same frames tell."""
+    patterns, which = np.unique(is_told, axis=1, return_inverse=True)
+    groups = [
+        (np.flatnonzero(which.ravel() == k), np.flatnonzero(p)) for k, p in enumerate(patterns.T)
+    ]
+    return [(rows, told) for rows, told in groups if len(told)]
 
 
 def _fit_positions(problem, point, frame):
-    """Return the state at rest nearest to `point` that explains a frame's samples."""
+    """Return (state at rest nearest to `point` that explains a frame's samples, what is told)."""
     nv, parameters = problem.model.velocity_size, problem.prior.mean[:, None]
     origin = point[:, None]
     current = origin
@@ -50,37 +104,7 @@ def _fit_positions(problem, point, frame):
         current = problem.retract(current, delta)
         if np.abs(delta).max() < 1e-9:
             break
-    return current[:, 0]
-
-
-def guess_course(problem, frames):
-    """
-    Return the states [H + 1, nx] at the bounds of consecutive frames.
-
-    Positions are fitted to the samples of each frame, and a parabola through those nearby smooths
-    them and gives the velocity.
-    """
-    start, nv = frames[0].start_ns, problem.model.velocity_size
-    times, found, point = [], [], problem.neutral
-    for frame in frames:
-        if frame.samples:
-            point = _fit_positions(problem, point, frame)
-            times.append((frame.end_ns - start) * _NANO)
-            found.append(point)
-    bounds = np.array([0.0, *((frame.end_ns - start) * _NANO for frame in frames)])
-    if not found:
-        return np.repeat(point[None], len(bounds), 0)
-    times, found = np.array(times), np.array(found).T
-    result = []
-    for bound in bounds:
-        near = np.sort(np.argsort(np.abs(times - bound), kind='stable')[:_NEIGHBOURS])
-        origin = found[:, near[[np.argmin(np.abs(times[near] - bound))]]]
-        moves = problem.local(np.repeat(origin, len(near), 1), found[:, near])[:nv]
-        curve = _parabola(times[near] - bound, moves)
-        delta = np.zeros((problem.tangent_size, 1))
-        delta[:nv, 0], delta[nv : 2 * nv, 0] = curve[0], curve[1]
-        result.append(problem.retract(origin, delta)[:, 0])
-    return np.array(result)
+    return current[:, 0], (slope[0, :, :nv] != 0).any(0)
 
 
 def _parabola(times, moves):

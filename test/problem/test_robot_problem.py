@@ -247,14 +247,35 @@ def test_the_sign_of_a_measured_quaternion_does_not_matter(arm):
 
 
 def test_the_first_state_is_read_off_all_sensors_together(arm):
+    points, frames, _ = _seen_exactly(arm)
+    _assert_is_near(arm, points, arm.first_state(frames)[0])
+
+
+def test_a_joint_that_is_seen_some_frames_later_has_no_jump_in_its_guess(arm):
+    points, frames, states = _seen_exactly(arm)
+    # The ball is neutral as long as nobody sees it, and would seem to jump when somebody does.
+    late = [
+        replace(f, samples=tuple(s for s in f.samples if s.sensor == 'encoder'))
+        for f in frames[:3]
+    ] + frames[3:]
+    _assert_is_near(arm, points, arm.first_state(late)[0])
+    for state, guess in zip(states, arm.first_course(late)):
+        _assert_is_near(arm, state, guess)
+
+
+def _seen_exactly(problem):
+    """Return (a random state [nx, 1], frames without noise from there on, states at bounds)."""
     generator = np.random.default_rng(9)
-    points, _ = random_columns(arm, 1, generator)
-    mean = arm.prior.mean[:, None]
+    points, _ = random_columns(problem, 1, generator)
+    mean = problem.prior.mean[:, None]
     quiet = [Frame(k * 4 * MILLI, (k + 1) * 4 * MILLI, ()) for k in range(8)]
-    states = arm.trajectory(points, mean, quiet)
-    frames = [_exact_frame(arm, f, states[k + 1], mean) for k, f in enumerate(quiet)]
-    guess = arm.first_state(frames)[0]
-    error = arm.local(points, guess[:, None])[:, 0]
+    states = problem.trajectory(points, mean, quiet)
+    frames = [_exact_frame(problem, f, states[k + 1], mean) for k, f in enumerate(quiet)]
+    return points, frames, states
+
+
+def _assert_is_near(problem, points, guess):
+    error = problem.local(points, guess[:, None])[:, 0]
     assert np.abs(error[:4]).max() < 2e-3
     assert np.abs(error[4:]).max() < 0.3
 
