@@ -1,5 +1,8 @@
 """Local coordinates of states: tangents of quaternions in place of their four numbers."""
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 import torch
 
@@ -22,8 +25,9 @@ class StateChart:
         self.size, self.point_size = 2 * model.velocity_size + extra, model.state_size + extra
         self._groups = _alike(m for m in model.moving_joints if m.is_independent)
         self._slopes = [_slope_of_rates(kind) for kind, _, _ in self._groups]
+        self._quaternions = [_quaternion(g[0], s) for g, s in zip(self._groups, self._slopes)]
         self.is_plain = model.position_size == model.velocity_size
-        # (points, basis) of the latest calls.
+        # (points, `_Bases`) of the latest calls.
         self._latest = ()
 
     def retract(self, points, deltas):
@@ -32,11 +36,14 @@ class StateChart:
             return points + deltas
         nq, nv = self.model.position_size, self.model.velocity_size
         result = np.empty_like(points)
-        q, turn = torch.from_numpy(points), torch.from_numpy(np.ascontiguousarray(deltas))
-        for kind, positions, velocities in self._groups:
-            rows = kind.advance(list(q[positions]), list(turn[velocities]), 1.0)
-            result[positions] = torch.stack(kind.normalized(rows)).numpy()
         result[nq:] = points[nq:] + deltas[nv:]
+        for group, slope, quaternion in zip(self._groups, self._slopes, self._quaternions):
+            kind, positions, velocities = group
+            q, turn = points[positions], deltas[velocities]
+            if quaternion is None:
+                result[positions] = _advanced(kind, q, turn)
+            else:
+                result[positions] = _along_sphere(q, turn, slope, quaternion)
         return result
 
     def local(self, starts, ends):
@@ -54,43 +61,81 @@ class StateChart:
 
     def push(self, points, rows):
         """Return derivatives [B, m, nx] by a state's numbers as ones by its tangent [B, m, t]."""
-        return rows if self.is_plain else rows @ self._basis(points)
+        return rows if self.is_plain else rows @ self._bases(points).basis
 
     def pull_rows(self, points, columns):
         """Return derivatives [B, nx, c] of a state's numbers as those of its tangent."""
-        return columns if self.is_plain else self._projector(points) @ columns
+        return columns if self.is_plain else self._bases(points).projector @ columns
 
     def pull(self, ends, matrix, starts):
         """Return d(end)/d(start) [B, nx, nx] between the tangents, [B, t, t]."""
         return self.pull_rows(ends, self.push(starts, matrix))
 
-    def _basis(self, points):
-        """Return how a state's numbers move with its tangent, [B, nx, t]; not to be changed."""
-        for known, basis in self._latest:
+    def _bases(self, points):
+        """Return the `_Bases` at points."""
+        for known, bases in self._latest:
             if np.array_equal(known, points):
-                return basis
-        basis = self._new_basis(points)
-        self._latest = ((points.copy(), basis), *self._latest[: _KEPT - 1])
-        return basis
+                return bases
+        bases = _Bases(self._new_basis(points))
+        self._latest = ((points.copy(), bases), *self._latest[: _KEPT - 1])
+        return bases
 
     def _new_basis(self, points):
+        """Return how a state's numbers move with its tangent, [B, nx, t]."""
         nq, nv, batch = self.model.position_size, self.model.velocity_size, points.shape[1]
         basis = np.zeros((batch, self.point_size, self.size))
         basis[:, range(nq, self.point_size), range(nv, self.size)] = 1.0
         for (kind, positions, velocities), slope in zip(self._groups, self._slopes):
-            if slope is None:
-                rates = _rates(kind, points[positions])
-            else:
-                rates = np.tensordot(slope[..., 1:], points[positions], 1)
-                rates += slope[..., 0, None, None]
+            rates = _rates_there(kind, slope, points[positions])
             basis[:, positions[:, None], velocities] = np.moveaxis(rates, -1, 0)
         return basis
 
-    def _projector(self, points):
-        """Return the left inverse of the basis, [B, t, nx]: its rows scaled by their length."""
-        basis = self._basis(points)
-        square = np.einsum('bij,bij->bj', basis, basis)
-        return np.swapaxes(basis / square[:, None], -1, -2)
+
+@dataclass(frozen=True)
+class _Bases:
+    """How states' numbers move with their tangents, basis [B, nx, t]; not to be changed."""
+
+    basis: np.ndarray
+
+    @cached_property
+    def projector(self):
+        """Its left inverse, [B, t, nx]: its rows scaled by their length."""
+        square = np.einsum('bij,bij->bj', self.basis, self.basis)
+        return np.swapaxes(self.basis / square[:, None], -1, -2)
+
+
+def _rates_there(kind, slope, positions):
+    """Return the rates [p, v, J, B] of positions [p, J, B]; slope: as of `_slope_of_rates`."""
+    if slope is None:
+        return _rates(kind, positions)
+    rates = np.tensordot(slope[..., 1:], positions, 1)
+    rates += slope[..., 0, None, None]
+    return rates
+
+
+def _advanced(kind, positions, turns):
+    """Return positions [p, J, B] moved by turns [v, J, B] as the joint's kind has it."""
+    q, turns = torch.from_numpy(positions), torch.from_numpy(np.ascontiguousarray(turns))
+    return torch.stack(kind.normalized(kind.advance(list(q), list(turns), 1.0))).numpy()
+
+
+def _along_sphere(positions, turns, slope, quaternion):
+    """
+    Return the same of a kind whose plain numbers move by their rates.
+
+    Its quaternion, if it has one, moves on the sphere of the unit ones: along a great circle, by
+    the length of its rate. The many small operations of quaternions take ten times as long.
+    """
+    moves = (_rates_there(None, slope, positions) * turns).sum(1)
+    result = positions + moves
+    if not len(quaternion):
+        return result
+    q, move = positions[quaternion], moves[quaternion]
+    size = np.sqrt((q * q).sum(0))
+    angle = np.sqrt((move * move).sum(0)) / size
+    # NumPy's sinc is of pi times its argument.
+    result[quaternion] = (np.cos(angle) * q + np.sinc(angle / np.pi) * move) / size
+    return result
 
 
 def _rates(kind, positions):
@@ -116,6 +161,20 @@ def _slope_of_rates(kind):
     constant, slope = rates[..., :1], rates[..., 1 : size + 1] - rates[..., :1]
     is_all = np.allclose(constant + slope @ places, rates, rtol=0, atol=1e-12)
     return np.concatenate([constant, slope], -1) if is_all else None
+
+
+def _quaternion(kind, slope):
+    """
+    Return where a kind's quaternion stands, for `_along_sphere`: four numbers of it, or none.
+
+    None where the kind does not move as that says, which shows at a few places.
+    """
+    if slope is None:
+        return None
+    quaternion = np.flatnonzero(slope[..., 1:].any((1, 2)))
+    q, turns = (_anywhere(size)[:, None] for size in (kind.position_size, kind.velocity_size))
+    found, own = _along_sphere(q, turns, slope, quaternion), _advanced(kind, q, turns)
+    return quaternion if np.allclose(found, own, rtol=0, atol=1e-12) else None
 
 
 def _anywhere(size):
