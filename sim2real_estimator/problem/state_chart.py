@@ -87,7 +87,7 @@ class StateChart:
         basis[:, range(nq, self.point_size), range(nv, self.size)] = 1.0
         for (kind, positions, velocities), slope in zip(self._groups, self._slopes):
             rates = _rates_there(kind, slope, points[positions])
-            basis[:, positions[:, None], velocities] = np.moveaxis(rates, -1, 0)
+            basis[:, positions[:, None], velocities] = rates.transpose(3, 0, 1, 2)
         return basis
 
 
@@ -108,9 +108,9 @@ def _rates_there(kind, slope, positions):
     """Return the rates [p, v, J, B] of positions [p, J, B]; slope: as of `_slope_of_rates`."""
     if slope is None:
         return _rates(kind, positions)
-    rates = np.tensordot(slope[..., 1:], positions, 1)
-    rates += slope[..., 0, None, None]
-    return rates
+    rates = slope[..., 1:] @ positions.reshape(len(positions), -1)
+    rates += slope[..., :1]
+    return rates.reshape(*rates.shape[:2], *positions.shape[1:])
 
 
 def _advanced(kind, positions, turns):
