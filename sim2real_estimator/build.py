@@ -126,7 +126,8 @@ def reference_of(config):
 
 def build_delays(config, problem):
     """Return the `Delays` of a problem's sensors and commands."""
-    return Delays(problem.chart, reference_of(config), config.sensors, problem.model)
+    reference = reference_of(config)
+    return Delays(problem.chart, reference, config.sensors, problem.model, problem.doubts)
 
 
 def build_stream(config, problem, efforts, delays, plan=None):

@@ -21,8 +21,13 @@ class Delays:
     to it.
     """
 
-    def __init__(self, chart, reference, sensors, model):
-        """Take the chart of the parameters, names of the reference and of sensors, the model."""
+    def __init__(self, chart, reference, sensors, model, doubts=()):
+        """
+        Take the chart of the parameters, names of the reference and of sensors, the model.
+
+        doubts: names with `Prior`s of what is held fixed and may join the unknowns. No frame waits
+        for these, but the past that they need is at hand.
+        """
         self._priors = {n: p for n, p in chart.priors.items() if is_delay(n)}
         self._fixed, self._reference, self._sensors = chart.fixed, reference, tuple(sensors)
         self._require_near(f'{reference}.delay')
@@ -30,6 +35,8 @@ class Delays:
         kinds = [f'{name}.delay' for name in sensors], [COMMAND_DELAY, *self._own.values()]
         self.lead = _up(sum(max([0.0, *(-self._ends(n)[0] for n in names)]) for names in kinds))
         self.history = sum(max([0.0, *(self._ends(n, _FAR)[1] for n in names)]) for names in kinds)
+        doubted = [prior for name, prior in dict(doubts).items() if name in kinds[1]]
+        self.history += max([0.0, *(prior.mean + _FAR * prior.sd for prior in doubted)])
 
     def _require_near(self, name):
         """Raise a ConfigError where the delay of the reference may be a long one."""

@@ -114,7 +114,7 @@ def test_delays_of_which_only_the_sum_counts_are_aliased():
     assert verdicts['commands.delay'] == verdicts['encoders.delay'] == 'aliased'
 
 
-def delays_of(reference='encoders', fixed=None, **priors):
+def delays_of(reference='encoders', fixed=None, doubts=(), **priors):
     """Return the `Delays` of an encoder and a camera; each prior by its 95 % interval."""
     chart = DirectChart(
         {
@@ -124,7 +124,14 @@ def delays_of(reference='encoders', fixed=None, **priors):
         fixed,
     )
     model = load_urdf(CONFIG.with_suffix('.urdf'))
-    return Delays(chart, reference, ('encoders', 'camera'), model)
+    return Delays(chart, reference, ('encoders', 'camera'), model, doubts)
+
+
+def test_what_a_doubted_delay_needs_is_at_hand_but_nothing_waits_for_it():
+    doubts = {'commands.delay': Prior(0.001, 0.005, False), 'camera.delay': Prior(0.0, 0.1, False)}
+    delays = delays_of(doubts=doubts)
+    assert delays.history == pytest.approx(0.016) and delays.lead == 0.0
+    assert delays.ahead_ns('camera') == 0 and delays.restamping().moved == {}
 
 
 def test_the_stream_is_told_how_far_delays_may_reach():

@@ -132,6 +132,12 @@ class RobotProblem:
         return late
 
     @property
+    def doubts(self):
+        """Name -> `Prior` of what is held fixed and may be wrong; none where no chart has it."""
+        doubts = self._given[-1]
+        return doubts if widened_chart(self.chart, doubts) is not None else {}
+
+    @property
     def wider(self):
         """This with what is held fixed and may be wrong among the unknowns; None: nothing is."""
         if self._doubtful is None:

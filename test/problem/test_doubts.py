@@ -58,6 +58,12 @@ def test_where_combinations_are_estimated_nothing_is_doubted():
     chart = choose_chart(parameters, sensors, priors(parameters, PENDULUM_PRIORS))
     assert widened_chart(chart, DOUBTS) is None
     assert widened_chart(DirectChart(MASS), {}) is None
+    given = ProblemOptions(max_step=0.004), None, None, 0, DOUBTS
+    assert RobotProblem(parameters, sensors, chart, *given).doubts == {}
+
+
+def test_a_problem_tells_what_may_join_its_unknowns(problem):
+    assert problem.doubts == DOUBTS and set(DOUBTS) < set(problem.wider.chart.names)
 
 
 def test_held_where_they_are_the_doubts_change_nothing(problem):
