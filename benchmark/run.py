@@ -60,8 +60,19 @@ def parse(arguments=None):
         '--sysid-seeds',
         type=int,
         default=2,
-        help='recordings of every row of sysid (2): 100 for what docs/benchmarks.md is about; of '
-        'the peer 20 at most',
+        help='recordings of every row of sysid (2): 100 for what docs/benchmarks.md is about',
+    )
+    parser.add_argument(
+        '--peer-seeds',
+        type=int,
+        default=20,
+        help='of these the peer is given so many at most (20): its single shots take long',
+    )
+    parser.add_argument(
+        '--sysid-robot',
+        choices=('pendulum', 'arm'),
+        action='append',
+        help='of sysid, this robot only; may be repeated',
     )
     return parser.parse_args(arguments)
 

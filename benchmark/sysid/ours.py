@@ -1,6 +1,7 @@
 """What our estimator makes of a recording: a config, and samples through the pipeline."""
 
 from functools import cache
+import json
 import time
 
 from estimation.metrics import judge, Quantities
@@ -11,21 +12,12 @@ from sim2real_estimator.config import read_config
 from sim2real_estimator.inference.doubting import DOUBTS
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Frame, Sample
+from sim2real_estimator.sources import MEASURED_EFFORTS
 
-from . import pendulum
 from .cases import Outcome
 
-# Of logarithms: what is begun with may be half or twice the truth; of delays [s].
-_LENGTH_SD, _DAMPING_SD, _DELAY_SD = 0.7, 0.7, 0.01
-_CONFIG = """
-model: {urdf: '%s', joint_types: {ball0: spherical, ball1: spherical, ball2: spherical}}
-joints: {ball0: {effort: none}, ball1: {effort: none}, ball2: {effort: none}}
-simulation: {max_step: %g}
-sensors:
-%s
-estimate:
-%s
-"""
+# Of delays [s].
+_DELAY_SD = 0.01
 # Squared innovations that noise exceeds so seldom are a sign of something else.
 _IMPROBABLE = 1e-3
 _NORMAL_95 = 1.96
@@ -33,18 +25,16 @@ _NORMAL_95 = 1.96
 
 def estimate(case, recording, starts):
     """
-    Return the `Outcome` of a `Case`; starts [3]: means of the prior of the lengths [m].
+    Return the `Outcome` of a `Case`; starts: means of the priors of its first unknowns, or None.
 
     Compiling the robot is no part of the time: it is done once.
     """
     pipeline = _pipeline(case, starts)
     pipeline.reset()
     begin, reports = time.process_time(), []
-    stamps = np.round(1e9 * recording.times).astype(int).tolist()
-    seen = recording.quaternions.reshape(-1, 3, 4)
-    for k, stamp in enumerate(stamps):
-        for camera, joints in zip(case.cameras, case.clocks):
-            pipeline.push(Sample(camera, stamp, seen[k, list(joints)].ravel()))
+    for samples in _samples(case, recording):
+        for sample in samples:
+            pipeline.push(sample)
         reports += [each.report for each in pipeline.step()]
     reports += [each.report for each in pipeline.finish()]
     used = time.process_time() - begin
@@ -54,13 +44,29 @@ def estimate(case, recording, starts):
     return Outcome(error, half, away < 0.45, away < 0.475, used, _flags(pipeline, reports))
 
 
+def _samples(case, recording):
+    """Yield the samples of every instant, efforts included where there are any."""
+    names = case.robot.JOINTS
+    seen = recording.seen.reshape(len(recording.times), len(names), -1)
+    places = {name: [names.index(j) for j in joints] for name, joints in case.joints.items()}
+    for k, stamp in enumerate(np.round(1e9 * recording.times).astype(int).tolist()):
+        samples = [Sample(name, stamp, seen[k, where].ravel()) for name, where in places.items()]
+        if recording.efforts.size:
+            samples.append(Sample(MEASURED_EFFORTS, stamp, recording.efforts[k]))
+        yield samples
+
+
 def _quantities(problem, case):
     """Return what is free, in its units and in the order of the truth."""
-    rods = [f'{rod}.length' for rod in pendulum.RODS]
-    dampings = [f'{joint}.damping' for joint in pendulum.JOINTS] * case.frees_damping
-    delays = [f'{case.cameras[camera]}.delay' for camera in case.late] * case.frees_delay
-    rows = [problem.chart.names.index(name) for name in (*rods, *dampings, *delays)]
+    names = [unknown.name for unknown in case.unknowns()]
+    names += [_delay(case, name) for name in case.late_sensors if case.frees_delay]
+    rows = [problem.chart.names.index(name) for name in names]
     return Quantities(lambda x: problem.chart.to_named(x)[rows], case.truth)
+
+
+def _delay(case, sensor):
+    """Return the name of the delay that makes the stamps of a sensor late."""
+    return f'{sensor}.delay'
 
 
 def _flags(pipeline, reports):
@@ -80,28 +86,23 @@ def _flags(pipeline, reports):
 
 @cache
 def _pipeline(case, starts):
-    sensors = [
-        f'  {camera}: {{kind: joint_poses, topic: {camera}, '
-        f'joints: [{", ".join(pendulum.JOINTS[k] for k in joints)}], '
-        f'orientation_sd: {2 * pendulum.NOISE}}}'
-        for camera, joints in zip(case.cameras, case.clocks)
-    ]
-    priors = [
-        f'  {rod}.length: {{mean: {start}, sd: {_LENGTH_SD}, log: true}}'
-        for rod, start in zip(pendulum.RODS, starts)
-    ]
-    if case.frees_damping:
-        priors.append(f"  '*.damping': {{sd: {_DAMPING_SD}, log: true}}")
+    priors = {
+        unknown.name: {'mean': unknown.begin, 'sd': unknown.sd, 'log': unknown.is_log}
+        for unknown in case.unknowns(starts)
+    }
     if case.frees_delay:
-        priors += [f'  {case.cameras[k]}.delay: {{sd: {_DELAY_SD}}}' for k in case.late]
-    urdf = pendulum.urdf(case.damping)
-    given = urdf, pendulum.STEP, '\n'.join(sensors), '\n'.join(priors)
-    pipeline = Pipeline.from_config(read_config(_CONFIG % given))
-    _compile(pipeline.problem)
+        priors |= {_delay(case, name): {'sd': _DELAY_SD} for name in case.late_sensors}
+    settings = case.robot.config(case.damping)
+    settings['estimate'] = settings.get('estimate', {}) | priors
+    settings['sensors'] = {
+        name: {**case.robot.sensor(joints), 'topic': name} for name, joints in case.joints.items()
+    }
+    pipeline = Pipeline.from_config(read_config(json.dumps(settings)))
+    _compile(pipeline.problem, case.robot.STEP)
     return pipeline
 
 
-def _compile(problem):
+def _compile(problem, step):
     """Have the robot compiled, which happens when it is simulated for the first time."""
     nowhere = problem.neutral[:, None], problem.prior.mean[:, None]
-    problem.linearize(*nowhere, (Frame(0, round(1e9 * pendulum.STEP), ()),))
+    problem.linearize(*nowhere, (Frame(0, round(1e9 * step), ()),))

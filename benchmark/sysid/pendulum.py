@@ -5,13 +5,16 @@ The masses are flat discs across their rods: these resist a spin about the rod, 
 to the inertia does not change with the length of the rod.
 """
 
-from dataclasses import dataclass
+from functools import partial
 
 import mujoco
 import numpy as np
 
+from .robot import Recording, Unknown
+
 RODS = ('rod0', 'rod1', 'rod2')
 JOINTS = ('ball0', 'ball1', 'ball2')
+SENSOR = 'camera'
 # True values [m], [kg], [N m s].
 LENGTHS = (0.30, 0.25, 0.20)
 MASSES = (0.5, 0.4, 0.3)
@@ -27,21 +30,8 @@ NOISE = 0.005
 # The truth is integrated in steps so much finer, and begins so long before the first sample [s].
 _FINER, _BEFORE = 10, 0.05
 _TILTS, _TURN = (0.3, 1.2), 2.0
-
-
-@dataclass(frozen=True)
-class Recording:
-    """
-    What was seen of one motion.
-
-    positions [12], velocities [9]: the true state at time zero; times [N]: stamps [s];
-    quaternions [N, 12]: of the ball joints, w, x, y, z each, with noise.
-    """
-
-    positions: np.ndarray
-    velocities: np.ndarray
-    times: np.ndarray
-    quaternions: np.ndarray
+# What is searched: lengths [m], dampings [N m s]; of logarithms: half or twice the truth.
+_LENGTHS, _DAMPINGS, _SD = (0.08, 0.55), (5e-4, 8e-3), 0.7
 
 
 def record(seed, seconds, late=(), latency=0.0):
@@ -65,7 +55,8 @@ def record(seed, seconds, late=(), latency=0.0):
     seen = [np.array(positions)[taken - behind * (k in late), 4 * k : 4 * k + 4] for k in range(3)]
     seen = np.concatenate(seen, 1)
     noisy = seen + NOISE * rng.standard_normal(seen.shape)
-    return Recording(positions[zero], velocities[zero], STEP * np.arange(count + 1), noisy)
+    times = STEP * np.arange(count + 1)
+    return Recording(positions[zero], velocities[zero], times, noisy, np.zeros((count + 1, 0)))
 
 
 def _begin(data, rng):
@@ -75,6 +66,73 @@ def _begin(data, rng):
         axis = np.sin(half) * np.array([np.cos(azimuth), np.sin(azimuth), 0])
         data.qpos[4 * k : 4 * k + 4] = [np.cos(half), *axis]
         data.qvel[3 * k : 3 * k + 3] = [*(_TURN * rng.standard_normal(2)), 0.0]
+
+
+def starts(rng):
+    """Return what is begun with, anywhere: lengths [m]."""
+    return tuple(rng.uniform(*_LENGTHS, 3).tolist())
+
+
+def unknowns(begin, damping, frees_damping):
+    """
+    Return the `Unknown`s, lengths first.
+
+    begin: with which lengths [m], None: `NOMINAL`; damping: begun with where it is free, as a part
+    of the true one.
+    """
+    found = [
+        Unknown(
+            f'{rod}.length', LENGTHS[k], start, _SD, True, *_LENGTHS, partial(_write_length, k)
+        )
+        for k, (rod, start) in enumerate(zip(RODS, begin or (NOMINAL,) * 3))
+    ]
+    found += [
+        Unknown(
+            f'{joint}.damping',
+            DAMPING,
+            damping * DAMPING,
+            _SD,
+            True,
+            *_DAMPINGS,
+            partial(_write_damping, joint),
+        )
+        for joint in JOINTS
+        if frees_damping
+    ]
+    return found
+
+
+def _write_length(k, spec, value):
+    spec.body(RODS[k]).ipos = [0, 0, -value]
+    if k + 1 < len(RODS):
+        spec.body(RODS[k + 1]).pos = [0, 0, -value]
+
+
+def _write_damping(joint, spec, value):
+    # A polynomial in MuJoCo 4; its first coefficient is the viscous one.
+    spec.joint(joint).damping[0] = value
+
+
+def spec(damping):
+    """Return MuJoCo's description as an MjSpec; damping: part of the true one."""
+    return mujoco.MjSpec.from_string(mjcf((NOMINAL,) * 3, damping=damping * DAMPING))
+
+
+def config(damping):
+    """Return the settings of ours but for sensors and priors; damping: part of the true one."""
+    return {
+        'model': {
+            'urdf': urdf(damping * DAMPING),
+            'joint_types': dict.fromkeys(JOINTS, 'spherical'),
+        },
+        'joints': {joint: {'effort': 'none'} for joint in JOINTS},
+        'simulation': {'max_step': STEP},
+    }
+
+
+def sensor(joints):
+    """Return the settings of a camera that sees joints."""
+    return {'kind': 'joint_poses', 'joints': joints, 'orientation_sd': 2 * NOISE}
 
 
 def mjcf(lengths, step=STEP, damping=DAMPING):

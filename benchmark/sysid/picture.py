@@ -5,18 +5,20 @@ from pathlib import Path
 from matplotlib.figure import Figure
 import numpy as np
 
-PICTURE = Path(__file__).resolve().parents[2] / 'docs' / 'images' / 'sysid.png'
-_TITLES = {'ours': 'this estimator', 'theirs': 'mujoco.sysid, first state known exactly'}
+_FOLDER = Path(__file__).resolve().parents[2] / 'docs' / 'images'
+_FILES = {'pendulum': 'sysid.png', 'arm': 'sysid_arm.png'}
+_SIZES = {'pendulum': 'of a length', 'arm': "of a coordinate of the hand's centre of mass"}
+_TITLES = {'ours': 'this estimator', 'theirs': 'mujoco.sysid'}
 _MILLI = 1e3
 # [mm]; what is less wrong, or claims less, is drawn at the edge.
 _ENDS = (0.003, 500.0)
 
 
-def draw(found):
-    """Draw the outcomes, by `Case` and tool, and return the path of the picture."""
+def draw(found, robot):
+    """Draw the outcomes, by `Case` and tool, of a robot, and return the path of the picture."""
     figure = Figure(figsize=(11, 6.2), layout='constrained')
     axes = figure.subplots(1, 2, sharex=True, sharey=True)
-    cases = [case for case in found if not case.frees_state]
+    cases = [case for case in found if case.frees_state]
     for axis, (tool, title) in zip(axes, _TITLES.items()):
         axis.fill_between(_ENDS, _ENDS, _ENDS[0], color='0.93')
         axis.plot(_ENDS, _ENDS, '--', color='0.35', linewidth=1)
@@ -37,9 +39,10 @@ def draw(found):
         axis.text(60, 0.006, 'the interval holds\nthe truth', color='0.35', ha='center')
         axis.text(0.006, 60, 'too sure', color='0.35')
         axis.set(title=title, xlim=_ENDS, ylim=_ENDS, xscale='log', yscale='log')
-        axis.set(xlabel='claimed: half the 95 % interval of a length [mm]')
+        axis.set(xlabel=f'claimed: half the 95 % interval {_SIZES[robot]} [mm]')
         axis.grid(alpha=0.3)
     axes[0].set(ylabel='true error [mm]')
     figure.legend(*axes[0].get_legend_handles_labels(), loc='outside lower center', ncols=3)
-    figure.savefig(PICTURE, dpi=100)
-    return PICTURE
+    picture = _FOLDER / _FILES[robot]
+    figure.savefig(picture, dpi=100)
+    return picture

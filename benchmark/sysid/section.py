@@ -1,5 +1,5 @@
 """
-Our estimator beside `mujoco.sysid`, on the same recordings of a three-link pendulum.
+Our estimator beside `mujoco.sysid`, on the same recordings of a pendulum and of an arm.
 
 What is wrong about the model is fixed at its wrong value in both tools, then free in both.
 """
@@ -15,10 +15,8 @@ from scipy.stats import binomtest
 import torch
 
 from . import ours, picture
-from .cases import CASES, Outcome
+from .cases import CASES, Outcome, ROBOTS
 
-# Of the peer so many are run at most: single shots of ten seconds take as long.
-_MOST = 20
 # Wanted of intervals of 90 % where nothing is wrong, and where something is.
 _BAND, _LEAST, _FLAGGED, _TIMES = (0.85, 0.95), 0.80, 0.9, 0.2
 _HEADER = ['row', 'tool', 'error', 'claimed +-', '90 %', '95 %', 'others, 90 %', 'flagged', 'CPU']
@@ -35,28 +33,43 @@ def run(name, arguments):
     from . import theirs  # cannot be imported without the extra
 
     torch.set_num_threads(1)
-    found = {}
-    for case in CASES:
-        given = arguments.seed, arguments.sysid_seeds
-        found[case] = {'ours': _ours(replace(case, title='', frees_state=False), *given)}
-        least = min(given[1], _MOST)
-        found[case]['theirs'] = _outcomes(theirs, case, given[0], least)
-        print(f'{case.title}: done', flush=True)
+    targets = []
+    for robot in arguments.sysid_robot or ROBOTS:
+        found = {}
+        for case in CASES:
+            if case.robot is ROBOTS[robot]:
+                found[case] = _compared(theirs, case, arguments)
+                print(f'{case.title}: done', flush=True)
+        _print(found)
+        print(f'Drawn: {picture.draw(found, robot).name}\n')
+        targets += [target for case in found for target in _targets(case, found[case])]
+    return targets
+
+
+def _compared(theirs, case, arguments):
+    """Return the outcomes of a case by tool; of theirs there are no more than of ours."""
+    seed, count = arguments.seed, arguments.sysid_seeds
+    return {
+        'ours': _ours(replace(case, title='', frees_state=False), seed, count),
+        'theirs': _outcomes(theirs, case, seed, min(count, arguments.peer_seeds)),
+    }
+
+
+def _print(found):
+    """Print the table of one robot, and what gave no answer."""
     print()
     print_table(
-        _HEADER, [_row(case, tool, runs) for case in CASES for tool, runs in found[case].items()]
+        _HEADER, [_row(case, tool, runs) for case in found for tool, runs in found[case].items()]
     )
     print_notes(
         [
             f'{case.title}: no answer of {outcome.failure}'
-            for case in CASES
+            for case in found
             for runs in found[case].values()
             for outcome in runs
             if outcome.failure
         ]
     )
-    print(f'Drawn: {picture.draw(found).name}\n')
-    return [target for case in CASES for target in _targets(case, found[case])]
 
 
 @cache

@@ -10,12 +10,11 @@ import mujoco
 from mujoco import sysid
 import numpy as np
 
-from . import pendulum
 from .cases import Outcome
 
-# What is searched, since it asks for bounds: [m], [N m s], [s], and of the first state [rad],
-# [rad/s] about the true one.
-_LENGTHS, _DAMPINGS, _DELAYS = (0.08, 0.55), (5e-4, 8e-3), (-0.03, 0.03)
+# What is searched, since it asks for bounds: delays [s], and the first state [rad], [rad/s] about
+# the true one.
+_DELAYS = (-0.03, 0.03)
 _TURN, _RATE = 0.5, 5.0
 _LEVELS = (0.9, 0.95)
 
@@ -24,14 +23,14 @@ def estimate(case, recording, starts):
     """
     Return the `Outcome` of a `Case`.
 
-    starts [3]: of the lengths [m]. The true state at the beginning is given, as it has to be.
+    starts: of the first unknowns, or None. The true state at the beginning is given: where it is
+    unknown, as the middle of where it is searched.
     """
     logging.getLogger('absl').setLevel(logging.ERROR)
     begin = time.process_time()
-    spec = mujoco.MjSpec.from_string(pendulum.mjcf(starts, damping=case.damping))
-    parameters = _parameters(case, starts)
+    parameters = _parameters(case, starts, len(recording.velocities))
     residual = sysid.build_residual_fn(
-        models_sequences=[_sequence(spec, recording)], **_choices(case, parameters)
+        models_sequences=[_sequence(case, recording)], **_choices(case, parameters)
     )
     found, result = sysid.optimize(
         initial_params=parameters,
@@ -49,46 +48,39 @@ def estimate(case, recording, starts):
     return Outcome(error, widths[1][:count], *inside, used)
 
 
-def _parameters(case, starts):
-    """Return what is free, each with a function that writes it into the model."""
+def _parameters(case, starts, size):
+    """Return what is free, each with a function that writes it into the model; size: nv."""
     found = sysid.ParameterDict()
 
     def add(name, *values, write=None):
         found.add(sysid.Parameter(name, *values, modifier=write))
 
-    for k, start in enumerate(starts):
-        add(f'length{k}', start, *_LENGTHS, write=partial(_write_length, k))
-    for k in range(3 * case.frees_damping):
-        add(f'damping{k}', case.damping, *_DAMPINGS, write=partial(_write_damping, k))
+    for unknown in case.unknowns(starts):
+        bounds = unknown.low, unknown.high
+        add(unknown.name, unknown.begin, *bounds, write=partial(_write, unknown))
     if case.frees_delay:
         add('delay', 0.0, *_DELAYS)
     if case.frees_state:
-        add('turns', np.zeros(9), np.full(9, -_TURN), np.full(9, _TURN))
-        add('rates', np.zeros(9), np.full(9, -_RATE), np.full(9, _RATE))
+        for name, most in (('turns', _TURN), ('rates', _RATE)):
+            add(name, np.zeros(size), np.full(size, -most), np.full(size, most))
     return found
 
 
-def _write_length(k, spec, parameter):
-    spec.body(pendulum.RODS[k]).ipos = [0, 0, -parameter.value[0]]
-    if k + 1 < len(pendulum.RODS):
-        spec.body(pendulum.RODS[k + 1]).pos = [0, 0, -parameter.value[0]]
+def _write(unknown, spec, parameter):
+    unknown.write(spec, parameter.value[0])
 
 
-def _write_damping(k, spec, parameter):
-    # A polynomial in MuJoCo 4; its first coefficient is the viscous one.
-    spec.joint(pendulum.JOINTS[k]).damping[0] = parameter.value[0]
-
-
-def _sequence(spec, recording):
+def _sequence(case, recording):
     """Return the recording as `ModelSequences`, with the state at its beginning."""
+    spec = case.robot.spec(case.damping)
     model = spec.compile()
     state = sysid.create_initial_state(model, recording.positions, recording.velocities)
     times = recording.times
-    control = sysid.TimeSeries(times, np.zeros((len(times), 0)))
+    control = sysid.TimeSeries(times, recording.efforts)
     # Its rollouts stamp what a sensor sees at the beginning of a step with the end of the step.
-    stamps = times + pendulum.STEP
-    measured = sysid.TimeSeries.from_names(stamps, recording.quaternions, model)
-    return sysid.ModelSequences('pendulum', spec, 'swing', state, control, measured)
+    stamps = times + case.robot.STEP
+    measured = sysid.TimeSeries.from_names(stamps, recording.seen, model)
+    return sysid.ModelSequences('robot', spec, 'motion', state, control, measured)
 
 
 def _choices(case, parameters):
@@ -96,9 +88,9 @@ def _choices(case, parameters):
     found = {}
     if case.frees_delay:
         transform = sysid.SignalTransform()
-        for camera in case.late:
-            for k in case.clocks[camera]:
-                transform.delay(pendulum.JOINTS[k], parameters['delay'])
+        for sensor in case.late_sensors:
+            for joint in case.joints[sensor]:
+                transform.delay(joint, parameters['delay'])
         found['modify_residual'] = partial(_transformed, transform)
     if case.frees_state:
         found['custom_rollout'] = _roll_from_parameters
