@@ -189,3 +189,5 @@ def test_targets_are_about_coverage(inside, is_wrong, met):
     assert all(t.is_met for t in targets if 'flagged' in t.name)
     (times,) = [t for t in targets if 'time' in t.name]
     assert times.value == pytest.approx(1.0)
+    given = section._targets(replace(case, frees_state=False), {'ours': runs, 'theirs': runs})
+    assert not any('time' in t.name for t in given)

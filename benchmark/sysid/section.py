@@ -127,14 +127,10 @@ def _time(case, runs):
 
 
 def _targets(case, found):
-    """Return the targets of a row."""
+    """Return the targets of a row; times are compared where the unknowns are the same."""
     runs = found['ours']
-    times = Target(
-        f'{case.title}: time / theirs',
-        _time(case, runs) / _time(case, found['theirs']),
-        _TIMES,
-        'x',
-    )
+    ratio = _time(case, runs) / _time(case, found['theirs'])
+    times = [Target(f'{case.title}: time / theirs', ratio, _TIMES, 'x')] * case.frees_state
     inside = np.array([o.inside90 for o in runs])
     low, high = binomtest(int(inside.sum()), inside.size).proportion_ci(_SURE)
     if case.is_wrong:
@@ -142,8 +138,8 @@ def _targets(case, found):
         return [
             Target(f'{case.title}: misfit flagged', flagged, _FLAGGED, 'of runs', at_least=True),
             Target(f'{case.title}: coverage below {_LEAST} by', max(_LEAST - high, 0.0), 0.0, ''),
-            times,
+            *times,
         ]
     outside = max(_BAND[0] - high, low - _BAND[1], 0.0)
     name = f'{case.title}: coverage outside {_BAND[0]} ... {_BAND[1]} by'
-    return [Target(name, outside, 0.0, ''), times]
+    return [Target(name, outside, 0.0, ''), *times]
