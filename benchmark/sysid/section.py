@@ -42,7 +42,8 @@ def run(name, arguments):
                 print(f'{case.title}: done', flush=True)
         _print(found)
         print(f'Drawn: {picture.draw(found, robot).name}\n')
-        targets += [target for case in found for target in _targets(case, found[case])]
+        own = [target for case in found for target in _targets(case, found[case])]
+        targets += [replace(target, name=f'{robot}, {target.name}') for target in own]
     return targets
 
 
