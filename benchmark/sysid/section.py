@@ -113,7 +113,7 @@ def _row(case, tool, runs):
 def _middle(values):
     """Return the median of what is not missing, [m], in words."""
     known = np.array(values)[np.isfinite(values)]
-    return f'{_MILLI * np.median(known):.2f} mm' if known.size else '-'
+    return f'{_MILLI * np.median(known):.3g} mm' if known.size else '-'
 
 
 def _share(inside):
