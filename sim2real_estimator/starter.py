@@ -45,7 +45,6 @@ _ESTIMATOR_OF_MANY = EstimatorConfig(
         'starts': 1,
         'horizons': [25, 50, 100, 200, 350],
         'longest': 500,
-        'disturbances': [0.0, 0.001, 0.01, 0.1],
     }
 )
 _COLUMNS = 95

@@ -10,6 +10,8 @@ from .gaussian import predict
 from .protocol import Jump
 
 EVERYTHING = 'everything'
+# What has changed is seen beside a disturbance of about the right size.
+_APART = 2.5
 NOTHING = 'nothing but disturbances'
 
 
@@ -72,7 +74,17 @@ def disturbed(problem, scale, scales):
         return [Hypothesis(NOTHING, scale)]
     # What was learnt while it was thought to be smaller is too sure of itself.
     unsure = Jump(NOTHING, (), forgotten(problem.prior))
-    return [Hypothesis(NOTHING, each, unsure if each > scale else None) for each in sorted(scales)]
+    each = _apart(sorted({*scales, scale}), scale)
+    return [Hypothesis(NOTHING, k, unsure if k > scale else None) for k in each]
+
+
+def _apart(scales, kept):
+    """Return scales that are well apart, the smallest and the largest and one of them all."""
+    found = []
+    for each in scales:
+        if each in (kept, scales[-1]) or not found or each >= _APART * found[-1]:
+            found.append(each)
+    return found
 
 
 def released(problem, mixture, each, jolt):

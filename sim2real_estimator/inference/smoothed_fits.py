@@ -16,6 +16,9 @@ from .starts import with_known
 # much is disturbed is known to so many squares a row only: no scale is just that of every joint.
 _IMPROBABLE, _OF_DISTURBED = 1e-6, 1.1
 _FEW_PASSES = 5
+# A disturbance up to which fits find their way from far: half of the friction. With a larger one, a
+# robot without inertia explains any motion.
+_LARGE = 0.15
 
 
 def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=STILL, merge=0.5):
@@ -24,13 +27,12 @@ def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=STILL
 
     window: `batch.Window`; begins: `Courses`; scales: of disturbances, among which evidence
     chooses; first: the one with which courses are found that may be far from those they begin
-    with, None: the largest but one; merge: squared distance below which two fits are the same.
+    with, None: a large one; merge: squared distance below which two fits are the same.
     """
     count = begins.parameters.shape[1]
     bank = scales if problem.disturbance_size else (0.0,)
     if first is None:
-        # With the largest of all, a robot without inertia explains any motion.
-        first = sorted(bank)[-2:][0]
+        first = max((each for each in bank if each <= _LARGE), default=min(bank))
     known = _before(problem, window, np.full(count, first))
     found = Smoother(problem, window.frames, noise, known, drift).run(begins)
     kept = _distinct(found, problem.tangent_size, merge)
