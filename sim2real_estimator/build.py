@@ -146,6 +146,7 @@ def build_stream(config, problem, efforts, delays, plan=None):
         hold=config.efforts.hold,
         is_steady=config.efforts.steady,
         history=delays.history,
+        past=delays.past,
         lead=delays.lead,
         patience=frames.patience,
     )

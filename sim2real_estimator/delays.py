@@ -18,7 +18,7 @@ class Delays:
     How late sensors and commands may be, in what the stream takes.
 
     lead, history [s]: how far efforts after the end, and before the beginning, of a frame matter
-    to it.
+    to it; past [s]: how much farther back they do where what is held fixed is wrong.
     """
 
     def __init__(self, chart, reference, sensors, model, doubts=()):
@@ -36,7 +36,7 @@ class Delays:
         self.lead = _up(sum(max([0.0, *(-self._ends(n)[0] for n in names)]) for names in kinds))
         self.history = sum(max([0.0, *(self._ends(n, _FAR)[1] for n in names)]) for names in kinds)
         doubted = [prior for name, prior in dict(doubts).items() if name in kinds[1]]
-        self.history += max([0.0, *(prior.mean + _FAR * prior.sd for prior in doubted)])
+        self.past = max([0.0, *(prior.mean + _FAR * prior.sd for prior in doubted)])
 
     def _require_near(self, name):
         """Raise a ConfigError where the delay of the reference may be a long one."""

@@ -130,7 +130,7 @@ def delays_of(reference='encoders', fixed=None, doubts=(), **priors):
 def test_what_a_doubted_delay_needs_is_at_hand_but_nothing_waits_for_it():
     doubts = {'commands.delay': Prior(0.001, 0.005, False), 'camera.delay': Prior(0.0, 0.1, False)}
     delays = delays_of(doubts=doubts)
-    assert delays.history == pytest.approx(0.016) and delays.lead == 0.0
+    assert delays.past == pytest.approx(0.016) and delays.history == delays.lead == 0.0
     assert delays.ahead_ns('camera') == 0 and delays.restamping().moved == {}
 
 

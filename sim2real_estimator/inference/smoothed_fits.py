@@ -16,8 +16,8 @@ from .starts import with_known
 # much is disturbed is known to so many squares a row only: no scale is just that of every joint.
 _IMPROBABLE, _OF_DISTURBED = 1e-6, 1.1
 _FEW_PASSES = 5
-# A disturbance up to which fits find their way from far: half of the friction. With a larger one, a
-# robot without inertia explains any motion.
+# A disturbance up to which fits find their way from far: half of the friction. With a larger one,
+# a robot without inertia explains any motion.
 _LARGE = 0.15
 
 

@@ -17,15 +17,18 @@ class HeldInputs:
 
     What is overdue by the pace of its source, or has not been renewed for the hold time, is
     unknown from then on. Samples come in the order of time. Efforts that act late still act when
-    the next frame has begun: as much of the past as `history_ns` stays at hand. Those that act
+    the next frame has begun: as much of the past as `history_ns` stays at hand, and where it is
+    known as much more as `past_ns`, which may matter or not. Those that act
     before their stamp are asked for before it: they come stamped earlier by `lead_ns`. A sample is
     stamped by when the first of its efforts acts. data_end_ns: stamp of the newest sample, where
     no more come.
     """
 
-    def __init__(self, channels, size, hold_ns, history_ns, lead_ns, counts, is_steady=True):
+    def __init__(self, channels, size, times_ns, counts, is_steady=True):
         """
         Take name -> `InputChannel`, the number of commands, times and the `Counts`.
+
+        times_ns: how long efforts are held, history, past and lead.
 
         is_steady: whether sources renew efforts at a steady pace, or only when they change.
         """
@@ -37,7 +40,8 @@ class HeldInputs:
             for name, further in self._further.items()
         }
         self._size, self._counts = size, counts
-        self._hold_ns, self._history_ns, self._lead_ns = hold_ns, history_ns, lead_ns
+        self._hold_ns, self._history_ns, past_ns, self._lead_ns = times_ns
+        self._kept_ns = self._history_ns + past_ns
         self._is_steady = is_steady
         self.data_end_ns = None
         self.clear()
@@ -86,20 +90,22 @@ class HeldInputs:
         # Nothing is overdue that could only come after the end of the data.
         self._expire(until_ns if self.data_end_ns is None else min(until_ns, self.data_end_ns))
         unknown = (start_ns, np.full(self._size, np.nan))
-        found = self._since(start_ns - self._history_ns, before=end_ns + self._lead_ns)
+        # What begins to act with the frame does so in it, be it as short as it may.
+        last = max(self._count(start_ns), bisect_left(self._changes, until_ns, key=_instant))
+        found = self._changes[self._acting(start_ns - self._kept_ns) : last]
+        found = _without_gaps(found, start_ns - self._history_ns)
         if not found or found[0][0] > start_ns:
             found = [unknown, *found]
-        self._changes = self._since(end_ns - self._history_ns)
+        self._changes = self._changes[self._acting(end_ns - self._kept_ns) :]
         return tuple(found)
 
-    def _since(self, instant, before=None):
-        """Return the change that acts at an instant and all after it, up to another instant."""
-        old = bisect_right(self._changes, instant, key=_instant)
-        if before is None:
-            return self._changes[max(old - 1, 0) :]
-        return self._changes[
-            max(old - 1, 0) : max(old, bisect_left(self._changes, before, key=_instant))
-        ]
+    def _count(self, instant):
+        """Return how many changes there have been until an instant."""
+        return bisect_right(self._changes, instant, key=_instant)
+
+    def _acting(self, instant):
+        """Return the place of the change that acts at an instant, or of the first after it."""
+        return max(self._count(instant) - 1, 0)
 
     def _ends_of(self, pace):
         return pace.ends(self._hold_ns, self._is_steady)
@@ -132,6 +138,17 @@ class HeldInputs:
         if at and self._changes[at - 1][0] == stamp_ns:
             at -= 1
         self._changes[at:] = [(ns, _replaced(held, places, values)) for ns, held in later]
+
+
+def _without_gaps(changes, until_ns):
+    """Return changes from the last one on before which something was unknown, up to an instant."""
+    first = 0
+    for k, (_, values) in enumerate(changes[:-1]):
+        if changes[k + 1][0] > until_ns:
+            break
+        if np.isnan(values).any():
+            first = k + 1
+    return changes[first:]
 
 
 def _replaced(acting, places, values):

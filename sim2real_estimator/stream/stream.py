@@ -27,9 +27,10 @@ class StreamOptions:
     lateness: how much older than the newest a sample may arrive; jump_back: a stamp that goes
     back further restarts the stream; hold: an effort not renewed for this long is unknown;
     is_steady: whether efforts come at a steady pace, so that one that is overdue is unknown;
-    history: how far efforts of the past reach into a frame, because they act late; lead: how
-    far those of the future do, because they act before their stamp;
-    patience: how long encoders may repeat themselves while torque or poses say that they move.
+    history: how far efforts of the past reach into a frame, because they act late; past: how
+    much farther they may; lead: how far those of the future do, because they act before their
+    stamp; patience: how long encoders may repeat themselves while torque or poses say that they
+    move.
     """
 
     lateness: float = 0.05
@@ -37,6 +38,7 @@ class StreamOptions:
     hold: float = 0.5
     is_steady: bool = True
     history: float = 0.0
+    past: float = 0.0
     lead: float = 0.0
     patience: float = 0.5
 
@@ -73,8 +75,8 @@ class Stream:
             | {name: max(-by_ns, 0) for name, by_ns in self._leads.items()},
         )
         self._screen = Screen(channels, inputs, _nano(options.patience), self.counts)
-        times = _nano(options.hold), _nano(options.history), lead
-        held = HeldInputs(inputs, command_count, *times, self.counts, options.is_steady)
+        times = _nano(options.hold), _nano(options.history), _nano(options.past), lead
+        held = HeldInputs(inputs, command_count, times, self.counts, options.is_steady)
         self._frames = FrameMaker(reference, plan, held, inputs, self.counts)
         self._waiting_time = self._measured()
 

@@ -78,7 +78,8 @@ def test_a_start_that_comes_to_where_another_rests_goes_no_further(problem, fram
     best, early = modes(alone, *LIMITS), modes(beside, *LIMITS)
     assert len(early.costs) == len(best.costs) == 1
     assert early.costs[0] == pytest.approx(best.costs[0], abs=2e-3)
-    assert (beside.costs - early.costs[0] < LIMITS[0]).all()
+    # One of them is caught elsewhere, with company or without.
+    assert (np.abs(beside.costs - alone.costs) < LIMITS[0]).all()
 
 
 def test_a_wide_delay_needs_starts_all_over_it(problem):

@@ -107,6 +107,17 @@ def test_efforts_of_the_past_stay_at_hand_where_they_may_act_late():
     assert [at // MS for at, _ in without[5].inputs] == [40, 44, 48]
 
 
+def test_more_of_the_past_is_at_hand_only_as_far_as_it_is_known():
+    samples = [encoders(10 * k) for k in range(9)]
+    samples += [efforts(at, at, 0.0) for at in (0, 4, 8, 30, 34, 38, 42, 46, 50, 54, 58)]
+    samples.sort(key=lambda s: (s.stamp_ns, s.sensor))
+    frames = run(make_stream(past=0.025, hold=0.015), samples)
+    # Nothing was known from 23 to 30 ms.
+    assert [at // MS for at, _ in frames[5].inputs] == [30, 34, 38, 42, 46]
+    assert [at // MS for at, _ in frames[0].inputs] == [0]
+    assert not frames[0].unknown and not frames[5].unknown
+
+
 def test_efforts_of_one_message_may_act_at_different_times():
     inputs = {'efforts': InputChannel((0, 1), JOINTS, (10.0, np.nan), (3 * MS, 14 * MS))}
     channels = {'encoders': Channel(2, np.full(2, 1e-3), JOINTS, True)}
