@@ -122,9 +122,14 @@ def _before(problem, window, scales, parameters=None):
 
 
 def _distinct(found, size, merge):
-    """Return the sound fits that are not the same as a better one, best first."""
+    """
+    Return the sound fits that are not the same as a better one, best first.
+
+    How probable a fit is can be told of one that stays where it is: others go where none does.
+    """
     order = np.argsort(-found.log_evidence, kind='stable')
     order = [k for k in order if np.isfinite(found.log_evidence[k])]
+    order = [k for k in order if found.is_settled[k]] or order
     if not order:
         return []
     roots = found.mixture.roots[order][:, size:]
