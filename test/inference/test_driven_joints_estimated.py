@@ -1,8 +1,8 @@
 """
 A joint that a servo moves and a joint of unknown effort: the rest is known from the motion.
 
-Beside a joint of unknown effort intervals are too narrow (docs/estimation.md): only where it is said
-to be driven they are asked to hold.
+Beside a joint of unknown effort intervals are too narrow (docs/estimation.md): only where it is
+said to be driven they are asked to hold.
 """
 
 from pathlib import Path
@@ -26,6 +26,8 @@ pytestmark = pytest.mark.usefixtures('one_thread')
 
 SEEDS, SECONDS = (19,), 4.0
 CHANCE = 0.001
+# Of an elbow that swings freely [rad/s^2], rather too large.
+ACCELERATION = 60.0
 # As much as was not known before [%].
 PRIOR_SPREAD = 0.3
 
@@ -56,7 +58,8 @@ def silent_motor(seed, seconds):
 def silent_motor_called_driven(seed, seconds):
     """Return the same, where the config says that only the joint's motion counts."""
     config, *rest = silent_motor(seed, seconds)
-    return with_values(config, {'joints.elbow.effort': 'driven'}), *rest
+    driven = {'joints.elbow.effort': 'driven', 'joints.elbow.acceleration': ACCELERATION}
+    return with_values(config, driven), *rest
 
 
 KINDS = [servo, silent_motor, silent_motor_called_driven]
