@@ -238,6 +238,9 @@ class _Refusing:
         events = (self.word,) if state % 2 else ()
         return state + 1, UpdateReport('filter', events=events)
 
+    def last_change(self, state):
+        return None
+
     def mixture(self, problem, state):
         return self.estimator.mixture(problem, self.estimator.init(problem))
 

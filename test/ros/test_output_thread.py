@@ -128,7 +128,8 @@ def test_ghosts_are_beside_the_likeliest_motion(desk, progress):
 def test_axes_that_are_no_coordinates_are_refused_and_the_first_ones_are_shown(desk, progress):
     desk.outputs.note(progress[1])
     refusal = desk.outputs.wish(wishes_of('markers', kernels=('a', 'b', 'c')))
-    assert "there is no coordinate 'a' to show; choose three of log(elbow.damping)" in refusal
+    first = progress[0].problem.labels[0]
+    assert f"there is no coordinate 'a' to show; choose three of {first}" in refusal
     (item,) = desk.made()
     message = deserialize_message(item.data, MarkerArray)
     names = [m.text for m in message.markers if m.ns == 'parameter names']
