@@ -43,16 +43,15 @@ class ChangeDetector:
     frames: int = 5
     probability: float = 1e-7
 
-    def is_outlier(self, memory, misfit, rows, surprises, samples):
+    def is_outlier(self, memory, misfit, rows, bad):
         """
         Tell whether a frame fits badly by a single bad sample, as far as can be seen by now.
 
-        samples: how many it has. If the robot has changed, the next frame fits as badly, and then
-        neither is an outlier: so the frame is better left out until that is known. A change that
-        comes on slowly shows in the frames before.
+        bad: how many of its samples surprise. If the robot has changed, the next frame fits as
+        badly, and then neither is an outlier: so the frame is better left out until that is
+        known. A change that comes on slowly shows in several samples, or in the frames before.
         """
-        is_single = surprises * samples <= rows
-        if memory.left_out or not is_single or len(memory.recent) < self.frames:
+        if memory.left_out or bad != 1 or len(memory.recent) < self.frames:
             return False
         return misfit > _bound(rows, self.probability) and not _is_uneasy(memory.recent[1:])
 

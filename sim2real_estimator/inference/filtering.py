@@ -21,7 +21,7 @@ class Step:
     What one frame did.
 
     mixture: after it; misfit: twice the cost of the frame's rows under the heaviest component,
-    chi-squared where the noise is normal; surprises: how many rows missed their prediction by
+    chi-squared where the noise is normal; surprising [m]: which rows missed their prediction by
     more than `SURPRISE` standard deviations; log_evidence: how probable the rows were; lag: what
     a filter that looks back carries on.
     """
@@ -29,10 +29,15 @@ class Step:
     mixture: Mixture
     misfit: float
     rows: int
-    surprises: int
+    surprising: np.ndarray
     log_evidence: float
 
     lag = None
+
+    @property
+    def surprises(self):
+        """How many rows surprise."""
+        return int(self.surprising.sum())
 
     def tidied(self, prune, merge):
         """Return this without components that do not survive."""
@@ -81,7 +86,7 @@ def take_frame(problem, mixture, frame, noise, drift=STILL):
     rows = is_row(residual, found.slope[best])
     surprising = np.abs(standardised(residual, update.seen[best])) > SURPRISE
     log_evidence = np.logaddexp.reduce(log_weights) + unmeasured(rows, noise)
-    told = float(cost[best]), int(rows.sum()), int(surprising.sum()), float(log_evidence)
+    told = float(cost[best]), int(rows.sum()), surprising, float(log_evidence)
     return Step(after, *told)
 
 

@@ -82,7 +82,7 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=STILL):
         mixture,
         float(last.cost[heaviest]),
         int(last.rows[heaviest]),
-        int((np.abs(misses) > SURPRISE).sum()),
+        np.abs(misses) > SURPRISE,
         float(log_evidence),
         Lag(known, frames, courses),
     )

@@ -132,6 +132,9 @@ class Problem(Protocol):
     def jolt(self, frame):
         """Return the sd [t] of what a change somewhere in a frame does to the state in it."""
 
+    def row_samples(self, frame):
+        """Return which sample of a frame, by number, each of its residual rows is of, [m]."""
+
     def jumps(self, mean):
         """Return a `Jump` for each way in which a robot of coordinates [p] may change."""
 

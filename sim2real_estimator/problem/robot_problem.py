@@ -297,6 +297,13 @@ class RobotProblem:
             rows += [place] * sensor.row_size
         return np.array(rows, dtype=int)
 
+    def row_samples(self, frame):
+        """Return which sample of a frame, by number, each of its residual rows is of, [m]."""
+        sizes = [
+            self.sensors[k].row_size for k in self._walk.order(self._timelines.line((frame,)))
+        ]
+        return np.repeat(np.arange(len(sizes)), sizes)
+
     def in_rows(self, frame):
         """Return (index of the sensor, sample) of a frame in the order of their residual rows."""
         left = [iter([x for x in frame.samples if x.sensor == s.name]) for s in self.sensors]

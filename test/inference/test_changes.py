@@ -51,17 +51,17 @@ def test_frames_without_rows_say_nothing():
 
 def test_a_frame_with_one_bad_sample_is_an_outlier_and_the_next_one_is_a_change():
     memory, bad = ChangeMemory(), (60.0, 2, 1)
-    assert not DETECTOR.is_outlier(memory, *bad, 1)
+    assert not DETECTOR.is_outlier(memory, *bad)
     for _ in range(10):
         memory = DETECTOR.remember(memory, 2.0, 2, 0)
-    assert DETECTOR.is_outlier(memory, *bad, 1)
-    assert not DETECTOR.is_outlier(memory, 20.0, 2, 1, 1)
+    assert DETECTOR.is_outlier(memory, *bad)
+    assert not DETECTOR.is_outlier(memory, 20.0, 2, 1)
     passed = DETECTOR.pass_over(memory)
     assert not DETECTOR.has_changed(passed, False)
-    assert not DETECTOR.is_outlier(passed, *bad, 1)
+    assert not DETECTOR.is_outlier(passed, *bad)
     assert DETECTOR.has_changed(DETECTOR.remember(passed, *bad), False)
     assert not DETECTOR.has_changed(DETECTOR.remember(passed, 2.0, 2, 0), False)
-    assert DETECTOR.is_outlier(DETECTOR.remember(passed, 2.0, 2, 0), *bad, 1)
+    assert DETECTOR.is_outlier(DETECTOR.remember(passed, 2.0, 2, 0), *bad)
 
 
 def test_what_comes_on_slowly_is_a_change_at_once():
@@ -69,7 +69,7 @@ def test_what_comes_on_slowly_is_a_change_at_once():
     for misfit in (2.0, 2.0, 2.0, 6.0, 9.0, 14.0):
         memory = DETECTOR.remember(memory, misfit, 2, 0)
     assert not DETECTOR.has_changed(memory, False)
-    assert not DETECTOR.is_outlier(memory, 60.0, 2, 1, 1)
+    assert not DETECTOR.is_outlier(memory, 60.0, 2, 1)
     assert DETECTOR.has_changed(DETECTOR.remember(memory, 60.0, 2, 1), False)
 
 
@@ -77,5 +77,5 @@ def test_several_bad_samples_in_a_frame_are_no_outlier():
     memory = ChangeMemory()
     for _ in range(10):
         memory = DETECTOR.remember(memory, 6.0, 6, 0)
-    assert DETECTOR.is_outlier(memory, 200.0, 6, 2, 3)
-    assert not DETECTOR.is_outlier(memory, 200.0, 6, 3, 3)
+    assert DETECTOR.is_outlier(memory, 200.0, 6, 1)
+    assert not DETECTOR.is_outlier(memory, 200.0, 6, 2)

@@ -185,7 +185,7 @@ class GaussianSum(AbstractEstimator):
         """
         told, memory = self._step(problem, state, frame), state.memory
         step, without, events = told, replace(frame, samples=()), ()
-        is_outlier = told is not None and self._is_outlier(memory, told, frame)
+        is_outlier = told is not None and self._is_outlier(problem, memory, told, frame)
         if told is None:
             frame, events = without, (Status.UPDATE_REFUSED.value,)
             step = told = self._step(problem, state, without)
@@ -200,10 +200,13 @@ class GaussianSum(AbstractEstimator):
         past = remembered(state.past, frame, state.mixture, told.log_evidence)
         return step, past, memory, events
 
-    def _is_outlier(self, memory, step, frame):
+    def _is_outlier(self, problem, memory, step, frame):
         """Tell whether a frame fits as badly as only a bad sample does, where none is expected."""
-        told = step.misfit, step.rows, step.surprises, len(frame.samples)
-        return not self.noise.expects_outliers and self.detector.is_outlier(memory, *told)
+        if self.noise.expects_outliers or not step.surprises:
+            return False
+        samples = problem.row_samples(frame)
+        bad = len(np.unique(samples[step.surprising[: len(samples)]]))
+        return self.detector.is_outlier(memory, step.misfit, step.rows, bad)
 
     def _step(self, problem, state, frame):
         """Return what a frame did to a filter, None where its numbers are not finite."""
