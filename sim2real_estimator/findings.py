@@ -69,11 +69,12 @@ class Standing:
         tangents = tangents_of(problem.chart, mixture)
         return Standing(find(problem, mixture, 0, False, tangents), tangents=tangents)
 
-    def after(self, problem, mixture, frame, report, change=None):
+    def after(self, problem, mixture, frame, report, last_change=lambda: None):
         """
         Return the standing after a frame, with the mixture and the `UpdateReport` it led to.
 
-        change: `Memory` of what was known before the last change, if any.
+        last_change: function that returns the `Memory` of what was known before the last change,
+        None where there was none; asked only when findings are due.
         """
         new, unknown_efforts = self, problem.unknown_efforts(frame)
         if unknown_efforts != self.unknown_efforts:
@@ -89,7 +90,7 @@ class Standing:
             tangents = tangents_of(problem.chart, mixture, new.tangents)
             new = replace(new, tangents=tangents, followed_ns=frame.end_ns)
         if is_due:
-            found = new.find(problem, mixture, frame.end_ns, report, False, change)
+            found = new.find(problem, mixture, frame.end_ns, report, False, last_change())
             new = replace(new, latest=found)
         return new
 
@@ -102,7 +103,7 @@ class Standing:
         return not is_fresh and not self.tangents.hold(mixture, _MOVED)
 
     def find(self, problem, mixture, stamp_ns, report, exact, change=None):
-        """Return the `Findings` of a mixture; see the function `find`, and `after`."""
+        """Return the `Findings` of a mixture; see the function `find`; change: the last one's."""
         tangents = tangents_of(problem.chart, mixture, self.tangents)
         found = find(problem, mixture, stamp_ns, exact, tangents)
         if self.changed_ns is not None and 0 <= stamp_ns - self.changed_ns < _CHANGED_FOR:

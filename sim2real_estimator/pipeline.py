@@ -8,6 +8,7 @@ samples, settings and seed give the same posterior, bit for bit, whenever they a
 from collections import Counter, deque
 import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 import logging
 
 from .config import to_yaml
@@ -307,8 +308,8 @@ class Pipeline:
         recording = progress.recording or Recording.begun(frame)
         recording = None if is_forgotten else recording.until(frame)
         mixture = self.estimator.mixture(self._begun, state)
-        change = self.estimator.last_change(state)
-        standing = progress.standing.after(self.problem, mixture, frame, report, change)
+        last_change = partial(self.estimator.last_change, state)
+        standing = progress.standing.after(self.problem, mixture, frame, report, last_change)
         outcome = next((s for s in _LEFT_OUT if s.value in report.events), Status.USED)
         fates = progress.fates.copy()
         for sample in frame.samples:

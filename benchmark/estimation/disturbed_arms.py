@@ -44,11 +44,18 @@ def robot(seed, config, forces=None, **settings):
     """
     seed = number_of(seed)
     found = seven_joints.robot(config, seed, finer=_FINER, **settings)
-    if forces is not None:
-        values = found.truths[0].values
-        frictions = np.array([values[f'{joint}.friction'] for joint in JOINTS])
-        found.plant = MismatchedPlant(found.plant, forces(frictions, generator(seed, 'forces')))
-    return found
+    return found if forces is None else disturb(found, JOINTS, forces, seed)
+
+
+def disturb(robot, joints, forces, number):
+    """
+    Return a `SyntheticRobot` on which forces act from now on.
+
+    joints: their names, in order; forces: as of `robot`; number: that chance depends on.
+    """
+    frictions = np.array([robot.truths[0].values[f'{joint}.friction'] for joint in joints])
+    robot.plant = MismatchedPlant(robot.plant, forces(frictions, generator(number, 'forces')))
+    return robot
 
 
 def measure(config, robot, hears_from=0.0, moves_from=0.0):

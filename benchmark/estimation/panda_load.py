@@ -1,6 +1,6 @@
 """The Panda, pushed by efforts of unknown origin, takes up a load, and puts it down again."""
 
-from . import arm_pushed, seven_joints_load
+from . import arm_pushed, disturbed_arms, seven_joints_load
 from .panda import ARM
 
 TITLE = 'Panda, pushed, takes up .5 to 3.5 kg after 10 s and puts it down after 13 s'
@@ -14,6 +14,6 @@ def measure(seed):
 
     def robot(number, loads):
         found = ARM.robot(config, number, finer=_FINER, payloads=loads)
-        return arm_pushed.pushed(found, ARM.joints, number)
+        return disturbed_arms.disturb(found, ARM.joints, arm_pushed.forces, number)
 
     return seven_joints_load.measure_load(seed, config, robot, f'{ARM.prefix}link7', _UP)

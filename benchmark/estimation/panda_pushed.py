@@ -14,7 +14,8 @@ def measure(seed):
     """Return the record of one problem."""
     config, number = ARM.config(disturbance_time=0.2), number_of(seed)
     robot = ARM.robot(config, number, finer=_FINER)
-    return disturbed_arms.measure(config, arm_pushed.pushed(robot, ARM.joints, number))
+    robot = disturbed_arms.disturb(robot, ARM.joints, arm_pushed.forces, number)
+    return disturbed_arms.measure(config, robot)
 
 
 def lines():

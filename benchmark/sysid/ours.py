@@ -59,12 +59,12 @@ def _samples(case, recording):
 def _quantities(problem, case):
     """Return what is free, in its units and in the order of the truth."""
     names = [unknown.name for unknown in case.unknowns()]
-    names += [_delay(case, name) for name in case.late_sensors if case.frees_delay]
+    names += [_delay(sensor) for sensor in case.late_sensors if case.frees_delay]
     rows = [problem.chart.names.index(name) for name in names]
     return Quantities(lambda x: problem.chart.to_named(x)[rows], case.truth)
 
 
-def _delay(case, sensor):
+def _delay(sensor):
     """Return the name of the delay that makes the stamps of a sensor late."""
     return f'{sensor}.delay'
 
@@ -91,7 +91,7 @@ def _pipeline(case, starts):
         for unknown in case.unknowns(starts)
     }
     if case.frees_delay:
-        priors |= {_delay(case, name): {'sd': _DELAY_SD} for name in case.late_sensors}
+        priors |= {_delay(sensor): {'sd': _DELAY_SD} for sensor in case.late_sensors}
     settings = case.robot.config(case.damping)
     settings['estimate'] = settings.get('estimate', {}) | priors
     settings['sensors'] = {

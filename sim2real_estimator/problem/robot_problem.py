@@ -107,7 +107,6 @@ class RobotProblem:
         self.labels, self.prior = chart.labels, chart.prior
         self.relative_root = chart.relative_root
         self.lasting_root = _LASTING * self._hidden.disturbance_share * chart.relative_root
-        self.is_loss = np.array([name in self.losses for name in chart.names], dtype=bool)
         self.noises = dict(noises or {})
         self.noise_prior = _noise_prior(self.noises.values())
         self.disturbance_size = self._hidden.disturbance_size
@@ -115,8 +114,17 @@ class RobotProblem:
         self._changes = PossibleChanges(parameters, chart, self.sensors)
         self.late_sensors = self._late_sensors(reference)
         self._given, self._widened = (noises, hidden, reference, dict(doubts or {})), None
-        self.spacing = np.full(len(self.labels), np.inf)
-        self.spacing[[label.endswith('.delay') for label in self.labels]] = _DELAY_SPACING
+
+    @cached_property
+    def is_loss(self):
+        """Which of the parameters are losses, [P]."""
+        return np.array([name in self.losses for name in self.chart.names], dtype=bool)
+
+    @cached_property
+    def spacing(self):
+        """How far apart starts may be along each coordinate, [p]; see the protocol."""
+        is_delay = np.array([label.endswith('.delay') for label in self.labels], dtype=bool)
+        return np.where(is_delay, _DELAY_SPACING, np.inf)
 
     def _late_sensors(self, reference):
         rows = np.eye(len(self.labels))
@@ -289,26 +297,28 @@ class RobotProblem:
 
     def row_noises(self, frames):
         """Return each residual row's entry of the noise prior for frames side by side, or -1."""
-        known = list(self.noises)
-        rows = []
-        for index in self._walk.order(self._timelines.line(frames)):
-            sensor = self.sensors[index]
-            place = known.index(sensor.name) if sensor.name in known else -1
-            rows += [place] * sensor.row_size
-        return np.array(rows, dtype=int)
+        known, order = list(self.noises), self._order(frames)
+        names = [self.sensors[index].name for index in order]
+        return self._by_rows(order, [known.index(n) if n in known else -1 for n in names])
 
     def row_samples(self, frame):
         """Return which sample of a frame, by number, each of its residual rows is of, [m]."""
-        sizes = [
-            self.sensors[k].row_size for k in self._walk.order(self._timelines.line((frame,)))
-        ]
-        return np.repeat(np.arange(len(sizes)), sizes)
+        order = self._order((frame,))
+        return self._by_rows(order, range(len(order)))
 
     def in_rows(self, frame):
         """Return (index of the sensor, sample) of a frame in the order of their residual rows."""
         left = [iter([x for x in frame.samples if x.sensor == s.name]) for s in self.sensors]
-        order = self._walk.order(self._timelines.line((frame,)))
-        return [(index, next(left[index])) for index in order]
+        return [(index, next(left[index])) for index in self._order((frame,))]
+
+    def _order(self, frames):
+        """Return the index of the sensor of every sample, in the order of their rows."""
+        return self._walk.order(self._timelines.line(frames))
+
+    def _by_rows(self, order, numbers):
+        """Return a number of each sample, repeated for all its rows; order: of `_order`."""
+        sizes = [self.sensors[index].row_size for index in order]
+        return np.repeat(np.array(numbers, dtype=int), sizes)
 
     def linearize(self, points, parameters, frames, scales=None):
         """
