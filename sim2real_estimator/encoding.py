@@ -15,7 +15,7 @@ from .errors import DataError
 from .even_numbers import packed, unpacked
 from .identity import Recording
 from .inference.batch import Fits, Window
-from .inference.changes import ChangeMemory
+from .inference.changes import ChangeMemory, FrameFit
 from .inference.estimators.gumbel_mixture import GumbelState
 from .inference.explaining import CarriedOn, Explanation, Past
 from .inference.hypotheses import Hypothesis, Memory
@@ -25,6 +25,7 @@ from .inference.moments import Moments
 from .inference.noise_scales import NoiseScales
 from .inference.phases import BatchState, DoubtingState, FilterState
 from .inference.protocol import Gaussian, Jump
+from .inference.shifts import Pull
 from .inference.smoother import Courses
 from .inference.suspicion import SuspectState
 from .inference.tangents import Tangents
@@ -55,6 +56,7 @@ KINDS = {
     'findings': Findings,
     'fits': Fits,
     'frame': Frame,
+    'frame fit': FrameFit,
     'gaussian': Gaussian,
     'gumbel state': GumbelState,
     'hypothesis': Hypothesis,
@@ -67,6 +69,7 @@ KINDS = {
     'noise scales': NoiseScales,
     'parameter finding': ParameterFinding,
     'past': Past,
+    'pull': Pull,
     'recorded plan': RecordedPlan,
     'recording': Recording,
     'reference plan': ReferencePlan,

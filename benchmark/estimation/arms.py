@@ -37,11 +37,12 @@ class Arm:
         """The names of the seven joints."""
         return tuple(f'{self.prefix}joint{k}' for k in range(1, 8))
 
-    def config(self, disturbance_time=None):
+    def config(self, disturbance_time=None, frame_rate=100.0):
         """
         Return the `Config` of an estimator that has torques and encoders of 2e-4 rad.
 
-        disturbance_time: of efforts of unknown origin [s], None: it reckons with none.
+        disturbance_time: of efforts of unknown origin [s], None: it reckons with none;
+        frame_rate: how many frames there may be in a second.
         """
         links = f'{self.prefix}link[1-7]'
         losses = {
@@ -64,7 +65,7 @@ class Arm:
                 **losses,
                 f'{self.prefix}joint[1-7].armature': {'mean': 0.1},
             },
-            'frames': {'max_rate': 100.0},
+            'frames': {'max_rate': frame_rate},
             'simulation': {'max_step': 0.002, 'disturbance_time': disturbance_time},
             'estimator': {'settings': {'starts': 1, 'horizons': [25, 50, 75, 100, 150, 200]}},
         }

@@ -6,11 +6,13 @@ from .panda import ARM
 TITLE = 'Panda, pushed, takes up .5 to 3.5 kg after 10 s and puts it down after 13 s'
 MOST, lines = 30, seven_joints_load.lines
 _UP, _FINER = 10.0, 8
+# Frames of 8 ms: what has changed is seen after a few of them, however short they are.
+_FRAME_RATE = 125.0
 
 
 def measure(seed):
     """Return the record of one problem."""
-    config = ARM.config(disturbance_time=0.2)
+    config = ARM.config(disturbance_time=0.2, frame_rate=_FRAME_RATE)
 
     def robot(number, loads):
         found = ARM.robot(config, number, finer=_FINER, payloads=loads)

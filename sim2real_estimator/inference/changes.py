@@ -6,6 +6,8 @@ from itertools import accumulate, islice
 
 from scipy.special import bdtrc, chdtri
 
+from .shifts import Pull, squared_shifts
+
 # What is assumed of the share of outliers before any data: so many in so many rows.
 _PRIOR_OUTLIERS, _PRIOR_ROWS = 2.0, 100.0
 _FORGETTING = 0.999
@@ -13,6 +15,26 @@ _FORGETTING = 0.999
 _FEWEST = 2
 # What so few glitches have before them comes of something else.
 _UNEASY = 1e-3
+# A model that is a little wrong, as of friction, shifts motions again and again: only what does so
+# by this factor more than anything before is a change.
+_UNHEARD_OF = 1.5
+
+
+@dataclass(frozen=True)
+class FrameFit:
+    """
+    How well a frame fits.
+
+    misfit, rows, surprises: see `filtering.Step`; pull: where its samples pull positions, None
+    where nobody asks; strain: how far it and the frames before are shifted, as a part of what
+    noise explains.
+    """
+
+    misfit: float
+    rows: int
+    surprises: int
+    pull: Pull | None = None
+    strain: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -20,13 +42,15 @@ class ChangeMemory:
     """
     What the detector remembers.
 
-    recent: (misfit, rows, surprises) of the last frames; outliers, rows: slowly forgotten counts
-    from the frames before those; left_out: whether the last frame was left out as an outlier.
+    recent: `FrameFit`s of the last frames; outliers, rows, strain: slowly forgotten counts, and
+    the largest strain, of the frames before those; left_out: whether the last frame was left out
+    as an outlier.
     """
 
     recent: tuple = ()
     outliers: float = _PRIOR_OUTLIERS
     rows: float = _PRIOR_ROWS
+    strain: float = 0.0
     left_out: bool = False
 
 
@@ -35,7 +59,8 @@ class ChangeDetector:
     """
     Compares the last frames, two up to `frames` of them, with what noise explains.
 
-    With normal noise their misfit is chi-squared. Where outliers are expected, one of them
+    With normal noise their misfit is chi-squared, and so is what shifts them all to one side:
+    a small change that lasts is first seen there. Where outliers are expected, one of them
     spoils a misfit; then so many rows have to surprise at once that the usual share of outliers
     does not explain it. probability: of a false alarm, for one look.
     """
@@ -55,16 +80,18 @@ class ChangeDetector:
             return False
         return misfit > _bound(rows, self.probability) and not _is_uneasy(memory.recent[1:])
 
-    def remember(self, memory, misfit, rows, surprises):
+    def remember(self, memory, misfit, rows, surprises, pull=None):
         """Return the memory with one more frame that was taken in."""
-        recent = (*memory.recent, (misfit, rows, surprises))
+        fit = FrameFit(misfit, rows, surprises, pull)
+        recent = (*memory.recent, replace(fit, strain=self._strain(memory, fit)))
         if len(recent) <= self.frames:
             return replace(memory, recent=recent, left_out=False)
-        _, old_rows, old_surprises = recent[0]
+        oldest = recent[0]
         return ChangeMemory(
             recent[1:],
-            _PRIOR_OUTLIERS + _FORGETTING * (memory.outliers - _PRIOR_OUTLIERS) + old_surprises,
-            _PRIOR_ROWS + _FORGETTING * (memory.rows - _PRIOR_ROWS) + old_rows,
+            _PRIOR_OUTLIERS + _FORGETTING * (memory.outliers - _PRIOR_OUTLIERS) + oldest.surprises,
+            _PRIOR_ROWS + _FORGETTING * (memory.rows - _PRIOR_ROWS) + oldest.rows,
+            max(_FORGETTING * memory.strain, oldest.strain),
         )
 
     def pass_over(self, memory):
@@ -75,20 +102,35 @@ class ChangeDetector:
         """Tell whether the remembered frames fit worse than noise can explain."""
         if len(memory.recent) < self.frames:
             return False
-        probability = self.probability / (len(memory.recent) - _FEWEST + 1)
-        share = memory.outliers / memory.rows
+        told = [(fit.misfit, fit.rows, fit.surprises) for fit in reversed(memory.recent)]
         misfits, rows, surprises = (
-            islice(accumulate(reversed(each)), _FEWEST - 1, None) for each in zip(*memory.recent)
+            islice(accumulate(each), _FEWEST - 1, None) for each in zip(*told)
         )
+        share = memory.outliers / memory.rows
         if expects_outliers:
-            return any(bdtrc(k - 1, n, share) < probability for k, n in zip(surprises, rows))
-        return any(misfit > _bound(n, probability) for misfit, n in zip(misfits, rows))
+            return any(bdtrc(k - 1, n, share) < self._single for k, n in zip(surprises, rows))
+        if memory.recent[-1].strain > max(1.0, _UNHEARD_OF * memory.strain):
+            return True
+        return any(misfit > _bound(n, self._single) for misfit, n in zip(misfits, rows))
+
+    @property
+    def _single(self):
+        """The probability of a false alarm by so many of the last frames."""
+        return self.probability / (self.frames - _FEWEST + 1)
+
+    def _strain(self, memory, fit):
+        """Return how far the last frames are shifted to one side, as a part of what noise does."""
+        fits = [*memory.recent[1 - self.frames :], fit]
+        pulls = [each.pull for each in fits if each.pull is not None]
+        if fit.pull is None or len(pulls) < _FEWEST:
+            return 0.0
+        degrees = min(len(fit.pull.force), sum(each.rows for each in fits))
+        return float(squared_shifts(pulls).max() / _bound(degrees, self._single))
 
 
 def _is_uneasy(frames):
-    """Tell whether frames (misfit, rows, ...) fit worse than they usually do."""
-    misfits, rows, _ = zip(*frames)
-    return sum(misfits) > _bound(sum(rows), _UNEASY)
+    """Tell whether frames, by their `FrameFit`s, fit worse than they usually do."""
+    return sum(fit.misfit for fit in frames) > _bound(sum(fit.rows for fit in frames), _UNEASY)
 
 
 @lru_cache

@@ -8,6 +8,9 @@ from .gaussian import predict
 
 _NANO = 1e-9
 _HOUR = 3600.0
+# What wanders goes on the same way for about so long [s], as bearings warm: within seconds it gets
+# nowhere.
+_SLOW = 120.0
 # A random walk goes a step whenever the stamps pass a multiple of this.
 _STEP_NS = 100_000_000
 
@@ -18,11 +21,22 @@ class Drift:
     By how much parameters wander off in an hour, as a part of their size.
 
     losses: damping and friction, which change as bearings warm; others: all else. Relative
-    standard deviations, which grow with the root of the time.
+    standard deviations, which grow in proportion to the time for some minutes, then with its
+    root. begun_ns: stamp since which parameters are watched; None: for a long time.
     """
 
     others: float = 0.0
     losses: float = 0.0
+    begun_ns: int | None = None
+
+    def since(self, begun_ns):
+        """Return the same of parameters that are watched since a stamp."""
+        return replace(self, begun_ns=begun_ns)
+
+    @property
+    def is_still(self):
+        """Whether nothing drifts."""
+        return not (self.others or self.losses)
 
 
 STILL = Drift()
@@ -36,10 +50,21 @@ def walk(problem, drift, begin_ns, end_ns):
     into frames, they add up to the same. None where there is none in between, or no drift at all.
     """
     steps = end_ns // _STEP_NS - begin_ns // _STEP_NS
-    if steps <= 0 or drift == STILL:
+    if steps <= 0 or drift.is_still:
         return None
     paces = np.where(problem.is_loss, drift.losses, drift.others)
-    return np.sqrt(steps * _STEP_NS * _NANO / _HOUR) * problem.relative_root * paces
+    time = steps * _STEP_NS * _NANO
+    if drift.begun_ns is not None:
+        age = (end_ns // _STEP_NS * _STEP_NS - drift.begun_ns) * _NANO
+        time = _wandered(age) - _wandered(age - time)
+    return np.sqrt(time / _HOUR) * problem.relative_root * paces
+
+
+def _wandered(age):
+    """Return in how long a time [s] at full pace a walk of some age [s] would come as far."""
+    if age >= _SLOW:
+        return age - _SLOW / 2
+    return max(age, 0.0) ** 2 / (2 * _SLOW)
 
 
 def drifted(problem, mixture, drift, begin_ns, end_ns):

@@ -9,6 +9,7 @@ from .gaussian import log_normalized, measure, predict, Update
 from .mixture import distances, distinct, Mixture
 from .noise_scales import learned, whitened
 from .robust import NormalNoise
+from .shifts import Pull, pull_of
 
 # Rounds of reweighting rows whose noise is not normal.
 _REWEIGHTINGS = 3
@@ -22,14 +23,16 @@ class Step:
 
     mixture: after it; misfit: twice the cost of the frame's rows under the heaviest component,
     chi-squared where the noise is normal; surprising [m]: which rows missed their prediction by
-    more than `SURPRISE` standard deviations; log_evidence: how probable the rows were; lag: what
-    a filter that looks back carries on.
+    more than `SURPRISE` standard deviations; pull: where they pull positions, None where single
+    ones may be far off; log_evidence: how probable the rows were; lag: what a filter that looks
+    back carries on.
     """
 
     mixture: Mixture
     misfit: float
     rows: int
     surprising: np.ndarray
+    pull: Pull | None
     log_evidence: float
 
     lag = None
@@ -84,10 +87,22 @@ def take_frame(problem, mixture, frame, noise, drift=STILL):
     best = after.heaviest()
     residual = found.residual[best]
     rows = is_row(residual, found.slope[best])
-    surprising = np.abs(standardised(residual, update.seen[best])) > SURPRISE
+    surprising, pull = missed(problem, residual, update.seen[best], found.slope[best], noise)
     log_evidence = np.logaddexp.reduce(log_weights) + unmeasured(rows, noise)
-    told = float(cost[best]), int(rows.sum()), surprising, float(log_evidence)
+    told = float(cost[best]), int(rows.sum()), surprising, pull, float(log_evidence)
     return Step(after, *told)
+
+
+def missed(problem, residual, seen, slope, noise):
+    """
+    Return (which rows [m] surprise, the `Pull` of all, None where outliers are expected).
+
+    residual [m]: of one component; seen [m, n]: its root as the rows see it; slope [m, n].
+    """
+    surprising = np.abs(standardised(residual, seen)) > SURPRISE
+    if noise.expects_outliers:
+        return surprising, None
+    return surprising, pull_of(residual, seen, slope[:, : problem.position_count])
 
 
 def unmeasured(rows, noise):

@@ -81,7 +81,8 @@ class FirstFits:
                 'batch', events=('fitted', 'not yet Gaussian')
             )
         mixture = spread_over_bank(problem, mixture, self.settings.disturbances)
-        state = FilterState(mixture, share=share, end_ns=window.frames[-1].end_ns)
+        begun, end = window.frames[0].start_ns, window.frames[-1].end_ns
+        state = FilterState(mixture, share=share, begun_ns=begun, end_ns=end)
         return state, UpdateReport('batch', events=('handed over',))
 
     def _doubted(self, problem, state, objective, kept, generator):
@@ -129,13 +130,18 @@ class FirstFits:
             begins = courses.pick([mixture.heaviest()])
             wider = self._smoothed(problem, window, begins, beyond, first)[0]
             mixture = mixture if wider is None else wider
-        return self._filter_from(problem, window, mixture, 'handed over')
+        begun = window.frames[0].start_ns
+        return self._filter_from(problem, window, mixture, begun, 'handed over')
 
     @staticmethod
-    def _filter_from(problem, window, mixture, event):
+    def _filter_from(problem, window, mixture, begun_ns, event):
         """Return the filter that goes on with a mixture at a window's end, and the report."""
-        state = filter_of(problem, mixture, window.frames[-1].end_ns)
+        state = filter_of(problem, mixture, begun_ns, window.frames[-1].end_ns)
         return state, UpdateReport('batch', events=(event,))
+
+    def _drifts(self, window):
+        """Return how parameters drift of which nothing is known before a window."""
+        return self.settings.drifts.since(window.frames[0].start_ns)
 
     def _smoothed(self, problem, window, begins, scales, first):
         """Return (mixture of a window or None, its `Courses`, whether they fit the window)."""
@@ -146,7 +152,7 @@ class FirstFits:
             self.settings.noise,
             scales,
             first,
-            self.settings.drifts,
+            self._drifts(window),
             self.settings.merge,
         )
         if mixture is None:
@@ -173,7 +179,7 @@ class FirstFits:
         fits, noises = objective.settled(fits)
         log_weights = log_normalized(fits.log_evidence())
         mixture = mixture_at_end(
-            problem, window, fits, log_weights, self.settings.drifts, noises=noises
+            problem, window, fits, log_weights, self._drifts(window), noises=noises
         )
         is_narrow = self.is_narrow(problem, mixture)
         is_early = len(window.frames) < self.settings.horizons[-1]
@@ -186,7 +192,7 @@ class FirstFits:
             return mixture, share, is_narrow
         _, noises = objective.settled(found)
         mixture = mixture_at_end(
-            problem, window, found, log_weights, self.settings.drifts, noises=noises
+            problem, window, found, log_weights, self._drifts(window), noises=noises
         )
         return mixture, share, self.is_narrow(problem, mixture)
 
@@ -204,27 +210,26 @@ class FirstFits:
     def resume(self, problem, state):
         """Go on filtering with the parameters known before the motion was lost sight of."""
         window = Window(state.frames, *problem.first_state(state.frames))
+        drifts = self.settings.drifts.since(state.begun_ns)
         if self._needs_smoothing(problem, window.frames):
             mixture = resume_smoothly(
-                problem, window, state.knowledge, self.settings.noise, self.settings.drifts
+                problem, window, state.knowledge, self.settings.noise, drifts
             )
-            return self._resumed(problem, window, mixture)
+            return self._resumed(problem, window, mixture, state.begun_ns)
         fits, log_weights, noises = refit(problem, window, state.knowledge, self.settings.noise)
         if not np.isfinite(log_weights).all():
-            return self._resumed(problem, window, None)
+            return self._resumed(problem, window, None, None)
         scales = state.knowledge.scales
-        mixture = mixture_at_end(
-            problem, window, fits, log_weights, self.settings.drifts, scales, noises
-        )
-        return self._resumed(problem, window, mixture)
+        mixture = mixture_at_end(problem, window, fits, log_weights, drifts, scales, noises)
+        return self._resumed(problem, window, mixture, state.begun_ns)
 
-    def _resumed(self, problem, window, mixture):
+    def _resumed(self, problem, window, mixture, begun_ns):
         """Return the filter that goes on with a mixture, or a new begin where there is none."""
         if mixture is None:
             return self.settings.init(problem), UpdateReport(
                 'batch', events=('changed', 'forgotten')
             )
-        return self._filter_from(problem, window, mixture, 'resumed')
+        return self._filter_from(problem, window, mixture, begun_ns, 'resumed')
 
     def _next_horizon(self, count):
         """Return the frame count of the next fit."""
@@ -245,8 +250,8 @@ class FirstFits:
         return BatchState(kept, due=due, mixture=state.mixture)
 
 
-def filter_of(problem, mixture, end_ns, memories=()):
-    """Return the filter that goes on with a mixture at an instant."""
+def filter_of(problem, mixture, begun_ns, end_ns, memories=()):
+    """Return the filter that goes on with a mixture at an instant; stamps: of `FilterState`."""
     is_pushed = mixture.weights[mixture.scales == 0].sum() < _NOTABLE
     lag = begun(mixture) if problem.is_driven or is_pushed else None
-    return FilterState(mixture, end_ns=end_ns, lag=lag, memories=memories)
+    return FilterState(mixture, begun_ns=begun_ns, end_ns=end_ns, lag=lag, memories=memories)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from .drift import STILL
-from .filtering import is_finite, standardised, Step, SURPRISE, survivors, unmeasured
+from .filtering import is_finite, missed, Step, survivors, unmeasured
 from .mixture import Mixture
 from .smoother import Courses, Smoother
 
@@ -70,7 +70,7 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=STILL):
     heaviest = mixture.heaviest()
     last, before = steps[-1], steps[-2].root_on if len(steps) > 1 else known.roots
     residual, slope = last.found.residual[heaviest], last.found.slope[heaviest]
-    misses = standardised(residual, slope @ before[heaviest])
+    told = missed(problem, residual, slope @ before[heaviest], slope, noise)
     after, earlier = weights[-1], weights[-2] if len(weights) > 1 else known.log_weights
     # Frames side by side have as many rows each as the longest.
     missing = unmeasured(last.is_row, noise)[heaviest]
@@ -82,7 +82,7 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=STILL):
         mixture,
         float(last.cost[heaviest]),
         int(last.rows[heaviest]),
-        np.abs(misses) > SURPRISE,
+        *told,
         float(log_evidence),
         Lag(known, frames, courses),
     )

@@ -16,7 +16,8 @@ class BatchState:
 
     knowledge: what was known of the parameters before the first of these frames, where the
     motion was lost sight of; None: the prior; courses: of the mixture, where all states were free;
-    share: how well the mixture of the last fit that was narrow stood for the posterior.
+    share: how well the mixture of the last fit that was narrow stood for the posterior; begun_ns:
+    stamp of the first frame that knowledge comes from.
     """
 
     frames: tuple = ()
@@ -27,6 +28,11 @@ class BatchState:
     knowledge: Mixture | None = None
     share: float = 0.0
     courses: Courses | None = None
+    begun_ns: int | None = None
+
+    def emptied(self):
+        """Return this without its frames."""
+        return BatchState(mixture=self.mixture, knowledge=self.knowledge, begun_ns=self.begun_ns)
 
 
 @dataclass(frozen=True)
@@ -41,14 +47,16 @@ class FilterState:
     """
     The mixture at the end of the last frame.
 
-    memory: of the change detector; share: how well the batch's mixture stood for
-    the posterior when the filter took over; end_ns: stamp of that end, None where it is unknown;
-    past, memories: `Past`s of the last frames and `Memory`s of what was known before changes.
+    memory: of the change detector; share: how well the batch's mixture stood for the posterior
+    when the filter took over; begun_ns, end_ns: stamps of the first frame that it comes from and
+    of that end, None where unknown; past, memories: `Past`s of the last frames and `Memory`s of
+    what was known before changes.
     """
 
     mixture: Mixture
     memory: ChangeMemory = ChangeMemory()
     share: float = 1.0
+    begun_ns: int | None = None
     end_ns: int | None = None
     lag: Lag | None = None
     past: tuple = ()

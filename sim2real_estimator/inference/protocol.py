@@ -66,9 +66,10 @@ class Problem(Protocol):
     """
     A robot with sensors and unknown parameters.
 
-    States are points of `point_size` numbers [nx, B] with `tangent_size` local coordinates t;
-    parameters are `labels` many real numbers [p, B] without constraints. `neutral` [nx]: a state
-    to begin from where nothing is known. The last `disturbance_size` entries of a state are
+    States are points of `point_size` numbers [nx, B] with `tangent_size` local coordinates t, of
+    which the first `position_count` are positions; parameters are `labels` many real numbers
+    [p, B] without constraints. `neutral` [nx]: a state to begin from where nothing is known. The
+    last `disturbance_size` entries of a state are
     disturbances, in units of the problem's own. `relative_root` [p, P]: of the covariance that
     parameters would have if each of P changed, by itself, by about its own size, `is_loss` [P]:
     which of these are losses, such as friction. `lasting_root` [p, r]: of the covariance that a
@@ -81,6 +82,7 @@ class Problem(Protocol):
 
     point_size: int
     tangent_size: int
+    position_count: int
     labels: tuple
     prior: Gaussian
     disturbance_size: int

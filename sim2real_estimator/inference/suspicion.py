@@ -30,7 +30,8 @@ class SuspectState:
 
     past: `Past`s up to the frame at which it was noticed; frames: since then; known: the mixture
     before all of these; memories: `Memory`s of what was known before earlier changes; answer:
-    the last, where it was found what has changed, but not yet well how much.
+    the last, where it was found what has changed, but not yet well how much; begun_ns: as of the
+    `FilterState`.
     """
 
     past: tuple
@@ -38,6 +39,7 @@ class SuspectState:
     known: Mixture
     memories: tuple = ()
     answer: CarriedOn | None = None
+    begun_ns: int | None = None
 
     @property
     def mixture(self):
@@ -71,9 +73,9 @@ def _notable(mixture):
     return mixture.pick(np.flatnonzero(mixture.log_weights > np.log(_NOTABLE)))
 
 
-def suspect(past, memories):
+def suspect(past, memories, begun_ns):
     """Return the state of a filter that has noticed a change in the last frames."""
-    return SuspectState(past, (), past[0].mixture, memories)
+    return SuspectState(past, (), past[0].mixture, memories, begun_ns=begun_ns)
 
 
 def look_into(problem, state, frame, noise, drift, scales, is_narrow):

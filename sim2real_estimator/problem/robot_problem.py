@@ -104,6 +104,7 @@ class RobotProblem:
         )
         self._mass_spread = MassSpread(self._walk.system, chart, self._hidden.standing)
         self.point_size, self.tangent_size = self._state.point_size, self._state.size
+        self.position_count = self.model.velocity_size
         self.labels, self.prior = chart.labels, chart.prior
         self.relative_root = chart.relative_root
         self.lasting_root = _LASTING * self._hidden.disturbance_share * chart.relative_root

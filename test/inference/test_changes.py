@@ -3,6 +3,7 @@
 import numpy as np
 
 from sim2real_estimator.inference.changes import ChangeDetector, ChangeMemory
+from sim2real_estimator.inference.shifts import Pull
 
 DETECTOR = ChangeDetector()
 
@@ -79,3 +80,36 @@ def test_several_bad_samples_in_a_frame_are_no_outlier():
         memory = DETECTOR.remember(memory, 6.0, 6, 0)
     assert DETECTOR.is_outlier(memory, 200.0, 6, 1)
     assert not DETECTOR.is_outlier(memory, 200.0, 6, 2)
+
+
+def shift_alarms(forces, misfit=20.0, rows=21):
+    """Return the frames at which forces [F, v] on positions of a unit of information are seen."""
+    memory, found = ChangeMemory(), []
+    for k, force in enumerate(forces):
+        memory = DETECTOR.remember(memory, misfit, rows, 0, Pull(force, np.eye(len(force))))
+        if DETECTOR.has_changed(memory, False):
+            found.append(k)
+    return found
+
+
+def test_noise_in_many_positions_is_no_shift():
+    assert not shift_alarms(np.random.default_rng(4).standard_normal((5000, 7)))
+
+
+def test_a_small_shift_that_lasts_is_seen_though_misfits_hide_it():
+    forces = np.random.default_rng(5).standard_normal((60, 7))
+    forces[50:, 0] += 4.5
+    found = shift_alarms(forces)
+    assert 51 <= found[0] <= 54
+    # As much in other rows of these frames is nothing that noise could not do.
+    assert not alarms(np.full(60, 20.0) + 20.0 * (np.arange(60) >= 50), np.zeros(60), False, 21)
+
+
+def test_a_model_that_is_wrong_again_and_again_has_not_changed():
+    forces = np.zeros((400, 7))
+    for size, begin in zip((3.0, 3.5, 4.1), (100, 150, 200)):
+        forces[begin : begin + 4, 0] = size
+    assert not shift_alarms(forces)
+    assert 202 <= shift_alarms(np.where(np.arange(400)[:, None] < 200, 0.0, forces))[0] <= 203
+    forces[300:, 0] = 8.0
+    assert 301 <= shift_alarms(forces)[0] <= 303

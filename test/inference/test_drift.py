@@ -70,6 +70,25 @@ def test_a_walk_is_the_same_however_time_is_cut():
     assert total == pytest.approx(DRIFT**2 * 60 / 3600)
 
 
+def test_what_is_watched_for_seconds_has_not_wandered_off():
+    problem, now = problem_of({'lower.mass': 0.3}), 1_763_000_000 * SECOND
+
+    def variance(begin, end, begun=now):
+        root = walk(problem, ALIKE.since(begun), now + begin * SECOND, now + end * SECOND)
+        return float((root**2).sum())
+
+    whole = DRIFT**2 / 3600
+    assert variance(0, 10) == pytest.approx(whole * 10**2 / 240, rel=1e-6)
+    # After minutes it goes on as if it had been watched for ever.
+    assert variance(300, 400) == pytest.approx(whole * 100, rel=1e-6)
+    assert variance(300, 400) == pytest.approx(variance(300, 400, begun=None), rel=1e-6)
+    # However the time is cut.
+    pieces = [variance(a, b) for a, b in ((0, 7), (7, 119), (119, 130), (130, 500))]
+    assert sum(pieces) == pytest.approx(variance(0, 500), rel=1e-6)
+    before = walk(problem, ALIKE.since(now), now - 5 * SECOND, now)
+    np.testing.assert_allclose(before, 0.0)
+
+
 def test_every_coordinate_drifts_by_what_its_parameters_do():
     delay = {'commands.delay': Prior(0.001, 0.004, False)}
     timed = problem_of({name: PENDULUM_PRIORS[name] for name in NAMES}, delay)

@@ -48,8 +48,8 @@ class GaussianSum(AbstractEstimator):
     grown to `longest` frames; noise: of the residuals; prune, merge: weight and squared distance
     below which components go; detector: of changes; disturbances: standard deviations the filter
     reckons with, in the problem's units;
-    drift: relative standard deviation by which parameters wander off in an hour, growing with
-    the root of the time: below what that implies no posterior narrows; drift_of_losses: the same
+    drift: relative standard deviation by which parameters wander off in an hour, see `Drift`:
+    below what that implies no posterior narrows; drift_of_losses: the same
     of damping and friction; refinement: iterations of
     the variational fit where Laplace's mixture falls short of the `share`; lag: so many frames a
     filter looks back where joints are driven, two at most where disturbances push; shooting: of
@@ -96,16 +96,15 @@ class GaussianSum(AbstractEstimator):
                 go_on = self._filter if isinstance(state, FilterState) else self._look_into
                 return go_on(problem, state, frame)
             known = self._drifted_until(problem, state, frame)
-            state = BatchState(mixture=known, knowledge=known)
+            state = BatchState(mixture=known, knowledge=known, begun_ns=state.begun_ns)
         if frame.after_gap:
             # A fit follows the motion without a break.
-            state = BatchState((), mixture=state.mixture, knowledge=state.knowledge)
+            state = state.emptied()
         state = replace(state, frames=(*state.frames, frame))
         is_known = problem.knows_inputs(frame)
         events = () if is_known else ('efforts unknown',)
         if not is_known and self._is_blind(problem, state.frames):
-            state = BatchState((), mixture=state.mixture, knowledge=state.knowledge)
-            return state, UpdateReport('batch', events=events)
+            return state.emptied(), UpdateReport('batch', events=events)
         if len(state.frames) < max(state.due, self.horizons[0]):
             return state, UpdateReport('batch', events=events)
         fits = FirstFits(self)
@@ -155,7 +154,8 @@ class GaussianSum(AbstractEstimator):
         """Return the mixture of a filter at the end of a gap."""
         if isinstance(state, SuspectState) or state.end_ns is None:
             return state.mixture
-        return drifted(problem, state.mixture, self.drifts, state.end_ns, frame.end_ns)
+        drifts = self.drifts.since(state.begun_ns)
+        return drifted(problem, state.mixture, drifts, state.end_ns, frame.end_ns)
 
     def _filter(self, problem, state, frame):
         """Take one frame into every component; begin again where the robot has changed."""
@@ -170,11 +170,10 @@ class GaussianSum(AbstractEstimator):
             events += ('changed',)
             if not may_ask:
                 return self.init(problem), replace(report, events=(*events, 'forgotten'))
-            return suspect(past, state.memories), replace(report, events=events)
+            return suspect(past, state.memories, state.begun_ns), replace(report, events=events)
         step, known = step.tidied(self.prune, self.merge), (past, state.memories)
-        return FilterState(
-            step.mixture, memory, state.share, frame.end_ns, step.lag, *known
-        ), report
+        stamps = state.begun_ns, frame.end_ns
+        return FilterState(step.mixture, memory, state.share, *stamps, step.lag, *known), report
 
     def _taken(self, problem, state, frame):
         """
@@ -196,7 +195,8 @@ class GaussianSum(AbstractEstimator):
         if is_outlier:
             memory = self.detector.pass_over(memory)
         else:
-            memory = self.detector.remember(memory, step.misfit, step.rows, step.surprises)
+            fit = step.misfit, step.rows, step.surprises, step.pull
+            memory = self.detector.remember(memory, *fit)
         past = remembered(state.past, frame, state.mixture, told.log_evidence)
         return step, past, memory, events
 
@@ -210,19 +210,21 @@ class GaussianSum(AbstractEstimator):
 
     def _step(self, problem, state, frame):
         """Return what a frame did to a filter, None where its numbers are not finite."""
+        drifts = self.drifts.since(state.begun_ns)
         if state.lag is None:
-            return take_frame(problem, state.mixture, frame, self.noise, self.drifts)
+            return take_frame(problem, state.mixture, frame, self.noise, drifts)
         depth = self.lag if problem.is_driven else min(self.lag, _LAG_OF_DISTURBED)
-        return take_frame_lagging(problem, state.lag, frame, self.noise, depth, self.drifts)
+        return take_frame_lagging(problem, state.lag, frame, self.noise, depth, drifts)
 
     def _look_into(self, problem, state, frame):
         """Ask what has changed; go on with what is still known, or begin again."""
+        begun = state.begun_ns
         state, mixture, memories, report = look_into(
             problem,
             state,
             frame,
             self.noise,
-            self.drifts,
+            self.drifts.since(begun),
             self.disturbances,
             partial(FirstFits(self).is_narrow, problem, limit=_CHANGED),
         )
@@ -230,4 +232,4 @@ class GaussianSum(AbstractEstimator):
             return state, report
         if mixture is None:
             return self.init(problem), report
-        return filter_of(problem, mixture, frame.end_ns, memories), report
+        return filter_of(problem, mixture, begun, frame.end_ns, memories), report
