@@ -12,8 +12,9 @@ from sim2real_estimator.synthetic.robot import SyntheticRobot
 from sim2real_estimator.synthetic.settings import SyntheticConfig
 
 _ROBOTS = Path(sysconfig.get_path('purelib'), 'cmeel.prefix/share/example-robot-data/robots')
-# What each joint swings by, and how long from one waypoint to the next [rad, s].
-_SWING, _INTERVAL = 0.8, 1.2
+# What each joint swings by, and how long from one waypoint to the next [rad, s]: accelerations of
+# 4 rad/s^2 (root of the mean square); with slow ones nothing tells what wrists weigh.
+_SWING, INTERVAL = 0.8, 0.8
 # What losses are expected of the first and of the last joint [N m s/rad, N m].
 _LOSSES = {'damping': (2.0, 0.4), 'friction': (1.2, 0.4)}
 
@@ -74,7 +75,7 @@ class Arm:
     def robot(self, config, seed, **changes):
         """Return the `SyntheticRobot`, its truth drawn from the prior; changes: more settings."""
         motion = {
-            joint: {'interval': _INTERVAL, 'low': middle - _SWING, 'high': middle + _SWING}
+            joint: {'interval': INTERVAL, 'low': middle - _SWING, 'high': middle + _SWING}
             for joint, middle in zip(self.joints, self.middles)
         }
         settings = {'config': self.urdf, 'seed': seed, 'spread': 1.0, 'motion': motion}

@@ -9,8 +9,10 @@ from sim2real_estimator.config.tree import PriorConfig
 from sim2real_estimator.findings import find
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.synthetic.chance import generator
+from sim2real_estimator.synthetic.settings import load_synthetic
 
 from .arm_course import ArmCourse
+from .arms import INTERVAL
 from .metrics import judge, Quantities
 from .mismatch import MismatchedPlant
 from .seven_joints import base_quantities, median_torque, number_of, of_most, torque_error
@@ -43,7 +45,9 @@ def robot(seed, config, forces=None, **settings):
     `MismatchedPlant`; settings: of the `SyntheticConfig`.
     """
     seed = number_of(seed)
-    found = seven_joints.robot(config, seed, finer=_FINER, **settings)
+    ready = load_synthetic(seven_joints.ROBOT).motion
+    motion = {joint: replace(how, interval=INTERVAL) for joint, how in ready.items()}
+    found = seven_joints.robot(config, seed, finer=_FINER, motion=motion, **settings)
     return found if forces is None else disturb(found, JOINTS, forces, seed)
 
 
@@ -69,17 +73,17 @@ def measure(config, robot, hears_from=0.0, moves_from=0.0):
         pass
     pipeline, values = Pipeline.from_config(config), robot.truths[0].values
     problem, record, course = pipeline.problem, {}, ArmCourse()
-    is_loss = np.array([label.endswith(_LOSSES) for label in problem.labels])
+    is_loss = are_losses(problem)
     whole = base_quantities(problem.chart, values)
     for mark in MARKS:
         course.follow(pipeline, robot, moves_from + mark)
         mixture = pipeline.estimator.mixture(problem, pipeline.state)
         named = problem.chart.to_named(mixture.moments()[0][:, None])
-        record[str(mark)] = judge(mixture, _part(whole, ~is_loss)) | {
+        record[str(mark)] = judge(mixture, part(whole, ~is_loss)) | {
             'torque': torque_error(problem, values, named),
             'scale': float(mixture.scales[mixture.heaviest()]),
         }
-        record[f'losses {mark}'] = judge(mixture, _part(whole, is_loss))
+        record[f'losses {mark}'] = judge(mixture, part(whole, is_loss))
     found = find(problem, mixture, 0, exact=False)
     flagged = [p.verdict == 'aliased' for p in found.parameters if p.name in problem.losses]
     values = dict(zip(problem.chart.names, named[:, 0].tolist()))
@@ -89,7 +93,12 @@ def measure(config, robot, hears_from=0.0, moves_from=0.0):
     return record
 
 
-def _part(quantities, which):
+def are_losses(problem):
+    """Return which of a problem's coordinates are damping or friction, [p]."""
+    return np.array([label.endswith(_LOSSES) for label in problem.labels])
+
+
+def part(quantities, which):
     """Return `Quantities` of some rows."""
     return Quantities(lambda x: quantities.function(x)[which], quantities.truth[which])
 

@@ -50,6 +50,7 @@ STUDIES = (
     'arm_pushed',
     'arm_sharp',
     'arm_stribeck',
+    'arm_long',
     'arm_at_rest',
     'arm_late',
     'arm_gains',
