@@ -25,8 +25,8 @@ from .inference.moments import Moments
 from .inference.noise_scales import NoiseScales
 from .inference.phases import BatchState, DoubtingState, FilterState
 from .inference.protocol import Gaussian, Jump
+from .inference.settling import Courses
 from .inference.shifts import Pull
-from .inference.smoother import Courses
 from .inference.suspicion import SuspectState
 from .inference.tangents import Tangents
 from .records import (

@@ -11,7 +11,7 @@ from sim2real_estimator.inference.estimators import ESTIMATORS
 from sim2real_estimator.inference.explaining import CarriedOn, Explanation
 from sim2real_estimator.inference.hypotheses import Hypothesis, Memory
 from sim2real_estimator.inference.mixture import Mixture
-from sim2real_estimator.inference.smoother import Courses
+from sim2real_estimator.inference.settling import Courses
 from sim2real_estimator.inference.suspicion import SuspectState
 from sim2real_estimator.records import Frame, Sample
 

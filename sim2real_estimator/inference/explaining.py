@@ -26,7 +26,8 @@ from .hypotheses import (
 )
 from .jump_evidence import jump_evidence
 from .mixture import Mixture
-from .smoother import Courses, Smoother
+from .settling import Courses
+from .smoother import Smoother
 
 # A misfit that noise exceeds so seldom belongs to a hypothesis that does not explain it.
 _IMPROBABLE = 1e-6

@@ -8,7 +8,8 @@ from scipy.special import logsumexp
 from .drift import STILL
 from .filtering import is_finite, missed, Step, survivors, unmeasured
 from .mixture import Mixture
-from .smoother import Courses, Smoother
+from .settling import Courses
+from .smoother import Smoother
 
 
 @dataclass(frozen=True)

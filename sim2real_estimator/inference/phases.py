@@ -6,7 +6,7 @@ from .batch import Fits, Window
 from .changes import ChangeMemory
 from .lagging import Lag
 from .mixture import Mixture
-from .smoother import Courses
+from .settling import Courses
 
 
 @dataclass(frozen=True)

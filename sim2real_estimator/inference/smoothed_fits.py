@@ -9,13 +9,17 @@ from .drift import STILL
 from .factors import lower_root
 from .filtering import take_frame
 from .mixture import distances, distinct, Mixture
-from .smoother import Courses, Smoother
+from .settling import Courses
+from .smoother import Smoother
 from .starts import with_known
 
 # A misfit that noise exceeds so seldom belongs to a model, or a course, that does not fit; but how
 # much is disturbed is known to so many squares a row only: no scale is just that of every joint.
 _IMPROBABLE, _OF_DISTURBED = 1e-6, 1.1
 _FEW_PASSES = 5
+# Scales whose evidence falls short by this much, of a logarithm, after two passes: more of them
+# bring them nearer, but not by half of it, and half of it is too little to be kept.
+_HOPELESS = 30.0
 # A disturbance up to which fits find their way from far: half of the friction. With a larger one,
 # a robot without inertia explains any motion.
 _LARGE = 0.15
@@ -42,7 +46,8 @@ def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=STILL
         known = _before(problem, window, np.repeat(np.array(bank), len(kept)))
         smoother = Smoother(problem, window.frames, noise, known, drift)
         # From where they are, other disturbances move courses little; none may follow the motion.
-        spread = smoother.run(found.courses.pick(np.tile(kept, len(bank))), _FEW_PASSES)
+        begins = found.courses.pick(np.tile(kept, len(bank)))
+        spread = smoother.run(begins, _FEW_PASSES, _HOPELESS)
         sound = np.flatnonzero(np.isfinite(spread.log_evidence))
         if len(sound):
             found, kept = spread, sound
@@ -60,23 +65,31 @@ def courses_to_begin(problem, window, draws, noise, mixture=None, courses=None):
     draws [p, S]: parameters of the others, whose motion is guessed from the samples; mixture,
     courses: found in the first frames of the window. A filter leads them on through the others.
     """
-    guess = np.repeat(problem.first_course(window.frames)[..., None], draws.shape[1], 2)
     if courses is None:
-        return Courses(guess, with_known(problem, draws, mixture))
+        begins = with_known(problem, draws, mixture)
+        return Courses(_guessed(problem, window.frames, draws.shape[1]), begins)
     order = np.argsort(-mixture.log_weights, kind='stable')[: max(1, draws.shape[1] // 2)]
     mixture, courses = mixture.pick(order), courses.pick(order)
+    new = draws[:, len(order) :]
     points = [*courses.points]
     for frame in window.frames[len(courses.points) - 1 :]:
         step = take_frame(problem, mixture, frame, noise)
         if step is None:
-            return Courses(guess, with_known(problem, draws, None))
+            return courses_to_begin(problem, window, draws, noise)
         mixture = step.mixture
         points.append(mixture.points)
-    new = slice(len(order), None)
+    found = Courses(np.array(points), courses.parameters)
+    if not new.shape[1]:
+        return found
     return Courses(
-        np.concatenate([np.array(points), guess[..., new]], 2),
-        np.concatenate([courses.parameters, draws[:, new]], 1),
+        np.concatenate([found.points, _guessed(problem, window.frames, new.shape[1])], 2),
+        np.concatenate([found.parameters, new], 1),
     )
+
+
+def _guessed(problem, frames, count):
+    """Return states [H + 1, nx, S] at the bounds of frames as samples have them, so many alike."""
+    return np.repeat(problem.first_course(frames)[..., None], count, 2)
 
 
 def resume_smoothly(problem, window, before, noise, drift=STILL):
@@ -86,7 +99,7 @@ def resume_smoothly(problem, window, before, noise, drift=STILL):
     before: the `Mixture` whose parameters and noises are the prior; of its states nothing is used.
     """
     known = _before(problem, window, before.scales, before)
-    guess = np.repeat(problem.first_course(window.frames)[..., None], before.size, 2)
+    guess = _guessed(problem, window.frames, before.size)
     found = Smoother(problem, window.frames, noise, known, drift).run(Courses(guess, before.means))
     sound = np.flatnonzero(np.isfinite(found.log_evidence))
     return found.mixture.pick(sound) if len(sound) else None

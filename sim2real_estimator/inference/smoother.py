@@ -9,7 +9,9 @@ states at once). Courses begin where the samples are, not where a simulation lea
 nothing to diverge.
 """
 
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -20,36 +22,13 @@ from .gaussian import log_normalized, measure, predict
 from .mixture import Mixture
 from .noise_scales import learned, NoiseScales, whitened
 from .protocol import Linearization
+from .robust import NormalNoise
+from .settling import Courses, settle, Told
 
-# A course stays where its last move was below this part of the posterior's deviations.
-_SETTLED = 0.03
 # Rounds of fits where the noise of sensors is unknown: each begins with what the last one found.
 _ROUNDS = 2
-# Frames that fit worse by this factor, besides one for every row, tell that a step was too long.
-_WORSE = 2.0
-# A move that leads back by more than this part of the one before it went too far as well.
-_BACK = 0.5
 # A step longer than this many deviations of what was known before is shortened.
 _LONGEST_STEP = 3.0
-
-
-@dataclass(frozen=True)
-class Courses:
-    """K motions through a window: points [H + 1, nx, K] at frame bounds, parameters [p, K]."""
-
-    points: np.ndarray
-    parameters: np.ndarray
-
-    def pick(self, which):
-        """Return some of them."""
-        return Courses(self.points[..., which], self.parameters[:, which])
-
-    def where(self, which, others):
-        """Return these motions where `which` [K] is true, else the others."""
-        return Courses(
-            np.where(which, self.points, others.points),
-            np.where(which, self.parameters, others.parameters),
-        )
 
 
 @dataclass(frozen=True)
@@ -90,7 +69,7 @@ class _Step:
     cost: np.ndarray
     noises: NoiseScales | None
 
-    @property
+    @cached_property
     def is_row(self):
         """Which rows are of something measured, [K, m]."""
         return is_row(self.found.residual, self.found.slope)
@@ -116,49 +95,33 @@ class Smoother:
         self._walks = [walk(problem, drift, f.start_ns, f.end_ns) for f in frames]
         self._sensors = None if known.noises is None else problem.row_noises(frames)
 
-    def run(self, courses, passes=15):
-        """Return what is `Smoothed` from K courses to begin with."""
+    def run(self, courses, passes=15, hopeless=np.inf):
+        """
+        Return what is `Smoothed` from K courses to begin with.
+
+        hopeless: columns whose evidence is less than the best by more than this are left alone.
+        """
         noises = self.known.noises
+        if noises is None and isinstance(self.noise, NormalNoise):
+            return self._described(*settle(self, courses, None, passes, hopeless))
         for _ in range(1 if noises is None else _ROUNDS):
-            courses, is_settled = self._settled(courses, noises, passes)
+            courses, _, is_settled = settle(self, courses, noises, passes, tells=False)
             steps = self.forward(courses, noises, is_final=True)
             if noises is not None:
                 shapes = noises.shapes
                 noises = NoiseScales(shapes, shapes * steps[-1].noises.variances)
-        return self._described(courses, steps, is_settled)
+        return self._described(courses, self.told(steps), is_settled, steps[-1].noises)
 
-    def _settled(self, courses, noises, passes):
-        """
-        Return courses moved until they stay, and which of them do.
-
-        Where frames fit much worse about a course than about the one it was moved from, or not
-        at all, it went too far: to bodies without mass, for one. It then goes half of the way, and
-        no more than twice that far in the next step. Where the next move leads back, as over the
-        edge of friction and back again, it ends where the two lines say that nothing is left.
-        """
-        count = courses.parameters.shape[1]
-        origin, limit, part = courses, np.full(count, np.inf), np.ones(count)
-        moves = np.zeros((len(self.frames) + 1, count, self.known.roots.shape[-1]))
-        for _ in range(passes):
-            steps = self.forward(courses, noises)
-            cost = sum(step.cost for step in steps)
-            is_sound = cost < limit
-            limit = np.where(is_sound, _WORSE * cost + sum(step.rows for step in steps), limit)
-            origin = courses.where(is_sound, origin)
-            before, moves = moves, np.where(is_sound[:, None], self._backward(steps), moves)
-            back = self._back(before, moves, steps)
-            shorter = part / (1 + np.maximum(back, _BACK))
-            on = np.where(back > _BACK, shorter, np.minimum(2 * part, 1.0))
-            part = np.where(is_sound, on, part / 2)
-            is_settled = is_sound & (self._lengths(moves, steps) < _SETTLED)
-            courses = self._moved(origin, moves, part)
-            if is_settled.all():
-                break
-        return courses, is_settled
+    def pick(self, which):
+        """Return the smoother of some of the columns, whose weights stay what they are."""
+        known = replace(self.known.pick(which), log_weights=self.known.log_weights[which])
+        other = copy(self)
+        other.known, other._deviations = known, self._deviations[:, which]
+        return other
 
     def moved_once(self, courses):
         """Return courses moved to what a filter about them and a smoother find."""
-        return self._moved(courses, self._backward(self.forward(courses, self.known.noises)))
+        return self.moved(courses, self.backward(self.forward(courses, self.known.noises)))
 
     def forward(self, courses, noises, is_final=False):
         """
@@ -222,7 +185,7 @@ class Smoother:
         state = (found.transition @ mean[..., None])[..., 0] + gap
         return np.concatenate([state, mean[:, self.size :]], 1)
 
-    def _backward(self, steps):
+    def backward(self, steps):
         """
         Return the most probable deviations [H + 1, K, n], all samples considered.
 
@@ -242,21 +205,12 @@ class Smoother:
             pull = pull + (np.swapaxes(slope, 1, 2) @ (step.left - seen)[..., None])[..., 0]
         return np.array(result[::-1])
 
-    def _lengths(self, moves, steps):
-        """Return the largest move [K] of a parameter in deviations of the posterior."""
-        return np.abs(self._in_deviations(moves, steps)).max(-1)
-
-    def _back(self, before, moves, steps):
-        """Return by how much of the move before each move of the parameters leads back, [K]."""
-        last, now = (self._in_deviations(each, steps) for each in (before, moves))
-        return -(last * now).sum(-1) / np.maximum((last**2).sum(-1), 1e-300)
-
-    def _in_deviations(self, moves, steps):
+    def in_deviations(self, moves, steps):
         """Return the moves [K, p] of the parameters in deviations of the posterior."""
         deviations = np.linalg.norm(steps[-1].root, axis=-1)[:, self.size :]
         return moves[-1][:, self.size :] / deviations
 
-    def _moved(self, courses, moves, part=1.0):
+    def moved(self, courses, moves, part=1.0):
         """Return courses moved by a part of deviations, no farther than is allowed in one step."""
         wished = moves[-1][:, self.size :].T / self._deviations
         part = part * np.minimum(1.0, _LONGEST_STEP / np.maximum(np.abs(wished).max(0), 1e-300))
@@ -283,20 +237,27 @@ class Smoother:
             step.log_evidence + unmeasured(step.is_row, self.noise) for step in steps
         )
 
-    def _described(self, courses, steps, is_settled):
-        """Return courses as `Smoothed`, with all that a filter about them says."""
-        log_weights = self.log_evidence(steps)
-        log_weights = np.where(np.isfinite(log_weights), log_weights, -np.inf)
-        mixture = self.mixture(courses, steps, -1, log_weights)
-        return Smoothed(
-            courses,
-            # Where noise is not normal, a course that stays is more than one pass of a filter.
-            replace(mixture, points=courses.points[-1], means=courses.parameters),
-            log_weights,
+    def told(self, steps):
+        """Return what is `Told` by the filter's steps."""
+        return Told(
+            self.log_evidence(steps),
             sum(step.cost for step in steps),
             sum(step.rows for step in steps),
-            is_settled,
+            steps[-1].root_on,
         )
+
+    def _described(self, courses, told, is_settled, noises=None):
+        """Return courses as `Smoothed`, with all that a filter about them has told."""
+        log_weights = np.where(np.isfinite(told.log_evidence), told.log_evidence, -np.inf)
+        mixture = Mixture(
+            log_normalized(log_weights),
+            courses.points[-1],
+            courses.parameters,
+            told.roots,
+            self.known.scales,
+            noises,
+        )
+        return Smoothed(courses, mixture, log_weights, told.misfits, told.rows, is_settled)
 
 
 def _covariance_times(root, vectors):

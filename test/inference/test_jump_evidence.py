@@ -10,7 +10,8 @@ from sim2real_estimator.inference.gaussian import predict
 from sim2real_estimator.inference.jump_evidence import jump_evidence
 from sim2real_estimator.inference.mixture import Mixture
 from sim2real_estimator.inference.robust import NormalNoise
-from sim2real_estimator.inference.smoother import Courses, Smoother
+from sim2real_estimator.inference.settling import Courses
+from sim2real_estimator.inference.smoother import Smoother
 
 pytestmark = pytest.mark.usefixtures('one_thread')
 

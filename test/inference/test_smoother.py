@@ -12,8 +12,9 @@ from sim2real_estimator.inference.lagging import begun, take_frame_lagging
 from sim2real_estimator.inference.mixture import Mixture
 from sim2real_estimator.inference.protocol import Linearization
 from sim2real_estimator.inference.robust import NormalNoise, StudentNoise
+from sim2real_estimator.inference.settling import Courses
 from sim2real_estimator.inference.smoothed_fits import courses_to_begin, fit_smoothly
-from sim2real_estimator.inference.smoother import Courses, Smoother
+from sim2real_estimator.inference.smoother import Smoother
 from sim2real_estimator.problem.parameter_chart import Prior
 from sim2real_estimator.problem.robot_problem import ProblemOptions
 
