@@ -24,7 +24,7 @@ from .inference.mixture import Mixture
 from .inference.moments import Moments
 from .inference.noise_scales import NoiseScales
 from .inference.phases import BatchState, DoubtingState, FilterState
-from .inference.protocol import Gaussian, Jump
+from .inference.protocol import Gaussian, Jump, Linearization
 from .inference.settling import Courses
 from .inference.shifts import Pull
 from .inference.suspicion import SuspectState
@@ -62,6 +62,7 @@ KINDS = {
     'hypothesis': Hypothesis,
     'jump': Jump,
     'lag': Lag,
+    'linearization': Linearization,
     'load finding': LoadFinding,
     'memory': Memory,
     'mixture': Mixture,

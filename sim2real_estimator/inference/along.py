@@ -19,7 +19,7 @@ def linearized_along(problem, states, parameters, frames, scales=None):
     return problem.linearize(lanes, np.tile(parameters, len(frames)), repeated, scales)
 
 
-def linearized_calmly(problem, states, parameters, frames, scales):
+def linearized_as_known(problem, states, parameters, frames, scales):
     """
     Return the same, with derivatives by parameters as they are where nothing disturbs the robot.
 
@@ -28,12 +28,16 @@ def linearized_calmly(problem, states, parameters, frames, scales):
     that the motions of a lighter one are spread more widely beforehand, no least squares count.
     What is found of disturbances tells as much about parameters as noise does: nothing.
     """
-    found = linearized_along(problem, states, parameters, frames, scales)
-    calm = states.copy()
+    if not (scales > 0).any():
+        return linearized_along(problem, states, parameters, frames, scales)
+    calm, count = states.copy(), len(frames) * len(scales)
     calm[:, -problem.disturbance_size :] = 0.0
-    calm = linearized_along(problem, calm, parameters, frames, scales)
-    for moved, instead in ((found.slope, calm.slope), (found.transition, calm.transition)):
-        moved[..., problem.tangent_size :] = instead[..., problem.tangent_size :]
+    # Side by side: of few columns, most of the time is what a call takes.
+    both = np.concatenate([states[: len(frames)], calm[: len(frames)]])
+    found = linearized_along(problem, both, parameters, (*frames, *frames), scales)
+    found, instead = found.pick(slice(count)), found.pick(slice(count, None))
+    for moved, other in ((found.slope, instead.slope), (found.transition, instead.transition)):
+        moved[..., problem.tangent_size :] = other[..., problem.tangent_size :]
     return found
 
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import logsumexp
 
+from .along import linearized_as_known
 from .drift import STILL
 from .filtering import is_finite, missed, Step, survivors, unmeasured
 from .mixture import Mixture
@@ -17,12 +17,21 @@ class Lag:
     """
     The frames that a filter may still see otherwise.
 
-    known: the `Mixture` before them; courses: about which they were linearised last.
+    known: the `Mixture` before them; courses: about which they were linearised last; found: their
+    `Linearization`s there, none where the noise of sensors is unknown: then frames have rows for
+    what only others measure.
     """
 
     known: Mixture
     frames: tuple
     courses: Courses
+    found: tuple = ()
+
+    def pick(self, which, log_weights):
+        """Return some of the components, with log weights [K] of all."""
+        known = replace(self.known, log_weights=log_weights).pick(which)
+        found = tuple(each.pick(which) for each in self.found)
+        return Lag(known, self.frames, self.courses.pick(which), found)
 
 
 @dataclass(frozen=True)
@@ -36,15 +45,10 @@ class LaggedStep(Step):
         kept, log_weights = survivors(self.mixture, prune, merge)
         if len(kept) == self.mixture.size:
             return self
-        mixture, known = self.mixture, self.lag.known
         # Before the window as well, a twin's weight goes to the one that stays.
-        gains = log_weights - mixture.log_weights
-        lag = Lag(
-            replace(known, log_weights=known.log_weights + gains).pick(kept),
-            self.lag.frames,
-            self.lag.courses.pick(kept),
-        )
-        mixture = replace(mixture, log_weights=log_weights).pick(kept)
+        gains = log_weights - self.mixture.log_weights
+        lag = self.lag.pick(kept, self.lag.known.log_weights + gains)
+        mixture = replace(self.mixture, log_weights=log_weights).pick(kept)
         return replace(self, mixture=mixture, lag=lag)
 
 
@@ -62,8 +66,10 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=STILL):
     """
     frames, known = (*lag.frames, frame), lag.known
     smoother = Smoother(problem, frames, noise, known, drift)
-    courses = smoother.moved_once(_with_end(problem, lag.courses, frame, known.scales))
-    steps = smoother.forward(courses, known.noises, is_final=True)
+    courses, found = _led_on(problem, lag, frame)
+    courses = smoother.moved_once(courses, found)
+    found = smoother.linearized(courses)
+    steps = smoother.forward(courses, known.noises, is_final=True, found=found)
     weights = known.log_weights + np.cumsum([step.log_evidence for step in steps], 0)
     mixture = smoother.mixture(courses, steps, -1, weights[-1])
     if not is_finite(mixture):
@@ -75,22 +81,30 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=STILL):
     after, earlier = weights[-1], weights[-2] if len(weights) > 1 else known.log_weights
     # Frames side by side have as many rows each as the longest.
     missing = unmeasured(last.is_row, noise)[heaviest]
-    log_evidence = logsumexp(after) - logsumexp(earlier) + missing
+    log_evidence = np.logaddexp.reduce(after) - np.logaddexp.reduce(earlier) + missing
     if len(frames) > depth:
         known = smoother.mixture(courses, steps, 0, weights[0])
-        frames, courses = frames[1:], Courses(courses.points[1:], courses.parameters)
+        frames, found = frames[1:], found[1:]
+        courses = Courses(courses.points[1:], courses.parameters)
     return LaggedStep(
         mixture,
         float(last.cost[heaviest]),
         int(last.rows[heaviest]),
         *told,
         float(log_evidence),
-        Lag(known, frames, courses),
+        Lag(known, frames, courses, tuple(found) if known.noises is None else ()),
     )
 
 
-def _with_end(problem, courses, frame, scales):
-    """Return courses on to the end of one more frame."""
-    points, parameters = courses.points, courses.parameters
-    ends = problem.linearize(points[-1], parameters, (frame,), scales).ends
-    return Courses(np.concatenate([points, ends[None]]), parameters)
+def _led_on(problem, lag, frame):
+    """
+    Return the `Courses` of a lag on to the end of one more frame, and all frames linearised.
+
+    None instead of these where the lag has none of its own frames.
+    """
+    courses, scales = lag.courses, lag.known.scales
+    at = courses.points[-1:], courses.parameters, (frame,), scales
+    new = linearized_as_known(problem, *at)
+    led = Courses(np.concatenate([courses.points, new.ends[None]]), courses.parameters)
+    is_all = lag.known.noises is None and len(lag.found) == len(lag.frames)
+    return led, [*lag.found, new] if is_all else None

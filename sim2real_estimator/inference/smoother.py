@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .along import by_frame, linearized_along, linearized_calmly
+from .along import by_frame, linearized_as_known
 from .drift import STILL, walk
 from .filtering import is_row, pushed, take_rows, unmeasured
 from .gaussian import log_normalized, measure, predict
@@ -119,19 +119,22 @@ class Smoother:
         other.known, other._deviations = known, self._deviations[:, which]
         return other
 
-    def moved_once(self, courses):
+    def moved_once(self, courses, found=None):
         """Return courses moved to what a filter about them and a smoother find."""
-        return self.moved(courses, self.backward(self.forward(courses, self.known.noises)))
+        steps = self.forward(courses, self.known.noises, found=found)
+        return self.moved(courses, self.backward(steps))
 
-    def forward(self, courses, noises, is_final=False):
+    def forward(self, courses, noises, is_final=False, found=None):
         """
         Return the filter's steps over all frames, linearised about courses.
 
         is_final: whether they are to say how probable the samples are, not where to go: rows
-        whose noise is not normal are then weighed by what the filter predicts.
+        whose noise is not normal are then weighed by what the filter predicts; found: what
+        `linearized` returns, where that is known.
         """
+        frames = self.linearized(courses) if found is None else found
         mean, root, result = self._beginning(courses), self.known.roots, []
-        for k, found in enumerate(self._linearized(courses)):
+        for k, found in enumerate(frames):
             root = pushed(self.problem, root, self.frames[k])
             take = self._judge if is_final else self._weigh
             found, missed, update, cost, noises = take(found, mean, root, noises)
@@ -168,11 +171,10 @@ class Smoother:
             update = replace(update, log_evidence=update.log_evidence - log_scale)
         return found, missed, update, cost, noises
 
-    def _linearized(self, courses):
+    def linearized(self, courses):
         """Return the `Linearization` of every frame from where the courses are at its start."""
         given = courses.points, courses.parameters, self.frames, self.known.scales
-        find = linearized_calmly if (self.known.scales > 0).any() else linearized_along
-        return by_frame(find(self.problem, *given), courses.points.shape[-1])
+        return by_frame(linearized_as_known(self.problem, *given), courses.points.shape[-1])
 
     def _beginning(self, courses):
         """Return the deviations [K, n] from courses of what was known before the window."""
