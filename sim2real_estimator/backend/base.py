@@ -73,9 +73,15 @@ class Sensitivities:
 
 
 class AbstractBackend(ABC):
-    """Runs a `System`; every member gives the same numbers, at different speeds."""
+    """
+    Runs a `System`; every member gives the same numbers, at different speeds.
+
+    expects_forwards: whether derivatives will be carried forwards in time as well, those of
+    outputs or along directions; to be set before anything is asked for.
+    """
 
     name = ''
+    expects_forwards = False
 
     @staticmethod
     def missing():

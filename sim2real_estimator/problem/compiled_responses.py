@@ -28,6 +28,7 @@ class CompiledResponses:
         fast = System(parameters, system.estimated, _INTEGRATOR, observation=observe)
         values = {**dict(zip(parameters, parameters.nominal())), **chart.fixed}
         self._backend = choose_backend('auto')(fast, values)
+        self._backend.expects_forwards = bool(self._sensors)
         at = responses.situations
         self._state = torch.from_numpy(np.concatenate([at.positions, at.velocities]))
         self._commands = torch.from_numpy(at.commands)

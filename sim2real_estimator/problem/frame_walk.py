@@ -62,6 +62,8 @@ class FrameWalk:
         self._states = StateWalk(self.backend, charts, hidden, delays, size, options.max_step)
         parts, unknowns = (self._states, self._rows), state_chart.size + len(chart.labels)
         kind = FrameForwards if unknowns <= _FEW_UNKNOWNS else FrameAtOnce
+        if observing or kind is FrameForwards:
+            self.backend.expects_forwards = True
         self._of_filter = kind(*parts, self.chart)
         self.inputs, self.fading = self._states.inputs, self._states.fading
 

@@ -99,3 +99,20 @@ def test_the_value_of_an_estimated_parameter_is_refused(pendulums, backend):
 def test_an_unknown_name_is_refused_with_near_ones(pendulums):
     with pytest.raises(ConfigError, match="'pivot.damp'; nearest: .*pivot.damping"):
         pendulums['eager'].set_values({'pivot.damp': 0.5})
+
+
+def test_what_carries_derivatives_forwards_is_compiled_where_it_is_asked_for_or_expected(
+    pendulums,
+):
+    inputs = draw(pendulums['eager'], 5)
+    native, eager = (pendulums[name] for name in ('native', 'eager'))
+    native.rollout(*inputs.arguments())
+    first = native._backend.any_program()
+    assert not first.has_forwards
+    found, wanted = (s.sensitivities(*inputs.arguments()) for s in (native, eager))
+    torch.testing.assert_close(found.d_states, wanted.d_states, rtol=1e-9, atol=1e-10)
+    assert native._backend.any_program() is first
+    assert not native._backend.any_program('tangent').has_backwards
+    other = Simulator(pendulum(), ESTIMATED, backend='native')._backend
+    other.expects_forwards = True
+    assert other.any_program() is other.any_program('tangent')

@@ -11,6 +11,7 @@ from torch.autograd.function import once_differentiable
 from ..base import AbstractBackend, RolloutInputs, Sensitivities, StepDerivatives
 from .call import Call, empty, numbered, whole
 from .ready import ReadyCalls
+from .tables import FORWARDS
 from .windows import FixedWindows
 
 # CasADi's symbols count their references without a lock.
@@ -30,7 +31,8 @@ class NativeBackend(AbstractBackend):
     The dynamics compiled for this CPU, in memory: no compiler needed, nothing left on disk.
 
     A program is built when it is first needed, and again only when a fixed value that was zero
-    is no longer (or a length leaves its nominal value): that changes the structure.
+    is no longer (or a length leaves its nominal value): that changes the structure. Derivatives
+    that are carried forwards in time have one of their own, where nobody expected them.
     """
 
     name = 'native'
@@ -67,22 +69,33 @@ class NativeBackend(AbstractBackend):
     def with_values(self, values):
         """Return the same for other values; programs of a structure met before are kept."""
         other = NativeBackend(self.system, values)
+        other.expects_forwards = self.expects_forwards
         other._by_structure = self._by_structure
         other._programs = self._by_structure.setdefault(other.structure, {})
         return other
 
     def program(self, loss=None):
         """Return the compiled `Program`, with the loss (kind, delta) built in if one is given."""
+        return self._built(loss, loss, (True, self.expects_forwards))
+
+    def any_program(self, driver='rollout'):
+        """Return a program that has a driver, whatever its loss; a new one where there is none."""
+        is_forwards = driver in FORWARDS
+        for program in tuple(self._programs.values()):
+            if program.has_forwards if is_forwards else program.has_backwards:
+                return program
+        if not is_forwards or (self.expects_forwards and None not in self._programs):
+            return self.program()
+        return self._built(FORWARDS, None, (False, True))
+
+    def _built(self, key, loss, directions):
+        """Return the program of that key, built if it is not there."""
         from .program import Program  # imports CasADi and llvmlite, which may be missing
 
         with _building:
-            if loss not in self._programs:
-                self._programs[loss] = Program(self.system, self.structure, loss)
-        return self._programs[loss]
-
-    def any_program(self):
-        """Return a program that is there already, with whatever loss, or a new one."""
-        return next(iter(self._programs.values()), None) or self.program()
+            if key not in self._programs:
+                self._programs[key] = Program(self.system, self.structure, loss, None, directions)
+        return self._programs[key]
 
     def rollout(self, inputs, mode='reverse'):
         """Return (states, outputs)."""
@@ -153,7 +166,7 @@ class NativeBackend(AbstractBackend):
 
     def sensitivities(self, inputs):
         """Return the `Sensitivities`, forward mode with the columns as SIMD lanes."""
-        sizes = self.any_program().sizes
+        sizes = self.any_program('tangent').sizes
         return Sensitivities(*self.tangents(inputs, range(sizes.state + sizes.parameters)))
 
     def tangents(self, inputs, columns):
@@ -162,7 +175,7 @@ class NativeBackend(AbstractBackend):
 
         Columns: initial state, parameters, durations, controls (by step).
         """
-        program, call = self.any_program(), Call(self, inputs)
+        program, call = self.any_program('tangent'), Call(self, inputs, 'tangent')
         s, instants, samples = program.sizes, inputs.steps + 1, inputs.batch
         numbers = numbered(tuple(columns), program.width)
         padded, used = len(numbers), len(columns)
@@ -257,7 +270,7 @@ def _rolled_out(backend, inputs):
 
 def _needed_columns(backend, inputs, needed):
     """Return the numbers of the columns of those inputs that need a gradient."""
-    s = backend.any_program().sizes
+    s = backend.any_program('tangent').sizes
     counts = (
         ('state', s.state),
         ('parameters', s.parameters),

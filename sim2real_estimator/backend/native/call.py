@@ -24,8 +24,8 @@ def empty(*shape):
 class Call:
     """The table entries of a rollout's inputs; a batch below one SIMD block is padded."""
 
-    def __init__(self, backend, inputs):
-        width = backend.any_program().width
+    def __init__(self, backend, inputs, driver='rollout'):
+        width = backend.any_program(driver).width
         self.samples, self.batch = inputs.batch, max(inputs.batch, width)
         self.table = {
             'batch': self.batch,

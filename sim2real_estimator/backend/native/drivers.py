@@ -32,15 +32,19 @@ class _Scratch:
 class DriverWriter:
     """Writes the drivers of a system into a module; `scratch` says how many vectors each needs."""
 
-    def __init__(self, kernels, width):
-        """Begin the module with the step functions."""
+    def __init__(self, kernels, width, has_backwards=True, has_forwards=True):
+        """
+        Begin the module with the step functions.
+
+        has_backwards, has_forwards: which derivatives drivers are to give; values in any case.
+        """
         self.module = ir.Module(name='drivers')
         self.kernels, self.sizes, self.width = kernels, kernels.sizes, width
         self.steps = StepWriter(self.module, kernels, width)
         self.helpers = make_helpers(self.module, width)
         self.forward = self.steps.forward()
-        self.backward = self.steps.backward(self.helpers)
-        self.push = self.steps.push()
+        self.backward = self.steps.backward(self.helpers) if has_backwards else None
+        self.push = self.steps.push() if has_forwards else None
         self.scratch = {}
 
     def write(self):
@@ -48,12 +52,14 @@ class DriverWriter:
         from . import jacobians, rollouts  # they use this class
 
         rollouts.write_rollout(self)
-        rollouts.write_reverse(self, with_loss=False)
-        if self.kernels.loss:
-            rollouts.write_reverse(self, with_loss=True)
-        jacobians.write_jacobian(self)
-        jacobians.write_tangent(self)
-        jacobians.write_directions(self)
+        if self.backward:
+            rollouts.write_reverse(self, with_loss=False)
+            if self.kernels.loss:
+                rollouts.write_reverse(self, with_loss=True)
+            jacobians.write_jacobian(self)
+        if self.push:
+            jacobians.write_tangent(self)
+            jacobians.write_directions(self)
         return str(self.module)
 
     def begin(self, name):

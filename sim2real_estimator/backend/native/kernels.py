@@ -69,20 +69,16 @@ class SystemKernels:
     observe: tuple
     loss: Kernel | None
 
-    @property
-    def all(self):
-        """All kernels that exist."""
-        stages = [k for s in self.stages for k in (s.inputs, s.back, s.push)]
-        found = [
-            *self.prepare,
-            self.accelerate,
-            self.solve,
-            *self.residual,
-            *stages,
-            *self.finish,
-            *self.observe,
-            self.loss,
-        ]
+    def needed(self, has_backwards=True, has_forwards=True):
+        """Return the kernels that exist, of drivers with derivatives of one direction or both."""
+        found = [self.prepare[0], self.accelerate, self.solve, self.finish[0], *self.observe[:1]]
+        found += [stage.inputs for stage in self.stages]
+        if has_backwards:
+            found += [self.prepare[1], self.residual[0], self.finish[1], *self.observe[1:2]]
+            found += [*(stage.back for stage in self.stages), self.loss]
+        if has_forwards:
+            found += [self.prepare[2], self.residual[1], self.finish[2], *self.observe[2:]]
+            found += [stage.push for stage in self.stages]
         return [kernel for kernel in found if kernel is not None]
 
 

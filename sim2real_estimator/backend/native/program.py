@@ -45,21 +45,24 @@ class Program:
     `width` is the number of samples computed at once: batches are at least that large.
     """
 
-    def __init__(self, system, structure, loss=None, width=None):
+    def __init__(self, system, structure, loss=None, width=None, directions=(True, True)):
         """
         Trace, differentiate and compile; takes a fraction of a second to a few seconds.
 
-        width: lanes of a vector, None for those of this CPU's registers.
+        width: lanes of a vector, None for those of this CPU's registers; directions: whether
+        there are drivers with derivatives backwards in time, and forwards. Most of the time is
+        that of the compiler, which takes as long for what nobody asks for.
         """
         _initialize()
         self.width = width or vector_width()
         kernels = trace_system(system, structure, loss)
         self.sizes = kernels.sizes
-        writer = DriverWriter(kernels, self.width)
+        self.has_backwards, self.has_forwards = directions
+        writer = DriverWriter(kernels, self.width, *directions)
         drivers = writer.write()
         self._scratch_sizes = writer.scratch
         text = declarations(self.width) + ''.join(
-            emit_kernel(kernel, self.width) for kernel in kernels.all
+            emit_kernel(kernel, self.width) for kernel in kernels.needed(*directions)
         )
         self._engine = _compile(text, drivers)
         self._functions = {

@@ -54,7 +54,7 @@ class ReadyCall:
 
     def __init__(self, backend, name, inputs, seeds):
         """Lay it out for inputs and seeds of these shapes."""
-        program = self._program = backend.any_program()
+        program = self._program = backend.any_program(name)
         self._name, self._steps = name, inputs.steps
         columns = seeds[0].shape[-1] if seeds else _columns(program)
         width = program.width

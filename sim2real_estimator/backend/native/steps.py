@@ -49,7 +49,7 @@ class StepWriter:
         self.module, self.kernels, self.width = module, kernels, width
         self.record = make_record(kernels)
         self.functions = {}
-        for kernel in kernels.all:
+        for kernel in kernels.needed():
             count = len(kernel.inputs) + len(kernel.outputs)
             kind = ir.FunctionType(ir.VoidType(), [POINTER] * count)
             self.functions[kernel.name] = ir.Function(module, kind, kernel.name)

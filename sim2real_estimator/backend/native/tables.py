@@ -11,6 +11,8 @@ _INPUTS = tuple(
 _COMMON = ('batch', 'samples', 'steps', 'scratch', 'fix', *_INPUTS)
 # Derivatives of initial state, parameters, durations and controls along the directions.
 SEEDS = ('seed_x0', 'seed_par', 'seed_h', 'seed_u')
+# Drivers that carry derivatives forwards in time; all others do so backwards, if at all.
+FORWARDS = ('tangent', 'directions')
 TABLES = {
     'rollout': (*_COMMON, 'states', 'outputs'),
     'reverse': (*_COMMON, 'lstates', 'loutputs', 'lx0', 'lpar', 'lu', 'lh'),
