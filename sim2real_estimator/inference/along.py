@@ -16,7 +16,7 @@ def linearized_along(problem, states, parameters, frames, scales=None):
     lanes = np.moveaxis(states[: len(frames)], 0, 1).reshape(states.shape[1], -1)
     repeated = [frame for frame in frames for _ in range(count)]
     scales = None if scales is None else np.tile(scales, len(frames))
-    return problem.linearize(lanes, np.tile(parameters, len(frames)), repeated, scales)
+    return problem.linearize(lanes, parameters, repeated, scales)
 
 
 def linearized_as_known(problem, states, parameters, frames, scales):

@@ -76,7 +76,7 @@ def take_frame(problem, mixture, frame, noise, drift=STILL):
         predict(
             update.root,
             found.transition,
-            problem.floor(frame, mixture.scales, mixture.means, mixture.points, ends),
+            problem.floors((frame,), mixture.scales, mixture.means, (mixture.points, ends))[0],
             walk(problem, drift, frame.start_ns, frame.end_ns),
         ),
         mixture.scales,

@@ -62,7 +62,7 @@ def mixture_at_end(problem, window, fits, log_weights, drift, scales=None, noise
         roots = predict(
             roots,
             found.transition,
-            problem.floor(frame, mixture.scales, mixture.means, begin, found.ends),
+            problem.floors((frame,), mixture.scales, mixture.means, (begin, found.ends))[0],
             walk(problem, drift, frame.start_ns, frame.end_ns),
         )
     mixture = replace(mixture, points=found.ends, roots=roots)

@@ -114,12 +114,12 @@ class Problem(Protocol):
     def knows_inputs(self, frame):
         """Tell whether all efforts that act during a frame are known."""
 
-    def floor(self, frame, scales, parameters, starts, ends):
+    def floors(self, frames, scales, parameters, states):
         """
-        Return what a frame adds to the standard deviation of the state, [K, t].
+        Return what consecutive frames add to the standard deviation of the state, [H, K, t].
 
-        scales [K]: of the disturbances of each column; parameters [p, K]; starts, ends [nx, K]:
-        states before and after.
+        scales [K]: of the disturbances of each column; parameters [p, K]; states: H + 1 times
+        [nx, K], before and after.
         """
 
     def disturbances(self, scales, parameters, points):
@@ -147,7 +147,8 @@ class Problem(Protocol):
         """
         Return the `Linearization` of one frame for every column, or of one for all.
 
-        scales [B]: of disturbances, None where there are none.
+        parameters [p, B']: of B' columns that repeat; scales [B]: of disturbances, None where
+        there are none.
         """
 
     def residuals(self, states, parameters, frames):

@@ -133,6 +133,8 @@ class Smoother:
         `linearized` returns, where that is known.
         """
         frames = self.linearized(courses) if found is None else found
+        at = self.known.scales, courses.parameters, courses.points
+        floors = self.problem.floors(self.frames, *at)
         mean, root, result = self._beginning(courses), self.known.roots, []
         for k, found in enumerate(frames):
             root = pushed(self.problem, root, self.frames[k])
@@ -141,9 +143,7 @@ class Smoother:
             left = missed + (found.slope @ update.step[..., None])[..., 0]
             after = mean + update.step
             mean = self._on(courses, k, found, after)
-            at = courses.parameters, courses.points[k], courses.points[k + 1]
-            floor = self.problem.floor(self.frames[k], self.known.scales, *at)
-            root = predict(update.root, found.transition, floor, self._walks[k])
+            root = predict(update.root, found.transition, floors[k], self._walks[k])
             rest = update.log_evidence, cost, noises
             result.append(_Step(found, left, after, update.root, mean, root, *rest))
         return result

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..inference.protocol import Linearization
-from .state_walk import tiled
+from .state_walk import spread, tiled
 
 
 class FrameAtOnce:
@@ -20,10 +20,11 @@ class FrameAtOnce:
         self._states, self._rows, self._chart = states, rows, chart
 
     def through(self, points, parameters, line):
-        """Return the `Linearization` of the one frame of a `Line` per column."""
+        """Return what `FrameWalk.through` does for the one frame of a `Line`."""
         cut, batch = line.cut, points.shape[1]
         count = cut.count
         values, by_chart = self._chart.expanded(parameters)
+        values = spread(values, batch)
         begins = self._begins(points, values, cut)
         wide = values if batch == 1 else tiled(values, count)
         durations, controls = (np.repeat(x, batch, -1) for x in cut.side_by_side)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..inference.protocol import Linearization
+from .state_walk import spread
 
 
 class FrameForwards:
@@ -20,9 +21,12 @@ class FrameForwards:
         self._states, self._rows, self._chart = states, rows, chart
 
     def through(self, points, parameters, line):
-        """Return the `Linearization` of the one frame of a `Line` per column."""
-        cut, walk = line.cut, self._states
+        """Return what `FrameWalk.through` does for the one frame of a `Line`."""
+        cut, walk, batch = line.cut, self._states, points.shape[1]
         values, by_chart = self._chart.expanded(parameters)
+        if len(by_chart) < batch:
+            values = spread(values, batch)
+            by_chart = np.tile(by_chart, (batch // len(by_chart), 1, 1))
         durations, controls, _ = cut.on_end
         inputs = walk.inputs(points, values, durations, controls)
         seeds = walk.seeds(points, by_chart, durations)

@@ -10,7 +10,7 @@ from .frame_forwards import FrameForwards
 from .relative_times import counted_from, RelativeTimes
 from .sample_rows import SampleRows
 from .state_chart import StateChart
-from .state_walk import StateWalk
+from .state_walk import spread, StateWalk
 from .timing import ClockDelays, CommandDelays, is_delay, require_known
 
 # With more columns than this the calls are large enough, and derivatives of all at once too large.
@@ -83,13 +83,18 @@ class FrameWalk:
         return self._commands.is_estimated
 
     def through(self, points, parameters, line, derivatives):
-        """Return the `Linearization` of one frame per column; slopes are empty if not asked."""
+        """
+        Return the `Linearization` of one frame per column; slopes are empty if not asked.
+
+        parameters [p, B']: for B' columns that repeat.
+        """
         if derivatives and self._is_punctual(line) and points.shape[1] <= _FEW_COLUMNS:
             return self._of_filter.through(points, parameters, line)
         if derivatives:
             values, by_chart = self.chart.expanded(parameters)
         else:
             values, by_chart = self.chart.to_named(parameters), None
+        values = spread(values, points.shape[1])
         transition, residual, slope = None, [], []
         for segment in line.segments:
             begin = points, transition

@@ -28,21 +28,32 @@ class ProcessNoise:
         hidden = self._hidden.places
         return tuple(self._commands[k] for k in frame.unknown if k not in hidden)
 
-    def floor(self, frame, left, scales, parameters, starts, ends):
+    def floors(self, frames, left, scales, parameters, states):
         """
-        Return what a frame adds, [K, t].
+        Return what frames add, [H, K, t].
 
-        left [k]: which parts of hidden forces it leaves, None where there are none; scales [K]: of
-        the disturbances of each column; parameters [p, K]: what friction is told from; starts,
-        ends [nx, K]: states before and after.
+        left [H, k]: which parts of hidden forces they leave, None where there are none; scales
+        [K]: of the disturbances of each column; parameters [p, K]: what friction is told from;
+        states [H + 1, nx, K]: before and after.
         """
-        result = np.repeat(self._least[None], len(scales), 0) + self.push(frame)
-        if left is not None:
-            before, after = (self._of_hidden(scales, points) for points in (starts, ends))
-            kept = left * self.carried_over(scales, starts) * before
-            result[:, 2 * self._nv :] += np.sqrt(after**2 - kept**2)
-            if scales.any():
-                result[:, -self._hidden.disturbance_size :] *= self._ratios.of(parameters)
+        count, shape = len(scales), (len(frames), len(scales), len(self._least))
+        result = np.empty(shape)
+        result[:] = self._least
+        for added, frame in zip(result, frames):
+            added += self.push(frame)
+        if left is None:
+            return result
+        repeated, states = np.tile(scales, len(frames)), np.asarray(states)
+        starts, ends = (
+            np.moveaxis(each, 0, 1).reshape(each.shape[1], -1)
+            for each in (states[:-1], states[1:])
+        )
+        before, after = (self._of_hidden(repeated, points) for points in (starts, ends))
+        kept = np.repeat(left, count, 0) * self.carried_over(repeated, starts) * before
+        added = np.sqrt(after**2 - kept**2)
+        result[..., 2 * self._nv :] += added.reshape(*shape[:2], -1)
+        if scales.any():
+            result[..., -self._hidden.disturbance_size :] *= self._ratios.of(parameters)
         return result
 
     def disturbances(self, scales, parameters, points):

@@ -210,17 +210,15 @@ class RobotProblem:
         """Return the names of the commands that are missing somewhere in a frame."""
         return self._noise.unknown_efforts(frame)
 
-    def floor(self, frame, scales, parameters, starts, ends):
+    def floors(self, frames, scales, parameters, states):
         """
-        Return what a frame adds to the standard deviation of the state, [K, t].
+        Return what consecutive frames add to the standard deviation of the state, [H, K, t].
 
-        scales [K]: of the disturbances of each column; parameters [p, K]; starts, ends [nx, K]:
-        states before and after.
+        scales [K]: of the disturbances of each column; parameters [p, K]; states: H + 1 times
+        [nx, K], before and after.
         """
-        left = None
-        if self._hidden.size:
-            left = self._walk.fading(self._timelines.line((frame,)))[:, 0]
-        return self._noise.floor(frame, left, scales, parameters, starts, ends)
+        left = self._walk.fading(self._timelines.line(frames)).T if self._hidden.size else None
+        return self._noise.floors(frames, left, scales, parameters, states)
 
     def disturbances(self, scales, parameters, points):
         """Return the standard deviations [K, d] of disturbances of scales [K] at states."""
@@ -325,7 +323,8 @@ class RobotProblem:
         """
         Return the `Linearization` of one frame for every column, or of one for all.
 
-        scales [B]: of disturbances, None where there are none.
+        parameters [p, B']: for B' columns that repeat; scales [B]: of disturbances, None where
+        there are none.
         """
         found = self._walk.through(points, parameters, self._timelines.line(frames), True)
         if scales is not None and self.disturbance_size:

@@ -191,6 +191,12 @@ def by_groups(slopes, by_chart):
     return (groups @ by_chart).reshape(*slopes.shape[:2], -1)
 
 
+def spread(columns, batch):
+    """Return columns [n, B'] repeated until they are so many."""
+    count = columns.shape[1]
+    return columns if count == batch else tiled(columns, batch // count)
+
+
 def tiled(columns, count):
     """Return columns [n, B] so many times side by side; of few columns faster than np.tile."""
     return np.repeat(columns[:, None], count, 1).reshape(len(columns), -1)

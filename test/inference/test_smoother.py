@@ -186,9 +186,9 @@ class Edge:
         residual = (x * near**-0.25)[:, None] / self.sd
         return Linearization(points, transition, residual, slope[:, None] / self.sd)
 
-    def floor(self, frame, scales, parameters, starts, ends):
+    def floors(self, frames, scales, parameters, states):
         """Return that nothing is added."""
-        return np.zeros((len(scales), 1))
+        return np.zeros((len(frames), len(scales), 1))
 
     def push(self, frame):
         """Return that nothing pushes."""

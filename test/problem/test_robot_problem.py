@@ -393,3 +393,19 @@ def test_a_frame_all_at_once_is_its_segments_one_by_one(robot, columns, way, req
         for name in ('ends', 'transition', 'residual', 'slope'):
             found, expected = getattr(at_once, name), getattr(one_by_one, name)
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize('way', [FrameAtOnce, FrameForwards])
+@pytest.mark.parametrize('robot', ['arm', 'disturbed_driven_arm'])
+def test_parameters_of_fewer_columns_repeat(robot, way, request, monkeypatch):
+    arm = request.getfixturevalue(robot)
+    generator, walk = np.random.default_rng(12), arm._walk
+    points, parameters = random_columns(arm, 6, generator)
+    monkeypatch.setattr(walk, '_of_filter', way(walk._states, walk._rows, arm.chart))
+    one, other = ball_arm_frames(generator)[:2]
+    for frames in ((one,), [one, one, one, other, other, other]):
+        few = arm.linearize(points, parameters[:, :3], frames)
+        all_of_them = arm.linearize(points, np.tile(parameters[:, :3], 2), frames)
+        for name in ('ends', 'transition', 'residual', 'slope'):
+            found, expected = getattr(few, name), getattr(all_of_them, name)
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
