@@ -27,6 +27,7 @@ from .inference.phases import BatchState, DoubtingState, FilterState
 from .inference.protocol import Gaussian, Jump, Linearization
 from .inference.settling import Courses
 from .inference.shifts import Pull
+from .inference.smoother import FrameStep
 from .inference.suspicion import SuspectState
 from .inference.tangents import Tangents
 from .records import (
@@ -57,6 +58,7 @@ KINDS = {
     'fits': Fits,
     'frame': Frame,
     'frame fit': FrameFit,
+    'frame step': FrameStep,
     'gaussian': Gaussian,
     'gumbel state': GumbelState,
     'hypothesis': Hypothesis,

@@ -17,21 +17,21 @@ class Lag:
     """
     The frames that a filter may still see otherwise.
 
-    known: the `Mixture` before them; courses: about which they were linearised last; found: their
-    `Linearization`s there, none where the noise of sensors is unknown: then frames have rows for
-    what only others measure.
+    known: the `Mixture` before them; courses: about which they were linearised last; steps: what a
+    filter over them did there; none where noise is unknown, or not normal: the next frame then
+    weighs their rows otherwise.
     """
 
     known: Mixture
     frames: tuple
     courses: Courses
-    found: tuple = ()
+    steps: tuple = ()
 
     def pick(self, which, log_weights):
         """Return some of the components, with log weights [K] of all."""
         known = replace(self.known, log_weights=log_weights).pick(which)
-        found = tuple(each.pick(which) for each in self.found)
-        return Lag(known, self.frames, self.courses.pick(which), found)
+        steps = tuple(step.pick(which) for step in self.steps)
+        return Lag(known, self.frames, self.courses.pick(which), steps)
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,8 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=STILL):
     """
     frames, known = (*lag.frames, frame), lag.known
     smoother = Smoother(problem, frames, noise, known, drift)
-    courses, found = _led_on(problem, lag, frame)
-    courses = smoother.moved_once(courses, found)
-    found = smoother.linearized(courses)
-    steps = smoother.forward(courses, known.noises, is_final=True, found=found)
+    courses = _moved_on(problem, lag, frame, smoother)
+    steps = smoother.forward(courses, known.noises, is_final=True)
     weights = known.log_weights + np.cumsum([step.log_evidence for step in steps], 0)
     mixture = smoother.mixture(courses, steps, -1, weights[-1])
     if not is_finite(mixture):
@@ -84,7 +82,7 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=STILL):
     log_evidence = np.logaddexp.reduce(after) - np.logaddexp.reduce(earlier) + missing
     if len(frames) > depth:
         known = smoother.mixture(courses, steps, 0, weights[0])
-        frames, found = frames[1:], found[1:]
+        frames, steps = frames[1:], steps[1:]
         courses = Courses(courses.points[1:], courses.parameters)
     return LaggedStep(
         mixture,
@@ -92,19 +90,21 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=STILL):
         int(last.rows[heaviest]),
         *told,
         float(log_evidence),
-        Lag(known, frames, courses, tuple(found) if known.noises is None else ()),
+        Lag(known, frames, courses, tuple(steps) if smoother.is_plain else ()),
     )
 
 
-def _led_on(problem, lag, frame):
+def _moved_on(problem, lag, frame, smoother):
     """
-    Return the `Courses` of a lag on to the end of one more frame, and all frames linearised.
+    Return the `Courses` of a lag on to the end of one more frame, moved once.
 
-    None instead of these where the lag has none of its own frames.
+    To what a filter about them and a smoother of all these frames find.
     """
-    courses, scales = lag.courses, lag.known.scales
-    at = courses.points[-1:], courses.parameters, (frame,), scales
+    courses, known = lag.courses, lag.known
+    at = courses.points[-1:], courses.parameters, (frame,), known.scales
     new = linearized_as_known(problem, *at)
-    led = Courses(np.concatenate([courses.points, new.ends[None]]), courses.parameters)
-    is_all = lag.known.noises is None and len(lag.found) == len(lag.frames)
-    return led, [*lag.found, new] if is_all else None
+    courses = Courses(np.concatenate([courses.points, new.ends[None]]), courses.parameters)
+    is_known = smoother.is_plain and len(lag.steps) == len(lag.frames)
+    before, found = (lag.steps, [new]) if is_known else ((), None)
+    steps = smoother.forward(courses, known.noises, before=before, found=found)
+    return smoother.moved(courses, smoother.backward(steps))

@@ -50,7 +50,7 @@ class Smoothed:
 
 
 @dataclass(frozen=True)
-class _Step:
+class FrameStep:
     """
     A filter's step over one frame, in deviations z = (state, parameters) from a course.
 
@@ -68,6 +68,13 @@ class _Step:
     log_evidence: np.ndarray
     cost: np.ndarray
     noises: NoiseScales | None
+
+    def pick(self, which):
+        """Return that of some of the columns."""
+        noises = None if self.noises is None else self.noises.pick(which)
+        parts = self.left, self.mean, self.root, self.mean_on, self.root_on
+        parts = *parts, self.log_evidence, self.cost
+        return FrameStep(self.found.pick(which), *(part[which] for part in parts), noises)
 
     @cached_property
     def is_row(self):
@@ -102,7 +109,7 @@ class Smoother:
         hopeless: columns whose evidence is less than the best by more than this are left alone.
         """
         noises = self.known.noises
-        if noises is None and isinstance(self.noise, NormalNoise):
+        if self.is_plain:
             return self._described(*settle(self, courses, None, passes, hopeless))
         for _ in range(1 if noises is None else _ROUNDS):
             courses, _, is_settled = settle(self, courses, noises, passes, tells=False)
@@ -119,33 +126,36 @@ class Smoother:
         other.known, other._deviations = known, self._deviations[:, which]
         return other
 
-    def moved_once(self, courses, found=None):
-        """Return courses moved to what a filter about them and a smoother find."""
-        steps = self.forward(courses, self.known.noises, found=found)
-        return self.moved(courses, self.backward(steps))
+    @property
+    def is_plain(self):
+        """Whether a filter weighs rows the same wherever it goes: noise is normal, and known."""
+        return self.known.noises is None and isinstance(self.noise, NormalNoise)
 
-    def forward(self, courses, noises, is_final=False, found=None):
+    def forward(self, courses, noises, is_final=False, before=(), found=None):
         """
         Return the filter's steps over all frames, linearised about courses.
 
         is_final: whether they are to say how probable the samples are, not where to go: rows
-        whose noise is not normal are then weighed by what the filter predicts; found: what
-        `linearized` returns, where that is known.
+        whose noise is not normal are then weighed by what the filter predicts; before: the steps
+        over the first frames and found: the `Linearization`s of the others, where these are known.
         """
-        frames = self.linearized(courses) if found is None else found
-        at = self.known.scales, courses.parameters, courses.points
-        floors = self.problem.floors(self.frames, *at)
-        mean, root, result = self._beginning(courses), self.known.roots, []
-        for k, found in enumerate(frames):
-            root = pushed(self.problem, root, self.frames[k])
+        mean, root, result = self._beginning(courses), self.known.roots, [*before]
+        if before:
+            mean, root = before[-1].mean_on, before[-1].root_on
+        frames, walks = self.frames[len(before) :], self._walks[len(before) :]
+        at = self.known.scales, courses.parameters, courses.points[len(before) :]
+        floors = self.problem.floors(frames, *at)
+        found_of_all = self._linearized(courses) if found is None else found
+        for k, found in enumerate(found_of_all):
+            root = pushed(self.problem, root, frames[k])
             take = self._judge if is_final else self._weigh
             found, missed, update, cost, noises = take(found, mean, root, noises)
             left = missed + (found.slope @ update.step[..., None])[..., 0]
             after = mean + update.step
-            mean = self._on(courses, k, found, after)
-            root = predict(update.root, found.transition, floors[k], self._walks[k])
+            mean = self._on(courses, len(result), found, after)
+            root = predict(update.root, found.transition, floors[k], walks[k])
             rest = update.log_evidence, cost, noises
-            result.append(_Step(found, left, after, update.root, mean, root, *rest))
+            result.append(FrameStep(found, left, after, update.root, mean, root, *rest))
         return result
 
     def _weigh(self, found, mean, root, noises):
@@ -171,7 +181,7 @@ class Smoother:
             update = replace(update, log_evidence=update.log_evidence - log_scale)
         return found, missed, update, cost, noises
 
-    def linearized(self, courses):
+    def _linearized(self, courses):
         """Return the `Linearization` of every frame from where the courses are at its start."""
         given = courses.points, courses.parameters, self.frames, self.known.scales
         return by_frame(linearized_as_known(self.problem, *given), courses.points.shape[-1])

@@ -133,6 +133,38 @@ def test_a_filter_that_looks_back_agrees_with_one_that_does_not_need_to(problem,
     assert step.rows == 2
 
 
+def test_a_filter_that_looks_back_does_not_work_out_again_what_it_knows(window, starts):
+    problem = p2.make_problem(ProblemOptions(max_step=0.005, disturbance_time=0.2))
+    frames = disturbed(p2.draw(5, 1.1)[1])
+    pushed = Window(frames[:FRAMES], *problem.first_state(frames[:FRAMES]))
+    begins = begins_at(problem, pushed, starts[:, :1])
+    known = fit_smoothly(problem, pushed, begins, NormalNoise(), (0.01, 0.03))[0]
+    columns, linearize = [], problem.linearize
+
+    def counted(points, *arguments):
+        columns.append(points.shape[1])
+        return linearize(points, *arguments)
+
+    problem.linearize = counted
+    lag = forgetful = begun(known)
+    for frame in frames[FRAMES:]:
+        columns.clear()
+        step = take_frame_lagging(problem, lag, frame, NormalNoise(), 2).tidied(1e-6, 0.5)
+        # The new frame, and once more all of three, with what disturbs the robot and without.
+        assert len(lag.frames) < 2 or columns == [2 * lag.known.size, 6 * lag.known.size]
+        lag = step.lag
+        again = replace(forgetful, steps=())
+        again = take_frame_lagging(problem, again, frame, NormalNoise(), 2).tidied(1e-6, 0.5)
+        forgetful = again.lag
+        assert step.log_evidence == pytest.approx(again.log_evidence, abs=1e-6)
+    assert len(lag.steps) == 2
+    for name in ('means', 'points', 'roots', 'log_weights'):
+        found, wanted = (getattr(each.mixture, name) for each in (step, again))
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-9)
+    few = take_frame_lagging(problem, lag, frame, StudentNoise(8.0), 2).lag
+    assert few.steps == ()
+
+
 def test_how_probable_a_frame_is_does_not_hang_on_how_many_samples_those_before_have(
     problem, window, starts
 ):
