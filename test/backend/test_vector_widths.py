@@ -5,6 +5,7 @@ from models import draw, gripper, see, simulators
 import pytest
 import torch
 
+from sim2real_estimator.backend.native import program as programs
 from sim2real_estimator.backend.native.program import Program, vector_width
 
 ESTIMATED = ('hand.mass', 'slide.friction', 'wrist.stiffness', 'world.gravity')
@@ -13,10 +14,14 @@ LOSS = ('huber', 0.1)
 WIDTHS = (2, 4, 8)
 
 
-@pytest.fixture(scope='module')
-def both():
+def make_both():
     options = {'integrator': 'semi_implicit_euler', 'observe': see, 'wrench_links': ('hand',)}
     return simulators(gripper(), ESTIMATED, values=VALUES, **options)
+
+
+@pytest.fixture(scope='module')
+def both():
+    return make_both()
 
 
 @pytest.fixture(scope='module', params=WIDTHS)
@@ -54,3 +59,18 @@ def _gradients(simulator, inputs, mode):
 
 def test_the_width_of_this_cpu_is_among_those_tested():
     assert vector_width() in WIDTHS
+
+
+def test_what_is_too_large_to_be_optimised_gives_the_same(monkeypatch):
+    passes, run = [], programs.llvm.create_pass_builder
+    monkeypatch.setattr(
+        programs.llvm, 'create_pass_builder', lambda *given: passes.append(given) or run(*given)
+    )
+    optimised, plain = make_both(), make_both()
+    inputs = draw(optimised['eager'], 5, steps=2)
+    expected = everything(optimised['native'], inputs)
+    assert passes
+    passes.clear()
+    monkeypatch.setattr(programs, '_LARGE', 0)
+    assert_close(everything(plain['native'], inputs), expected)
+    assert not passes

@@ -16,6 +16,10 @@ from .tables import TABLES
 _ALIGNMENT = 64
 # All drivers' tables begin alike.
 _SCRATCH_PLACE = TABLES['cost'].index('scratch')
+# Kernels of so many instructions are compiled as they are. They have no loops, and what occurs
+# twice in them has been taken out: the compiler's passes would take a third of its time, and make
+# those of an arm faster by a hundredth. Those of a pendulum they make faster by a fifteenth.
+_LARGE = 8_000
 _lock = threading.Lock()
 _ready = False
 
@@ -116,7 +120,7 @@ def _entry(value):
 
 
 def _compile(kernels, drivers):
-    """Return an execution engine with the kernels and the drivers, optimised together."""
+    """Return an execution engine with the kernels and the drivers, together."""
     target = llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2
     )
@@ -129,9 +133,10 @@ def _compile(kernels, drivers):
             f'the generated program is not valid LLVM IR: {error}; '
             'please report this with the model'
         ) from error
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    builder = llvm.create_pass_builder(target, options)
-    builder.getModulePassManager().run(module, builder)
+    if kernels.count('\n') < _LARGE:
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        builder = llvm.create_pass_builder(target, options)
+        builder.getModulePassManager().run(module, builder)
     engine = llvm.create_mcjit_compiler(module, target)
     engine.finalize_object()
     return engine
