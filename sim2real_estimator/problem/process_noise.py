@@ -36,22 +36,18 @@ class ProcessNoise:
         [K]: of the disturbances of each column; parameters [p, K]: what friction is told from;
         states [H + 1, nx, K]: before and after.
         """
-        count, shape = len(scales), (len(frames), len(scales), len(self._least))
-        result = np.empty(shape)
+        result = np.empty((len(frames), len(scales), len(self._least)))
         result[:] = self._least
         for added, frame in zip(result, frames):
             added += self.push(frame)
         if left is None:
             return result
-        repeated, states = np.tile(scales, len(frames)), np.asarray(states)
-        starts, ends = (
-            np.moveaxis(each, 0, 1).reshape(each.shape[1], -1)
-            for each in (states[:-1], states[1:])
-        )
+        repeated = np.concatenate([scales] * len(frames))
+        starts, ends = (np.concatenate(each, 1) for each in (states[:-1], states[1:]))
         before, after = (self._of_hidden(repeated, points) for points in (starts, ends))
-        kept = np.repeat(left, count, 0) * self.carried_over(repeated, starts) * before
+        kept = np.repeat(left, len(scales), 0) * self.carried_over(repeated, starts) * before
         added = np.sqrt(after**2 - kept**2)
-        result[..., 2 * self._nv :] += added.reshape(*shape[:2], -1)
+        result[..., 2 * self._nv :] += added.reshape(*result.shape[:2], -1)
         if scales.any():
             result[..., -self._hidden.disturbance_size :] *= self._ratios.of(parameters)
         return result
