@@ -22,16 +22,23 @@ from any_robot.measuring import measure  # noqa: E402
 from estimation.metrics import bootstrap, coverage  # noqa: E402
 import numpy as np  # noqa: E402
 from report import print_table  # noqa: E402
+from scipy.stats import chi2, norm  # noqa: E402
 
 _BAND, _RESULTS = (0.80, 0.97), ROOT / 'results'
+# Deviations that cover as little, or as much, are wrong by so much in their squares.
+_NEES_BAND = tuple(float((norm.ppf(0.95) / norm.ppf((1 + c) / 2)) ** 2) for c in _BAND[::-1])
+_CHANCE = 0.01
 _HEADER = [
     'robot',
     'unknowns',
     'told',
     '90 % intervals',
     '99 % of it',
+    'NEES / p',
+    '99 % of it',
     'left of the prior',
-    'filter after [s]',
+    'filter took over',
+    'after [s]',
     'frame [ms]',
     'identify [s]',
     'memory [MiB]',
@@ -62,36 +69,77 @@ class Row:
         return bootstrap(ranks, lambda which: coverage(ranks[which], 0.9), draw)
 
     @property
+    def _squares(self):
+        """The sum of squared errors in the metric of the posteriors, and how many there are."""
+        count = sum(record['combinations'] for record in self.records)
+        return sum(record['nees'] * record['combinations'] for record in self.records), count
+
+    @property
+    def nees(self):
+        """The mean squared error in the metric of the posteriors, one where they are right."""
+        total, count = self._squares
+        return total / count
+
+    @property
+    def nees_interval(self):
+        """The 99 % interval of its expectation."""
+        total, count = self._squares
+        return tuple(total / chi2.ppf([1 - _CHANCE / 2, _CHANCE / 2], count))
+
+    @property
+    def misses(self):
+        """What is wanting: a robot whose filter did not take over, was not identified."""
+        wanting = {
+            'no hand-over': any(record['began'] is None for record in self.records),
+            'intervals': not _may_be_in(self.interval, _BAND),
+            'NEES': not _may_be_in(self.nees_interval, _NEES_BAND),
+            'draws': not all(record['possible'] for record in self.records),
+            'false changes': any(record['alarms'] for record in self.records),
+        }
+        return [word for word, is_so in wanting.items() if is_so]
+
+    @property
     def holds(self):
-        """Whether the share may be in its band, all can be built, and nothing has changed."""
-        low, high = self.interval
-        is_covered = high >= _BAND[0] and low <= _BAND[1]
-        return is_covered and all(r['possible'] and not r['alarms'] for r in self.records)
+        """Whether nothing is wanting."""
+        return not self.misses
 
     def median(self, key, form='.0f'):
-        """Return the median of a number in words; a dash where some robots have none."""
-        values = [record[key] for record in self.records]
-        return '-' if None in values else f'{np.median(values):{form}}'
+        """Return the median of a number in words, of those robots that have one."""
+        values = [record[key] for record in self.records if record[key] is not None]
+        return f'{np.median(values):{form}}' if values else '-'
+
+    def count(self, is_so):
+        """Return in words for how many records a function holds."""
+        return f'{sum(map(is_so, self.records))} of {len(self.records)}'
 
     def cells(self):
         """Return the row of the table."""
-        low, high = self.interval
-        built = sum(record['possible'] for record in self.records)
         return [
             KINDS[self.name].title,
             self.median('unknowns'),
             self.median('combinations'),
             f'{self.covered:.2f}',
-            f'{low:.2f} ... {high:.2f}',
+            _words(self.interval),
+            f'{self.nees:.2f}',
+            _words(self.nees_interval),
             self.median('left', '.1%'),
+            self.count(lambda record: record['began'] is not None),
             self.median('began', '.1f'),
             self.median('frame', '.2f'),
             self.median('identify'),
             self.median('memory'),
-            f'{built} of {len(self.records)}',
+            self.count(lambda record: record['possible']),
             str(sum(record['alarms'] for record in self.records)),
-            'holds' if self.holds else 'MISSES',
+            'holds' if self.holds else f'MISSES: {", ".join(self.misses)}',
         ]
+
+
+def _may_be_in(interval, band):
+    return interval[1] >= band[0] and interval[0] <= band[1]
+
+
+def _words(interval):
+    return f'{interval[0]:.2f} ... {interval[1]:.2f}'
 
 
 def run(arguments):
@@ -131,6 +179,6 @@ def run(arguments):
     _RESULTS.mkdir(exist_ok=True)
     path = _RESULTS / f'robots_seed{arguments.seed}.json'
     path.write_text(json.dumps({row.name: row.records for row in rows}, indent=1) + '\n')
-    print(f'band of 90 % intervals: {_BAND[0]:.2f} ... {_BAND[1]:.2f}')
+    print(f'band of 90 % intervals: {_words(_BAND)}; of NEES / p: {_words(_NEES_BAND)}')
     print(f'as JSON: {path.relative_to(ROOT)}')
     return all(row.holds for row in rows) and not refused
