@@ -30,7 +30,7 @@ def build_parts(config, plan=None):
     """
     model = build_model(config)
     sensors, efforts = build_sensors(config, model), build_efforts(config, model)
-    problem = build_problem(config, model, sensors, efforts)
+    problem = build_problem(config, model, sensors)
     delays = build_delays(config, problem)
     stream = build_stream(config, problem, efforts, delays, plan)
     estimator = build_estimator(config.estimator)
@@ -42,7 +42,7 @@ def build_parts(config, plan=None):
     return problem, estimator, stream, (*sensors, *efforts), delays.restamping()
 
 
-def build_problem(config, model, sensors, efforts):
+def build_problem(config, model, sensors):
     """Return the `RobotProblem`."""
     parameters = Parameters(model, [p for sensor in sensors for p in sensor.parameters])
     noises = {sensor.name: f'{sensor.name}.noise' for sensor in sensors}
@@ -50,13 +50,11 @@ def build_problem(config, model, sensors, efforts):
     _check_noises(chosen, noises.values())
     unknown = {s: chosen.priors.pop(n) for s, n in noises.items() if n in chosen.priors}
     for name, reason in chosen.left_out.items():
-        _logger.info("'%s' is not estimated: %s", name, reason)
+        level = logging.WARNING if name in config.estimate else logging.INFO
+        _logger.log(level, "'%s' is not estimated: %s", name, reason)
     if said := disbelieved(parameters, chosen.priors):
         _logger.warning('%s: %s', model.source, said)
-    known = {place for source in efforts for place in source.places}
-    hidden = _hidden(config, model, known)
-    acting = [place not in hidden['unknown'] for place in range(len(model.commands))]
-    chart = choose_chart(parameters, sensors, chosen.priors, chosen.fixed, acting)
+    chart = choose_chart(parameters, sensors, chosen.priors, chosen.fixed)
     options = ProblemOptions(**vars(config.simulation))
     reference = reference_of(config)
     return RobotProblem(
@@ -65,7 +63,7 @@ def build_problem(config, model, sensors, efforts):
         chart,
         options,
         unknown,
-        hidden,
+        {n: joint.acceleration for n, joint in config.joints.items() if joint.acceleration},
         [sensor.name for sensor in sensors].index(reference),
         doubts(parameters, sensors, chosen, reference),
     )
@@ -152,20 +150,6 @@ def build_stream(config, problem, efforts, delays, plan=None):
     )
     plan = plan or ReferencePlan(frames.max_rate, frames.gap)
     return Stream(channels, inputs, len(problem.model.commands), reference, plan, options)
-
-
-def _hidden(config, model, known):
-    """Return the settings of `HiddenForces`; known: places of commands that are published."""
-    driven = {name for name, joint in config.joints.items() if joint.effort == 'driven'}
-    unknown = frozenset(
-        place
-        for place, name in enumerate(model.commands)
-        if place not in known and name not in driven
-    )
-    accelerations = {
-        name: joint.acceleration for name, joint in config.joints.items() if joint.acceleration
-    }
-    return {'unknown': unknown, 'accelerations': accelerations}
 
 
 def _channel(sensor, max_rate, delays):

@@ -45,7 +45,8 @@ def choose_priors(parameters, wishes, delays=()):
     gives of an earlier one; delays: names of delays that may be estimated besides. A parameter
     that is zero in the URDF and whose prior is one of logarithms has no size to begin with: named
     outright that is an error, matched by a pattern it is left out. So are links that are welded to
-    a heavier one, unless a pattern begins with their name.
+    a heavier one, unless a pattern begins with their name. What is inside a driven joint is left
+    out however it is named.
     """
     merged, is_named, owners = {}, set(), set()
     for pattern, wish in wishes.items():
@@ -71,7 +72,7 @@ def choose_priors(parameters, wishes, delays=()):
             problem = problem or _WELDED
         if _is_inside_a_driven_joint(parameters, name):
             problem = _DRIVEN
-        if problem and name in is_named:
+        if problem and name in is_named and problem != _DRIVEN:
             raise ConfigError(f'estimate.{name}: {problem}')
         if problem:
             left_out[name] = problem
@@ -181,7 +182,10 @@ def disbelieved(parameters, priors):
 
 
 _UNSHARED = 'every joint has a delay of its own, so none is left to share this one'
-_DRIVEN = 'the joint is driven: it moves as measured, whatever resists; do not estimate this'
+_DRIVEN = (
+    'nobody reports the effort on the joint, so it moves as measured, whatever resists; say under '
+    'joints where its effort comes from, or do not estimate this'
+)
 _INSIDE = ('damping', 'friction', 'friction_velocity', 'armature', 'stiffness', 'rest')
 
 

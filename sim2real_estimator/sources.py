@@ -13,6 +13,7 @@ from .sensors import JointEfforts, Placement, SENSORS
 MEASURED_EFFORTS, COMMANDED_EFFORTS = 'measured_efforts', 'commanded_efforts'
 # The actuators of joints whose effort nobody has to tell.
 _ACTUATORS = {'none': 'passive', 'driven': 'driven'}
+_REPORTED = ('measured', 'commanded')
 
 
 def topics(config):
@@ -61,7 +62,19 @@ def settings_of(config):
 
 
 def build_model(config):
-    """Return the `Model`; joints whose effort is 'none' are passive, 'driven' ones driven."""
+    """
+    Return the `Model` to estimate with: joints whose effort nobody reports are driven.
+
+    What such an effort is found to be may tell nothing of the robot: a light one needs less of
+    it for the same motion, so an estimate of both ends with robots that are too light.
+    """
+    model = described_model(config)
+    unreported = [n for n in model.commands if _effort_on(n, config) not in _REPORTED]
+    return model.with_actuators(dict.fromkeys(unreported, 'driven'))
+
+
+def described_model(config):
+    """Return the `Model` as it is: joints whose effort is 'none' passive, 'driven' ones driven."""
     wishes, urdf = config.model, config.model.urdf
     if not urdf:
         raise ConfigError(
@@ -115,12 +128,17 @@ def _actuators(config):
             )
         actuators[name] = (kind, {})
     for name, (kind, _) in actuators.items():
-        if kind == 'driven' and config.joints.get(name, JointConfig()).effort != 'driven':
+        if kind == 'driven' and _effort_on(name, config) != 'driven':
             raise ConfigError(
                 f"model.actuators.{name}: is 'driven', but nothing says that its motion is "
                 f'measured; write joints.{name}: {{effort: driven}} instead'
             )
     return actuators
+
+
+def _effort_on(joint, config):
+    """Return what the config says of the effort on a joint."""
+    return config.joints.get(joint, JointConfig()).effort
 
 
 def _placed(where, wish):

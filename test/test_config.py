@@ -255,8 +255,8 @@ def shipped():
         ),
         ({'model.actuators.elbow.kind': 'driven'}, 'joints.elbow: {effort: driven}'),
         (
-            {'joints.elbow.effort': 'driven', 'estimate.elbow.damping.sd': 0.5},
-            'estimate.elbow.damping: the joint is driven',
+            {'joints.elbow.effort': 'unknown', 'joints.shoulder.effort': 'driven'},
+            'estimate: no motion .* joints.JOINT.effort',
         ),
     ],
 )
@@ -298,14 +298,32 @@ def test_settings_reach_the_estimator():
     assert estimator.noise.degrees == 4
 
 
-def test_a_driven_joint_has_nothing_inside():
-    config = with_values(shipped(), {'joints.elbow.effort': 'driven'})
-    problem, _, _, sources, _ = build_parts(config)
+def without(config, joint):
+    """Return a config that does not list a joint."""
+    joints = {name: wish for name, wish in config.joints.items() if name != joint}
+    return replace(config, joints=joints)
+
+
+UNREPORTED = {
+    'driven': lambda config: with_values(config, {'joints.elbow.effort': 'driven'}),
+    'unknown': lambda config: with_values(config, {'joints.elbow.effort': 'unknown'}),
+    'unlisted': lambda config: without(config, 'elbow'),
+    'motor': lambda config: with_values(
+        without(config, 'elbow'), {'model.actuators.elbow.kind': 'dc_motor'}
+    ),
+}
+
+
+@pytest.mark.parametrize('word', UNREPORTED)
+def test_a_joint_whose_effort_nobody_reports_is_driven_and_has_nothing_inside(word, caplog):
+    config = with_values(shipped(), {'estimate.elbow.damping.sd': 0.5})
+    problem, _, _, sources, _ = build_parts(UNREPORTED[word](config))
     assert problem.model.joint('elbow').actuator.prescribes_motion
     assert [source.places for source in sources[1:]] == [(0,)]
     assert 'shoulder.damping' in problem.chart.names
     assert not any(name.startswith('elbow.') for name in problem.chart.names)
     assert not any('elbow' in label for label in problem.labels)
+    assert "'elbow.damping' is not estimated: nobody reports" in caplog.text
 
 
 def test_joints_without_effort_take_no_command():

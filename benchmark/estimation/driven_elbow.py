@@ -15,8 +15,13 @@ SECONDS = 6.0
 
 def measure(seed):
     """Return the record of one problem."""
-    pipeline = Pipeline.from_config(driven_elbow.config())
-    values, samples = driven_elbow.draw(seed, SECONDS)
+    return measured(driven_elbow, seed)
+
+
+def measured(problems, seed):
+    """Return the record of one problem of a module that has a `config` and can `draw`."""
+    pipeline = Pipeline.from_config(problems.config())
+    values, samples = problems.draw(seed, SECONDS)
     estimates = run(pipeline, samples)
     events = [event for estimate in estimates for event in estimate.report.events]
     mixture = pipeline.estimator.mixture(pipeline.problem, pipeline.state)

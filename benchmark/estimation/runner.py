@@ -37,6 +37,7 @@ STUDIES = (
     'p3',
     'p3_swing',
     'driven_elbow',
+    'silent_elbow',
     'free_body',
     'mujoco_data',
     'seven_joints',

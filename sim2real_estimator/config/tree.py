@@ -53,14 +53,15 @@ class JointConfig:
     effort: str = setting(
         'unknown',
         'torque or force on the joint: none (nothing drives it), measured or commanded (read from '
-        'the topics under efforts), unknown (something drives it, nobody knows how much), or '
-        'driven (it takes whatever effort its motion takes, and nothing inside it is estimated)',
+        'the topics under efforts), or driven (it takes whatever effort its motion takes, and '
+        'nothing inside it is estimated); unknown (nobody reports it) is estimated as driven is, '
+        'but a synthetic robot moves the joint by efforts',
         choices=EFFORTS,
     )
     acceleration: float | None = setting(
         None,
         'of a driven joint: the usual size of its accelerations, rather too large than too small; '
-        'empty: what a usual effort would cause',
+        'empty: five times what a usual effort would cause',
         unit='rad/s^2 or m/s^2',
         above=0,
     )
@@ -261,7 +262,7 @@ class SimulationConfig:
     )
     hidden_time: float = setting(
         0.1,
-        'correlation time of unknown efforts, and of accelerations of driven joints',
+        'correlation time of the accelerations of driven joints',
         unit='s',
         above=0,
     )
@@ -289,7 +290,9 @@ class Config:
 
     model: ModelConfig = setting(ModelConfig, 'the robot')
     joints: dict[str, JointConfig] = setting(
-        dict, 'joint -> what is known of it; the effort on joints that are not listed is unknown'
+        dict,
+        'joint -> what is known of it; those of one degree of freedom that are not listed are '
+        'unknown',
     )
     efforts: EffortsConfig = setting(EffortsConfig, 'where efforts come from')
     sensors: dict[str, SensorConfig] = setting(dict, 'name -> sensor', required=True)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..errors import ConfigError
 from .linear_chart import linear_chart
 from .parameter_chart import DirectChart, SliceChart, TimedChart
 from .responses import Responses
@@ -11,6 +12,8 @@ from .timing import is_delay
 # Singular values below this part of the largest count as zero. Angles of a URDF that are
 # rounded to eleven digits make directions of 5e-6 that no data will ever see.
 _RANK_TOLERANCE = 1e-5
+# Slopes by standard deviations of the prior that are rounding, all of them.
+_NOTHING = 1e-12
 _SMALL_SHARE = 0.005
 # With more unknowns the numbers of bodies are estimated in which torques are linear: of so many
 # combinations of logarithms some bend long before they are known. Few are soon known well.
@@ -48,6 +51,12 @@ def _physical_chart(parameters, sensors, inner, driven):
     root = inner.prior.root
     slopes = responses.slopes(inner.prior.mean[:, None])[1][0] @ root
     _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
+    if sizes[0] < _NOTHING:
+        raise ConfigError(
+            'estimate: no motion of the robot tells anything of these parameters; where all '
+            'joints are driven, say in joints.JOINT.effort which efforts are measured, commanded '
+            'or none'
+        )
     rank = int((sizes > _RANK_TOLERANCE * sizes[0]).sum())
     if rank == len(inner.names):
         return inner

@@ -13,15 +13,19 @@ from .effort_scales import (
 
 # So many times the speed at which friction turns round its model of it knows least.
 _SLOW = 3.0
+# What drives a joint accelerates it so many times as much as a usual effort would: a joint that
+# swings fast reaches four and a half. Too much of it costs nothing, too little is taken for a
+# change of the robot.
+_FASTER = 5.0
 
 
 class HiddenForces:
     """
     The numbers of a state that follow q and v: each acts on one velocity, and fades.
 
-    First those that are always there: the accelerations of driven joints, and the efforts of
-    joints that something drives, nobody knows how much. They are smooth: each has a rate, by which
-    it changes, and only the rate does as it likes from frame to frame. The rates come second.
+    First those that are always there: the accelerations of driven joints. They are smooth: each
+    has a rate, by which it changes, and only the rate does as it likes from frame to frame. The
+    rates come second.
     Then, where they are reckoned with, efforts of unknown origin on all other velocities: the
     disturbances, constant during a frame, fading at its end. All in units of what is usual, see
     `effort_scales`.
@@ -29,26 +33,24 @@ class HiddenForces:
     Friction is known least near reversal: disturbances that are said to be of friction may be as
     large as it there, besides, and this part is another in every frame.
 
-    size: of them all; standing: velocities of the first part; disturbance_size: of the last;
+    size: of them all; standing: velocities of driven joints; disturbance_size: of the last part;
     disturbance_share: what a disturbance of one is of the usual effort of the joint that it
-    disturbs least; disturbed [d]: velocities that they act on; places: the commands that are
-    hidden.
+    disturbs least; disturbed [d]: velocities that they act on; places: the commands, as places
+    among the model's, of driven joints.
     """
 
-    def __init__(self, parameters, times, unknown=(), accelerations=None, values=None):
+    def __init__(self, parameters, times, accelerations=None, values=None):
         """
         Take what is hidden.
 
         times: correlation times [s] of the two parts, the second None where no disturbances are
-        reckoned with; unknown: commands, as places among the model's, whose effort nobody knows;
-        accelerations: name of a driven joint -> how large its accelerations are [rad/s^2 or
-        m/s^2], where that is known; values: name of a parameter -> what it is about, if not what
-        the robot description says.
+        reckoned with; accelerations: name of a driven joint -> how large its accelerations are
+        [rad/s^2 or m/s^2], where that is known; values: name of a parameter -> what it is about,
+        if not what the robot description says.
         """
         self._velocity_size = parameters.model.velocity_size
-        driven = realize(parameters, {}).driven_velocities
+        standing = sorted(realize(parameters, {}).driven_velocities)
         commands = _commands_by_velocity(parameters.model)
-        standing = sorted(driven | {k for k, place in commands.items() if place in unknown})
         others = [k for k in range(self._velocity_size) if k not in standing]
         disturbed = [] if times[1] is None else others
         self.places = frozenset(commands[k] for k in standing if k in commands)
@@ -56,7 +58,7 @@ class HiddenForces:
         self.size = 2 * len(standing) + len(disturbed)
         self._split = len(standing)
         targets = [*standing, *disturbed]
-        units = _units(parameters, driven, accelerations or {})
+        units = _units(parameters, standing, accelerations or {})
         units[disturbed] = disturbance_units(parameters, values or {})[disturbed]
         shares = units[disturbed] / effort_scales(parameters)[disturbed]
         self.disturbance_share = float(shares.min()) if disturbed else 0.0
@@ -195,7 +197,7 @@ def _units(parameters, driven, accelerations):
     for moving in parameters.model.moving_joints:
         for k in range(*moving.velocities.indices(len(units))):
             if k in driven:
-                units[k] = accelerations.get(moving.joint.name, usual[k])
+                units[k] = accelerations.get(moving.joint.name, _FASTER * usual[k])
     return units
 
 

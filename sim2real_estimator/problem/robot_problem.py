@@ -37,9 +37,9 @@ class ProblemOptions:
 
     max_step [s]: longest integration step; position_floor, velocity_floor: what a frame adds to
     the standard deviations of positions [rad or m] and velocities [per s]; position_sd,
-    velocity_sd: of the first state about the guess; hidden_time [s]: correlation time of unknown
-    efforts and of what drives driven joints; disturbance_time [s]: of efforts of unknown origin,
-    None for a robot without any.
+    velocity_sd: of the first state about the guess; hidden_time [s]: correlation time of the
+    accelerations of driven joints; disturbance_time [s]: of efforts of unknown origin, None for a
+    robot without any.
     """
 
     integrator: str = 'rk4'
@@ -69,7 +69,7 @@ class RobotProblem:
         chart,
         options=None,
         noises=None,
-        hidden=None,
+        accelerations=None,
         reference=0,
         doubts=None,
     ):
@@ -79,8 +79,9 @@ class RobotProblem:
         parameters: the model's `Parameters`; sensors: a tuple of AbstractSensor; chart: the
         `ParameterChart` between the estimator's coordinates and named parameters; noises: sensor
         -> `Prior` of a factor on the standard deviation of its noise, where that is unknown;
-        hidden: settings of `HiddenForces`, by name; reference: index of the sensor whose clock
-        frames are cut by; doubts: name -> `Prior` of what is held fixed and may be wrong.
+        accelerations: driven joint -> how large they are, as of `HiddenForces`; reference: index
+        of the sensor whose clock frames are cut by; doubts: name -> `Prior` of what is held fixed
+        and may be wrong.
         """
         self.options = options or ProblemOptions()
         self.parameters, self.sensors, self.chart = parameters, tuple(sensors), chart
@@ -88,7 +89,7 @@ class RobotProblem:
         times = self.options.hidden_time, self.options.disturbance_time
         means = dict(zip(chart.names, chart.to_named(chart.prior.mean[:, None])[:, 0].tolist()))
         values = {**chart.fixed, **means}
-        self._hidden = HiddenForces(parameters, times, values=values, **(hidden or {}))
+        self._hidden = HiddenForces(parameters, times, accelerations, values)
         ratios = FrictionRatios(parameters, chart, values, self._hidden.disturbed.tolist())
         self._noise = ProcessNoise(parameters, self.options, self._hidden, ratios)
         self._state = StateChart(self.model, self._hidden.size)
@@ -114,7 +115,7 @@ class RobotProblem:
         self.is_driven = bool(self._hidden.standing)
         self._changes = PossibleChanges(parameters, chart, self.sensors)
         self.late_sensors = self._late_sensors(reference)
-        self._given, self._widened = (noises, hidden, reference, dict(doubts or {})), None
+        self._given, self._widened = (noises, accelerations, reference, dict(doubts or {})), None
 
     @cached_property
     def is_loss(self):

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..errors import ConfigError
 from ..model.parameters import Parameters
 from ..priors import choose_with_delays
-from ..sources import build_efforts, build_model, build_sensors, topics
+from ..sources import build_efforts, build_sensors, described_model, topics
 from .commands import LateCommands
 from .feed import Feed
 from .motion import Motion
@@ -44,7 +44,7 @@ class SyntheticRobot:
         """
         config = config or load_estimator(settings)
         self.settings, self.config = settings, config
-        model = build_model(config)
+        model = described_model(config)
         sensors, sources = build_sensors(config, model), build_efforts(config, model)
         parameters = Parameters(model, [p for sensor in sensors for p in sensor.parameters])
         chosen, self._noises = _without_noises(settings, config, parameters, sensors)

@@ -116,14 +116,14 @@ def make_driven_arm(disturbance_time):
 
 
 @pytest.fixture(scope='module')
-def arm_of_unknown_effort(late_arm):
-    """Return the robot with late clocks of which nobody knows what drives its first command."""
+def late_driven_arm(late_arm):
+    """Return the robot with late clocks of which the joint of its first command is driven."""
+    model = late_arm.model
     return RobotProblem(
-        late_arm.parameters,
+        Parameters(model.with_actuators({model.commands[0]: 'driven'})),
         late_arm.sensors,
         late_arm.chart,
         late_arm.options,
-        hidden={'unknown': frozenset({0})},
     )
 
 
@@ -152,7 +152,7 @@ def shifted(problem, points, parameters, direction, step):
     'robot',
     [
         *('arm', 'late_arm', 'far_arm', 'disturbed_arm', 'mounted_arm'),
-        *('driven_arm', 'disturbed_driven_arm', 'arm_of_unknown_effort'),
+        *('driven_arm', 'disturbed_driven_arm', 'late_driven_arm'),
     ],
 )
 def test_slopes_are_the_derivatives_of_residuals_and_end_states(robot, request):
