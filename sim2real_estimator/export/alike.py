@@ -10,34 +10,70 @@ from ..dynamics.regressor import STANDARD_NAMES, unit_body
 from ..dynamics.rnea import body_accelerations, project_forces
 from ..model.robot import realize
 from ..spatial.motion import Force
+from .blocks import blocks_of
 
 # At least so many random motions, and so many rows of efforts for every unknown.
 _MOTIONS, _ROWS = 20, 2
 # Part of the largest effect from which on a direction is seen: what passes is rounding.
 _SEEN = 1e-10
+# Of joints, what moves nothing from its place.
+_INSIDE = ('damping', 'friction', 'friction_velocity', 'armature', 'stiffness', 'rest')
 
 
 def alike_directions(problem, links, values, sizes, is_free):
     """
-    Return directions [D, L, 10, k] of the bodies of some links, the same efforts for all motions.
+    Return directions of the bodies of some links, the same efforts for all motions.
 
-    problem: a `RobotProblem`; values: name -> [D]; sizes [D, L, 10]: of the bodies' numbers, in
-    terms of which directions have the length one; is_free [L, 10]: which of them may change.
+    For every block of links that load joints in common, (which of the links [l], directions
+    [D, l, 10, k]): no motion shows what happens along them, and links of other blocks have no
+    part in it. problem: a `RobotProblem`; values: name -> [D]; sizes [D, L, 10]: of the bodies'
+    numbers, in terms of which directions are orthonormal; is_free [L, 10]: which may change.
     """
-    count, where = sizes.shape[0], np.flatnonzero(is_free)
-    columns = _effort_columns(problem, links, values, count)
-    scaled = (columns * sizes.reshape(count, 1, -1))[:, :, where]
-    _, effects, directions = np.linalg.svd(scaled, full_matrices=True)
-    largest = np.abs(columns * sizes.reshape(count, 1, -1)).max((1, 2))
+    if _stand_alike(problem, values):
+        values = {name: each[:1] for name, each in values.items()}
+    # [D, nv, motions, L, 10], D of one where all robots have the same joints.
+    columns = _effort_columns(problem, links, values)
+    loads = (columns != 0).any((0, 2, 4)).astype(float)
+    found = []
+    for block in blocks_of(loads.T @ loads):
+        rows = loads[:, block].any(1)
+        part = columns[:, rows][:, :, :, block].reshape(len(columns), -1, 10 * len(block))
+        found.append((block, _unseen(part, sizes[:, block], is_free[block].ravel())))
+    return found
+
+
+def _stand_alike(problem, values):
+    """Tell whether robots of values, name -> [D], have the same links between their joints."""
+    bodies = set()
+    for link in problem.model.links:
+        bodies.update(problem.parameters.inertial_names(link.name))
+    varied = {name for name, each in values.items() if np.ptp(each)}
+    return all(name.rpartition('.')[2] in _INSIDE for name in varied - bodies)
+
+
+def _unseen(columns, sizes, is_free):
+    """
+    Return the directions [D, l, 10, k] along which efforts stay, orthonormal by sizes [D, l, 10].
+
+    columns [D or 1, rows, 10 l]: efforts by units of the numbers; is_free [10 l].
+    """
+    where, scales = np.flatnonzero(is_free), sizes.reshape(len(sizes), -1)
+    common = scales if len(columns) > 1 else scales.mean(0, keepdims=True)
+    scaled = columns * common[:, None]
+    largest = np.abs(scaled).max((1, 2))
+    # What is square has the same singular values, and no more of them than matter.
+    square = np.linalg.qr(scaled[:, :, where], mode='r')
+    _, effects, directions = np.linalg.svd(square, full_matrices=True)
     seen = int((effects > _SEEN * largest[:, None]).sum(1).max(initial=0))
-    unseen = np.zeros((count, sizes[0].size, len(where) - seen))
-    unseen[:, where] = np.swapaxes(directions[:, seen:], 1, 2)
-    return (unseen * sizes.reshape(count, -1, 1)).reshape(*sizes.shape, -1)
+    unseen = np.swapaxes(directions[:, seen:], 1, 2) * (common / scales)[:, where, None]
+    result = np.zeros((*scales.shape, unseen.shape[-1]))
+    result[:, where] = np.linalg.qr(unseen)[0]
+    return (result * scales[..., None]).reshape(*sizes.shape, -1)
 
 
-def _effort_columns(problem, links, values, count):
-    """Return the efforts [D, rows, L * 10] that units of the bodies' numbers take."""
-    model = problem.model
+def _effort_columns(problem, links, values):
+    """Return the efforts [D, nv, motions, L, 10] that units of the bodies' numbers take."""
+    model, count = problem.model, len(next(iter(values.values())))
     nv = model.velocity_size
     motions = max(_MOTIONS, math.ceil(_ROWS * len(STANDARD_NAMES) * len(links) / nv))
     q, v, a = _motions(problem, motions, count)
@@ -61,11 +97,8 @@ def _effort_columns(problem, links, values, count):
                 ]
             )
     stacked = torch.stack([torch.stack(column) for column in columns]).numpy()
-    return (
-        stacked.reshape(len(columns), nv, count, motions)
-        .transpose(2, 1, 3, 0)
-        .reshape(count, nv * motions, len(columns))
-    )
+    columns = stacked.reshape(len(links), len(STANDARD_NAMES), nv, count, motions)
+    return columns.transpose(3, 2, 4, 0, 1)
 
 
 def _motions(problem, motions, count):

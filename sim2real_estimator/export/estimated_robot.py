@@ -226,8 +226,8 @@ def _mend(problem, values, bodies, links, rows, are_estimates_kept):
         names = [problem.parameters.inertial_names(link) for link in links]
         is_free = np.array([[name not in values for name in each] for each in names])
         is_free[:, :4] = False
-    directions = alike_directions(problem, links, part, relative(now), is_free)
-    mended, is_mended = nearest_possible(now, directions)
+    blocks = alike_directions(problem, links, part, relative(now), is_free)
+    mended, is_mended = nearest_possible(now, blocks)
     for k, link in enumerate(links):
         bodies[link][np.flatnonzero(rows)[is_mended]] = mended[is_mended, k]
 

@@ -8,20 +8,37 @@ be built among all with which the robot moves exactly alike.
 
 import numpy as np
 
-from ..model.body_numbers import second_moments
+from ..model.body_numbers import are_possible, second_moments
 from .interior import interior_point
 
 # Part of a body's numbers below which they do not move: it is rounding.
 _ROUNDING = 1e-12
 
 
-def nearest_possible(bodies, directions):
+def nearest_possible(bodies, blocks):
     """
     Return (bodies [D, L, 10], are possible [D]): robots of L bodies, moved as little as it takes.
 
-    bodies [D, L, 10]; directions [D, L, 10, k]: along which the robot moves alike. What comes
-    out as not possible has no such robot.
+    bodies [D, L, 10]; blocks: (which of the bodies [l], directions [D, l, 10, k] along which the
+    robot moves alike) for those that hang together, of which none has to do with the others.
+    What comes out as not possible has no such robot.
     """
+    found, is_possible = bodies.copy(), np.ones(len(bodies), dtype=bool)
+    for which, directions in blocks:
+        part = bodies[:, which]
+        rows = np.flatnonzero(~_can_be_built(part))
+        if rows.size:
+            moved, is_possible[rows] = _nearest_of_block(part[rows], directions[rows])
+            found[np.ix_(rows, which)] = moved
+    return found, is_possible
+
+
+def _can_be_built(bodies):
+    return (are_possible(bodies) & (bodies[..., 0] > 0)).all(-1)
+
+
+def _nearest_of_block(bodies, directions):
+    """Return (bodies, are possible) as `nearest_possible`, of one block."""
     if not directions.shape[-1]:
         return bodies, np.zeros(len(bodies), dtype=bool)
     scales = sizes_of(bodies)
