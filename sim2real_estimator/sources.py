@@ -69,7 +69,7 @@ def build_model(config):
     it for the same motion, so an estimate of both ends with robots that are too light.
     """
     model = described_model(config)
-    unreported = [n for n in model.commands if _effort_on(n, config) not in _REPORTED]
+    unreported = [n for n in model.command_joints if _effort_on(n, config) not in _REPORTED]
     return model.with_actuators(dict.fromkeys(unreported, 'driven'))
 
 

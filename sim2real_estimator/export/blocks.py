@@ -1,7 +1,6 @@
 """What hangs together: fingers on a fixed palm have nothing to do with one another."""
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 
 
 def blocks_of(couples):
@@ -10,6 +9,11 @@ def blocks_of(couples):
 
     couples [n, n]: whether one has to do with another; blocks are what follows by any detour.
     """
-    count, labels = connected_components(couples, directed=False)
-    found = [np.flatnonzero(labels == k) for k in range(count)]
-    return sorted(found, key=lambda block: block[0])
+    near = (couples != 0) | (couples != 0).T | np.eye(len(couples), dtype=bool)
+    labels = np.arange(len(near))
+    while True:
+        # Each takes the least number of those that it has to do with.
+        least = np.where(near, labels, len(labels)).min(1)
+        if (least == labels).all():
+            return [np.flatnonzero(labels == k) for k in np.unique(labels)]
+        labels = least
