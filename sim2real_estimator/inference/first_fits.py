@@ -107,9 +107,8 @@ class FirstFits:
     def _fit_smoothly(self, problem, state, window, generator):
         """Fit frames of a robot that is driven by what nobody knows, if only now and then."""
         starts = cover_prior(problem, self.settings.starts, generator, state.mixture)
-        begins = courses_to_begin(
-            problem, window, starts, self.settings.noise, state.mixture, state.courses
-        )
+        before = state.mixture, state.courses, state.is_astray
+        begins = courses_to_begin(problem, window, starts, self.settings.noise, *before)
         first, near = None, self.settings.disturbances
         if problem.disturbance_size and state.courses:
             # Evidence of few frames is weak, and with too small a scale courses lead nowhere.
@@ -118,7 +117,7 @@ class FirstFits:
         mixture, courses, fits = self._smoothed(problem, window, begins, near, first)
         if mixture is None:
             return self._bounded(state), UpdateReport('batch', events=('update refused',))
-        state = replace(state, mixture=mixture, courses=courses)
+        state = replace(state, mixture=mixture, courses=courses, is_astray=not fits)
         # What so many frames have not told, as an inertia next to much friction, none will soon.
         is_long = len(window.frames) >= self.settings.longest
         if not (fits and (is_long or self.is_narrow(problem, mixture))):

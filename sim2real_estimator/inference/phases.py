@@ -16,6 +16,7 @@ class BatchState:
 
     knowledge: what was known of the parameters before the first of these frames, where the
     motion was lost sight of; None: the prior; courses: of the mixture, where all states were free;
+    is_astray: whether these did not fit the frames;
     share: how well the mixture of the last fit that was narrow stood for the posterior; begun_ns:
     stamp of the first frame that knowledge comes from.
     """
@@ -28,6 +29,7 @@ class BatchState:
     knowledge: Mixture | None = None
     share: float = 0.0
     courses: Courses | None = None
+    is_astray: bool = False
     begun_ns: int | None = None
 
     def emptied(self):

@@ -58,12 +58,13 @@ def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=STILL
     return found.mixture.pick(kept), found.courses.pick(kept), bool(fits)
 
 
-def courses_to_begin(problem, window, draws, noise, mixture=None, courses=None):
+def courses_to_begin(problem, window, draws, noise, mixture=None, courses=None, is_astray=False):
     """
     Return `Courses` [.., S] to begin with: half of them as found before, at most.
 
     draws [p, S]: parameters of the others, whose motion is guessed from the samples; mixture,
     courses: found in the first frames of the window. A filter leads them on through the others.
+    is_astray: whether they did not fit these; then there is one more, of the prior's mean.
     """
     if courses is None:
         begins = with_known(problem, draws, mixture)
@@ -71,6 +72,9 @@ def courses_to_begin(problem, window, draws, noise, mixture=None, courses=None):
     order = np.argsort(-mixture.log_weights, kind='stable')[: max(1, draws.shape[1] // 2)]
     mixture, courses = mixture.pick(order), courses.pick(order)
     new = draws[:, len(order) :]
+    if is_astray:
+        # A few frames may lead to where no body is, and there is no way back from there.
+        new = np.concatenate([problem.prior.mean[:, None], new], 1)
     points = [*courses.points]
     for frame in window.frames[len(courses.points) - 1 :]:
         step = take_frame(problem, mixture, frame, noise)

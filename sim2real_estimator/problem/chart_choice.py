@@ -21,6 +21,9 @@ _FEW = 16
 # Leaders that tell the same but for this part of it are alike, as of fingers that are: which of
 # them has more is rounding, that of another machine would name another.
 _ALIKE = 1e-6
+# Torques are linear in these. Beside friction neither is known when the filter takes over, and
+# about the logarithm of what is not known yet a filter is soon sure of a wrong value.
+_LOSSES = ('.damping', '.friction')
 # What moves alike at the prior's mean moves alike elsewhere, where slopes along it are less.
 _STRAIGHT, _DRAWS = 10 * _RANK_TOLERANCE, 2
 
@@ -36,11 +39,19 @@ def choose_chart(parameters, sensors, priors, fixed=None, driven=None, few=_FEW)
     """
     delays = {name: prior for name, prior in priors.items() if is_delay(name)}
     physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
-    chart = _physical_chart(parameters, sensors, DirectChart(physical, fixed), driven)
+    straight = straight_losses(priors)
+    chart = _physical_chart(parameters, sensors, DirectChart(physical, fixed, straight), driven)
     linear = linear_chart(chart.inner, parameters) if len(chart.labels) > few else None
     if linear:
         chart = _physical_chart(parameters, sensors, linear, driven)
     return TimedChart(chart, delays) if delays else chart
+
+
+def straight_losses(names):
+    """Return which of the unknown parameters are losses that are not estimated as logarithms."""
+    if not any(name.endswith('.friction') for name in names):
+        return frozenset()
+    return frozenset(name for name in names if name.endswith(_LOSSES))
 
 
 def _physical_chart(parameters, sensors, inner, driven):

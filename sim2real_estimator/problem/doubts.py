@@ -7,6 +7,7 @@ import numpy as np
 
 from ..inference.factors import lower_root
 from ..inference.protocol import Gaussian
+from .chart_choice import straight_losses
 from .parameter_chart import DirectChart, TimedChart
 from .timing import is_delay
 
@@ -24,7 +25,8 @@ def widened_chart(chart, doubts):
     own = chart.priors if is_timed else {}
     delays = {n: p for n, p in (*own.items(), *doubts.items()) if is_delay(n)}
     more = {name: prior for name, prior in doubts.items() if not is_delay(name)}
-    inner = DirectChart({**physical.priors, **more}, physical.fixed)
+    straight = physical.straight | straight_losses(more)
+    inner = DirectChart({**physical.priors, **more}, physical.fixed, straight)
     return TimedChart(inner, delays) if delays else inner
 
 

@@ -1,7 +1,5 @@
 """Coordinates in which the torques of a robot are linear."""
 
-import math
-
 import numpy as np
 
 from ..inference.protocol import Gaussian
@@ -64,6 +62,7 @@ class LinearChart:
         are_checked: whether bodies have to be such as can be built.
         """
         self.names, self.priors, self.fixed = direct.names, direct.priors, direct.fixed
+        self._straight = direct.straight
         self.links, self._are_checked = links, are_checked
         rows = {name: row for row, name in enumerate(self.names)}
         self.rows = np.array([[rows[name] for name in ten] for ten in links.values()])
@@ -89,7 +88,8 @@ class LinearChart:
         found = {}
         for name, prior in self.priors.items():
             is_linear = name.rpartition('.')[2] in _LINEAR or '.inertia.' in name
-            found[name] = _linear(prior) if is_linear and _is_narrow(prior) else prior
+            is_straight = name in self._straight or is_linear and _is_narrow(prior)
+            found[name] = prior.linear() if is_straight else prior
         for ten, body in zip(self.links.values(), self._bodies):
             for name, mean, sd in zip(ten, body.means, body.deviations):
                 found[name] = Prior(float(mean), float(sd), False, self.priors[name].limits)
@@ -114,7 +114,7 @@ class LinearChart:
 
     def with_more(self, priors):
         """Return the chart of these parameters and of others after them: delays."""
-        direct = DirectChart({**self.priors, **priors}, self.fixed)
+        direct = DirectChart({**self.priors, **priors}, self.fixed, self._straight)
         return LinearChart(direct, self.links, self._are_checked)
 
     def embed(self, coordinates):
@@ -198,14 +198,6 @@ class LinearChart:
 
 def _is_narrow(prior):
     return not prior.is_log or prior.sd <= _WIDEST
-
-
-def _linear(prior):
-    """Return a `Prior` that is none of logarithms, with the same mean and standard deviation."""
-    if not prior.is_log:
-        return prior
-    mean = prior.mean * math.exp(prior.sd**2 / 2)
-    return Prior(mean, abs(mean) * math.sqrt(math.expm1(prior.sd**2)), False, prior.limits)
 
 
 def _labels(link, names):

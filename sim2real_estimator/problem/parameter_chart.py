@@ -1,6 +1,7 @@
 """The estimator's coordinates of the unknown parameters."""
 
 from dataclasses import dataclass
+import math
 
 import numpy as np
 import torch
@@ -24,12 +25,22 @@ class Prior:
     is_log: bool
     limits: tuple | None = None
 
+    def linear(self):
+        """Return one that is none of logarithms, with the same mean and standard deviation."""
+        if not self.is_log:
+            return self
+        mean = self.mean * math.exp(self.sd**2 / 2)
+        sd = abs(mean) * math.sqrt(math.expm1(self.sd**2))
+        return Prior(mean, sd, False, self.limits)
+
 
 class DirectChart:
     """
     Every unknown parameter by itself: its logarithm where its prior is one of logarithms.
 
-    names: of the parameters; labels: of the coordinates; fixed: values of others;
+    names: of the parameters; straight: which of them are not estimated as logarithms all the same,
+    but with a prior as wide; labels: of the coordinates; signs [p]: of values whose logarithms
+    these are, else zero; fixed: values of others;
     relative_root: of the coordinates' covariance where every parameter varies by its own size, or
     by its prior's standard deviation where that is not one of logarithms, a column for each of the
     names. As in all charts,
@@ -40,13 +51,17 @@ class DirectChart:
 
     responses, is_straight = None, True
 
-    def __init__(self, priors, fixed=None):
+    def __init__(self, priors, fixed=None, straight=frozenset()):
         """Take name -> `Prior` of the unknown parameters and name -> float of the others."""
+        self.straight = frozenset(straight)
         self.names, self.priors, self.fixed = tuple(priors), dict(priors), dict(fixed or {})
-        self._is_log = np.array([p.is_log for p in priors.values()], dtype=bool)
+        own = {n: p.linear() if n in self.straight else p for n, p in priors.items()}
+        self._own = tuple(own.values())
+        self._is_log = np.array([p.is_log for p in self._own], dtype=bool)
         self._has_logs = bool(self._is_log.any())
-        means = np.array([p.mean for p in priors.values()])
-        self._sign = np.sign(means[self._is_log])[:, None]
+        means = np.array([p.mean for p in self._own])
+        self.signs = np.where(self._is_log, np.sign(means), 0.0)
+        self._sign = self.signs[self._is_log][:, None]
         for name, prior in priors.items():
             if prior.is_log and prior.mean == 0 or not prior.sd > 0:
                 raise ConfigError(
@@ -55,18 +70,20 @@ class DirectChart:
                     'estimate it'
                 )
         self.labels = tuple(
-            f'log({"-" if p.mean < 0 else ""}{n})' if p.is_log else n for n, p in priors.items()
+            f'log({"-" if p.mean < 0 else ""}{n})' if p.is_log else n for n, p in own.items()
         )
         centre = np.where(self._is_log, np.log(np.abs(np.where(means == 0, 1.0, means))), means)
-        self.prior = Gaussian(centre, np.diag([p.sd for p in priors.values()]))
-        self.relative_root = np.diag([1.0 if p.is_log else p.sd for p in priors.values()])
+        self.prior = Gaussian(centre, np.diag([p.sd for p in self._own]))
+        self.relative_root = np.diag(
+            [_own_size(prior, as_own) for prior, as_own in zip(priors.values(), self._own)]
+        )
         self.basis = self.combinations = np.eye(len(centre))
 
     @property
     def limits(self):
         """For every coordinate (least, most) where somebody has set limits, else None."""
         found = []
-        for prior in self.priors.values():
+        for prior in self._own:
             ends = prior.limits
             if ends and prior.is_log:
                 ends = tuple(sorted(np.log(np.abs(ends)).tolist()))
@@ -91,11 +108,11 @@ class DirectChart:
     @property
     def deviations(self):
         """The standard deviations [p] of the coordinates before any data."""
-        return np.array([prior.sd for prior in self.priors.values()])
+        return np.array([prior.sd for prior in self._own])
 
     def with_more(self, priors):
         """Return the chart of these parameters and of others after them."""
-        return DirectChart({**self.priors, **priors}, self.fixed)
+        return DirectChart({**self.priors, **priors}, self.fixed, self.straight)
 
     def embed(self, coordinates):
         """Return the coordinates [p, B] of the inner chart."""
@@ -172,6 +189,13 @@ class DirectChart:
         scale [k, 1, 1]: by which they are divided.
         """
         return slopes * (self.rates(coordinates).T[:, None, None] / scale)
+
+
+def _own_size(prior, of_coordinate):
+    """Return the size of a parameter as its coordinate has it, or how far off it may be."""
+    if of_coordinate.is_log:
+        return 1.0
+    return abs(prior.mean) if prior.is_log else prior.sd
 
 
 class TimedChart:

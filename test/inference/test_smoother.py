@@ -235,6 +235,19 @@ class Edge:
         return points + deltas
 
 
+def test_beside_courses_that_fit_nothing_there_is_one_that_begins_anew(problem, window):
+    draws = problem.prior.mean[:, None]
+    astray = Courses(np.zeros((2, problem.point_size, 1)), draws + 3.0)
+    mixture = known_before(problem, window, 1)
+    for is_astray in (False, True):
+        found = courses_to_begin(problem, window, draws, NormalNoise(), mixture, astray, is_astray)
+        assert found.parameters.shape[1] == 1 + is_astray
+        np.testing.assert_array_equal(found.parameters[:, 0], astray.parameters[:, 0])
+    np.testing.assert_array_equal(found.parameters[:, 1], problem.prior.mean)
+    guess = problem.first_course(window.frames)
+    np.testing.assert_array_equal(found.points[..., 1], guess)
+
+
 def test_moves_that_lead_to_and_fro_over_an_edge_end_on_it():
     frames = p2.draw(5, 0.1)[1][:1]
     known = Mixture(np.zeros(1), np.zeros((1, 1)), np.full((1, 1), 0.5), np.eye(2)[None])

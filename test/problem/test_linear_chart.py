@@ -185,16 +185,21 @@ def test_lengths_bend_it(problem):
     np.testing.assert_allclose(responses, np.repeat(responses[:, -1:], 5, 1), atol=2e-6)
 
 
-def test_wide_logarithms_stay_logarithms(problem):
+def test_wide_logarithms_stay_logarithms_but_for_losses(problem):
     wide = {
         'wrist_roll.friction': Prior(1.0, 0.7, True),
+        'wrist_roll.armature': Prior(0.1, 0.7, True),
         'base_yaw.damping': Prior(2.0, 0.4, True),
     }
     chart = choose_chart(problem.parameters, problem.sensors, {**problem.chart.priors, **wide})
-    assert 'log(wrist_roll.friction)' in chart.labels and 'base_yaw.damping' in chart.labels
-    row = chart.labels.index('base_yaw.damping')
-    deviation = np.sqrt(chart.prior.covariance[row, row])
-    assert deviation == pytest.approx(2.0 * np.sqrt(np.exp(0.32) - np.exp(0.16)))
+    assert any('log(wrist_roll.armature)' in label for label in chart.labels)
+    assert not any('log(' in label and 'armature' not in label for label in chart.labels)
+    for name, prior in wide.items():
+        if name in chart.labels:
+            row, factor = chart.labels.index(name), np.exp(prior.sd**2)
+            assert chart.prior.mean[row] == 0.0
+            deviation = np.sqrt(chart.prior.covariance[row, row])
+            assert deviation == pytest.approx(prior.mean * np.sqrt(factor * (factor - 1)))
 
 
 def test_a_body_next_to_a_point_has_a_prior():

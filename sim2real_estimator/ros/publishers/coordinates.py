@@ -78,12 +78,11 @@ def map_of(chart, units):
     units: of the parameters, in the order of the chart's names.
     """
     reference = chart.embed(np.zeros((len(chart.labels), 1)))[:, 0]
-    priors = chart.inner.apart.priors.values()
     return CoordinateMap(
         tuple(chart.labels),
         tuple(chart.names),
         tuple(units),
-        np.array([np.sign(p.mean) if p.is_log else 0.0 for p in priors]),
+        chart.inner.apart.signs,
         reference,
         chart.basis,
         chart.combinations,
