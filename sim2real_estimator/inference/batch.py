@@ -266,10 +266,13 @@ def _sound(state):
 
 def _damped_step(state, damping):
     """Return the Levenberg-Marquardt steps [n, K], the diagonal scaled up."""
-    matrix = state.normal.copy()
-    n = matrix.shape[-1]
-    matrix[:, range(n), range(n)] *= 1 + damping[:, None]
-    return -np.linalg.solve(matrix, state.gradient[..., None])[..., 0].T
+    diagonals = np.einsum('kii->ki', state.normal)
+    # In units of these: of a motion that explodes squares would leave the range of numbers.
+    units = 1 / np.sqrt(diagonals)
+    matrix = units[..., None] * state.normal * units[:, None]
+    np.einsum('kii->ki', matrix)[:] += damping[:, None]
+    steps = np.linalg.solve(matrix, (units * state.gradient)[..., None])[..., 0]
+    return -(units * steps).T
 
 
 def effective_share(objective, fits, log_weights, generator, draws=400, wanted=1.0):
