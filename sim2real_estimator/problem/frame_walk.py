@@ -154,14 +154,24 @@ class FrameWalk:
         slopes = [_chained(gradient, still)[..., :t] for _, gradient in found]
         return np.concatenate([r for r, _ in found], 1), np.concatenate(slopes, 1)
 
-    def steps(self, parameters, line):
-        """Return (durations [S, B], controls [S, nu, B]) of all segments on end."""
-        values = self.chart.to_named(parameters)
+    def course(self, parameters, line):
+        """
+        Return durations [S, K], controls [S, nu, K] and bounds [H + 1] of frames on end.
+
+        parameters [p, K]; line: of H frames, each for so many columns. Steps end where commands
+        begin to act; bounds: the steps at which frames begin and end.
+        """
+        count = parameters.shape[1]
+        values = spread(self.chart.to_named(parameters), len(line.lanes))
         shifted = [self._states.steps(values, segment, None) for segment in line.segments]
-        batch = parameters.shape[1]
-        durations = [np.broadcast_to(s[0], (*s[0].shape[:1], batch)) for s in shifted]
-        controls = [np.broadcast_to(s[1], (*s[1].shape[:2], batch)) for s in shifted]
-        return np.concatenate(durations), np.concatenate(controls)
+        durations, controls = (
+            _frame_by_frame([each[part] for each in shifted], len(line.lanes), count)
+            for part in (0, 1)
+        )
+        # Side by side frames have as many steps as any of them.
+        is_step = (durations != 0).any(2)
+        bounds = np.concatenate([[0], np.cumsum(is_step.sum(1))])
+        return durations[is_step], controls[is_step], bounds
 
     def _by_delay(self, segment):
         """Yield (the late sensor's index or None, samples) for what a segment's end measures."""
@@ -172,6 +182,12 @@ class FrameWalk:
         for sample, late in zip(segment.measured, is_late):
             if late:
                 yield sample[0], [sample]
+
+
+def _frame_by_frame(parts, lanes, count):
+    """Return parts [S, .., H * K] on end, frame by frame, [H, S, .., K]; lanes: H * K; count: K."""
+    whole = np.concatenate([np.broadcast_to(p, (*p.shape[:-1], lanes)) for p in parts])
+    return np.moveaxis(whole.reshape(*whole.shape[:-1], -1, count), -2, 0)
 
 
 def _chained(moved, transition):

@@ -270,12 +270,11 @@ class RobotProblem:
         if not self._walk.moves_by_delay:
             chain = self._timelines.chain(frames)
             return chain.durations, chain.controls, chain.bounds
-        steps = [self._walk.steps(parameters, self._timelines.line((f,))) for f in frames]
-        return (
-            np.concatenate([d for d, _ in steps]),
-            np.concatenate([c for _, c in steps]),
-            np.cumsum([0, *(len(d) for d, _ in steps)]),
-        )
+        return self._walk.course(parameters, self._side_by_side(frames, parameters.shape[1]))
+
+    def _side_by_side(self, frames, count):
+        """Return the `Line` of frames that have so many columns each."""
+        return self._timelines.line([frame for frame in frames for _ in range(count)])
 
     def residuals(self, states, parameters, frames):
         """Return the whitened residuals [K, M] of consecutive frames on a trajectory."""
@@ -284,7 +283,7 @@ class RobotProblem:
         pieces = self._walk.through(
             lanes,
             np.tile(parameters, len(frames)),
-            self._timelines.line([f for f in frames for _ in range(count)]),
+            self._side_by_side(frames, count),
             derivatives=False,
         )
         return np.moveaxis(pieces.residual.reshape(len(frames), count, -1), 0, 1).reshape(

@@ -128,6 +128,20 @@ def test_the_motion_is_that_of_the_simulator(delays):
     np.testing.assert_allclose(states[-1, :, 0], expected, atol=1e-9)
 
 
+def test_a_trajectory_is_what_comes_of_walking_frame_by_frame():
+    problem, generator = problem_of(OWN), np.random.default_rng(10)
+    # Frames of other lengths, and one without anything in it, have other numbers of steps.
+    frames = [*frames_of(2, generator), *frames_of(4, generator, 21 * MILLI)[1:]]
+    frames = [replace(f, start_ns=e.end_ns) for e, f in zip(frames, frames[1:])]
+    frames.insert(0, replace(frames[0], start_ns=0, end_ns=frames[0].start_ns, samples=()))
+    points, parameters = random_columns(problem, 5, generator)
+    states = problem.trajectory(points, parameters, frames)
+    assert len(states) == len(frames) + 1
+    for begin, end, frame in zip(states, states[1:], frames):
+        found = problem.linearize(begin, parameters, (frame,))
+        np.testing.assert_allclose(end, found.ends, rtol=1e-9, atol=1e-9)
+
+
 def test_a_joint_with_a_delay_of_its_own_has_no_part_in_the_shared_one():
     generator = np.random.default_rng(8)
     state, frames = generator.standard_normal((4, 1)), frames_of(6, generator)
