@@ -82,18 +82,15 @@ class FrameWalk:
         """Whether an unknown delay moves the robot itself, not only what is seen of it."""
         return self._commands.is_estimated
 
-    def through(self, points, parameters, line, derivatives):
+    def through(self, points, parameters, line):
         """
-        Return the `Linearization` of one frame per column; slopes are empty if not asked.
+        Return the `Linearization` of one frame per column.
 
         parameters [p, B']: for B' columns that repeat.
         """
-        if derivatives and self._is_punctual(line) and points.shape[1] <= _FEW_COLUMNS:
+        if self._is_punctual(line) and points.shape[1] <= _FEW_COLUMNS:
             return self._of_filter.through(points, parameters, line)
-        if derivatives:
-            values, by_chart = self.chart.expanded(parameters)
-        else:
-            values, by_chart = self.chart.to_named(parameters), None
+        values, by_chart = self.chart.expanded(parameters)
         values = spread(values, points.shape[1])
         transition, residual, slope = None, [], []
         for segment in line.segments:
@@ -109,16 +106,29 @@ class FrameWalk:
                     self.backend, at[0], values, measured, by_chart
                 )
                 residual.append(rows)
-                if derivatives:
-                    slope.append(_chained(gradient, at[1]))
+                slope.append(_chained(gradient, at[1]))
         points, transition = self._states.faded(points, transition, line)
-        t, batch = self.state_chart.size, points.shape[1]
-        n = t + len(parameters)
+        batch, n = points.shape[1], self.state_chart.size + len(parameters)
         residual = np.concatenate(residual, 1) if residual else np.zeros((batch, 0))
-        if not derivatives:
-            return Linearization(points, np.zeros((0, t, n)), residual, np.zeros((0, 0, n)))
         slope = np.concatenate(slope, 1) if slope else np.zeros((batch, 0, n))
         return Linearization(points, transition, residual, slope)
+
+    def residuals(self, points, ends, parameters, line):
+        """
+        Return the residuals [B, m] of one frame per column; points, ends [nx, B]: at its bounds.
+
+        parameters [p, B]. What is measured at the end of a frame needs no walk there.
+        """
+        values, found = self.chart.to_named(parameters), []
+        for segment in line.segments:
+            begin, is_last = points, segment is line.segments[-1]
+            points = ends if is_last else self._states.move(points, values, segment, None)[0]
+            for late, measured in self._by_delay(segment):
+                at = points
+                if late is not None:
+                    at = self._states.move(begin, values, segment, late)[0]
+                found.append(self._rows.measure(self.backend, at, values, measured)[0])
+        return np.concatenate(found, 1) if found else np.zeros((points.shape[1], 0))
 
     def _is_punctual(self, line):
         """Tell whether a line is one frame of which nothing hangs on a delay."""
@@ -185,7 +195,7 @@ class FrameWalk:
 
 
 def _frame_by_frame(parts, lanes, count):
-    """Return parts [S, .., H * K] on end, frame by frame, [H, S, .., K]; lanes: H * K; count: K."""
+    """Return parts [S, .., B] on end, frame by frame, [H, S, .., K]; lanes: H * K; count: K."""
     whole = np.concatenate([np.broadcast_to(p, (*p.shape[:-1], lanes)) for p in parts])
     return np.moveaxis(whole.reshape(*whole.shape[:-1], -1, count), -2, 0)
 

@@ -279,16 +279,13 @@ class RobotProblem:
     def residuals(self, states, parameters, frames):
         """Return the whitened residuals [K, M] of consecutive frames on a trajectory."""
         count = states.shape[-1]
-        lanes = np.moveaxis(states[:-1], 0, 1).reshape(self.point_size, -1)
-        pieces = self._walk.through(
-            lanes,
-            np.tile(parameters, len(frames)),
-            self._side_by_side(frames, count),
-            derivatives=False,
+        begins, ends = (
+            np.moveaxis(part, 0, 1).reshape(self.point_size, -1)
+            for part in (states[:-1], states[1:])
         )
-        return np.moveaxis(pieces.residual.reshape(len(frames), count, -1), 0, 1).reshape(
-            count, -1
-        )
+        line, parameters = self._side_by_side(frames, count), np.tile(parameters, len(frames))
+        rows = self._walk.residuals(begins, ends, parameters, line)
+        return np.moveaxis(rows.reshape(len(frames), count, -1), 0, 1).reshape(count, -1)
 
     def huber_loss(self, points, parameters, frames, delta):
         """Return (losses [B], gradients [p, B]) of trajectories; see `TrajectoryLoss.huber`."""
@@ -326,7 +323,7 @@ class RobotProblem:
         parameters [p, B']: for B' columns that repeat; scales [B]: of disturbances, None where
         there are none.
         """
-        found = self._walk.through(points, parameters, self._timelines.line(frames), True)
+        found = self._walk.through(points, parameters, self._timelines.line(frames))
         if scales is not None and self.disturbance_size:
             kept = self._noise.carried_over(scales, points)
             found.ends[self.model.state_size :] *= kept.T

@@ -142,6 +142,22 @@ def test_a_trajectory_is_what_comes_of_walking_frame_by_frame():
         np.testing.assert_allclose(end, found.ends, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize('delays', [OWN, {'camera.delay': (0.012, 0.001)}])
+def test_residuals_on_a_trajectory_are_those_of_its_frames(delays):
+    problem, generator = problem_of(delays), np.random.default_rng(12)
+    # The camera's samples come before the end of a frame; some frames have none.
+    frames = frames_of(4, generator)
+    frames[1] = replace(frames[1], samples=frames[1].samples[1:])
+    frames[2] = replace(frames[2], samples=frames[2].samples[:1])
+    points, parameters = random_columns(problem, 5, generator)
+    states = problem.trajectory(points, parameters, frames)
+    residuals = problem.residuals(states, parameters, frames).reshape(5, len(frames), -1)
+    for begin, k in zip(states, range(len(frames))):
+        alone = problem.linearize(begin, parameters, (frames[k],)).residual
+        found = residuals[:, k]
+        np.testing.assert_allclose(found[:, found.any(0)], alone[:, alone.any(0)], atol=1e-7)
+
+
 def test_a_joint_with_a_delay_of_its_own_has_no_part_in_the_shared_one():
     generator = np.random.default_rng(8)
     state, frames = generator.standard_normal((4, 1)), frames_of(6, generator)
