@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from .along import linearized_along
+from .giving_up import GivingUp
 from .noise_scales import ScaledNoise, settled
 
 _LAMBDA_START = 1e-2
@@ -65,15 +66,15 @@ def fit(objective, offsets, parameters, iterations=30, tolerance=1e-3, merge=0.0
 
     objective: `Objective`. A start whose trajectory is not finite keeps an infinite cost. One
     rests, and costs nothing more, when two steps on end have gained, or promised where they
-    failed, no more than `tolerance` of a unit of cost, or when it has come within a squared
-    distance of `merge` of one that rests so.
+    failed, no more than `tolerance` of a unit of cost, when it has come within a squared distance
+    of `merge` of one that rests so, or when it is given up.
     """
-    count = parameters.shape[1]
-    z = np.concatenate([offsets, parameters])
+    count, size = parameters.shape[1], objective.size
+    z, giving_up = np.concatenate([offsets, parameters]), GivingUp(objective, count)
     damping, idle = np.full(count, _LAMBDA_START), np.zeros(count, dtype=int)
     state = objective.expand(z)
     active = np.flatnonzero(np.isfinite(state.costs))
-    for _ in range(iterations):
+    for left in reversed(range(iterations)):
         if not len(active):
             break
         here = state.pick(active)
@@ -90,8 +91,10 @@ def fit(objective, offsets, parameters, iterations=30, tolerance=1e-3, merge=0.0
             state = state.renewed(moved, objective.expand(z[:, moved], costs[better]))
         is_active = (idle < 2) & (damping <= _LAMBDA_MAX) & np.isfinite(state.costs)
         is_active &= ~_arrived(z, state.normal, np.flatnonzero(idle >= 2), merge)
+        fits = Fits(z[:size], z[size:], state.costs, state.curvature)
+        giving_up.note_resting(fits.pick(idle >= 2))
+        is_active &= ~giving_up.given_up(active, here.costs, costs, left)
         active = np.flatnonzero(is_active)
-    size = objective.size
     return Fits(z[:size], z[size:], state.costs, state.curvature)
 
 
@@ -220,6 +223,11 @@ class Objective:
         rows[..., moved] = np.moveaxis(slope @ chains, 0, 1).reshape(*rows.shape[:2], -1)
         return np.moveaxis(residual, 0, 1).reshape(count, -1), rows
 
+    @property
+    def knows_noise(self):
+        """Whether it can be told what noise explains."""
+        return not (isinstance(self.noise, ScaledNoise) or self.noise.expects_outliers)
+
     def is_explained_by(self, fits):
         """
         Tell whether the best of fits leaves no more of the samples than noise explains.
@@ -228,7 +236,7 @@ class Objective:
         """
         if not len(fits.costs):
             return False
-        if isinstance(self.noise, ScaledNoise) or self.noise.expects_outliers:
+        if not self.knows_noise:
             return True
         best = fits.pick([int(np.argmin(fits.costs))])
         frames, points = self.window.frames, self.points(best.offsets)
