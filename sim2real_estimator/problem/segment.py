@@ -64,13 +64,7 @@ class Segment:
         edges[0, 0], edges[0, 1:-1], edges[0, -1] = begin, cuts, end
         edges[1, 1:-1], edges[1, -1] = with_end, -1.0
         edges[2:, 1:-1] = with_delay
-        pieces = np.diff(edges, axis=1)
-        sizes = np.abs(pieces).max(2)
-        parts = np.ceil(sizes[0] / max_step * (1 - 1e-9)).astype(int)
-        # Pieces of no length count where they would get one by another delay.
-        parts = np.maximum(parts, sizes[1:].max(0) > 0)
-        pieces = np.repeat(pieces / np.maximum(parts, 1)[:, None], parts, 1)
-        return ShiftedSteps(pieces[0], np.repeat(held, parts, 0), pieces[2:], pieces[1])
+        return _in_steps(np.diff(edges, axis=1), held, max_step)
 
     def _in_effect(self, delays, owners):
         """
@@ -93,3 +87,22 @@ class Segment:
         inputs, lanes = np.arange(len(owners))[:, None, None], columns % self.held.shape[2]
         held = self.held[passed[owners], inputs, lanes].swapaxes(0, 1)
         return acting[order, columns], held, whose
+
+
+def _in_steps(pieces, held, max_step):
+    """
+    Return the `ShiftedSteps` of pieces with inputs held [C, nu, B].
+
+    pieces [2 + D, C, B]: lengths, and how these move with the end and with every delay. Every
+    column has its own number of steps, and some of no length after them where another has more.
+    """
+    parts = np.ceil(np.abs(pieces[0]) / max_step * (1 - 1e-9)).astype(int)
+    # Pieces of no length count where they would get one by another delay.
+    parts = np.maximum(parts, (pieces[1:] != 0).any(0))
+    ends = np.cumsum(parts, 0)
+    numbers = np.arange(ends[-1].max())[:, None]
+    # Of which piece each step is, the last one where there is none.
+    whose = (ends[:-1, None] <= numbers).sum(0)
+    cut = np.take_along_axis(pieces / np.maximum(parts, 1), whose[None], 1)
+    cut *= numbers < ends[-1]
+    return ShiftedSteps(cut[0], np.take_along_axis(held, whose[:, None], 0), cut[2:], cut[1])
