@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..backend.base import RolloutInputs
+from .uneven_steps import uneven_jacobian
 
 
 class StateWalk:
@@ -83,8 +84,8 @@ class StateWalk:
         the durations by it), as `steps` returns them.
         """
         inputs = self.inputs(points, values, durations, controls)
-        found, chart = self.backend.jacobian_arrays(inputs), self._robot_chart
-        ends = found.state
+        found = uneven_jacobian(self.backend, inputs, _counts(durations, slopes))
+        ends, chart = found.state, self._robot_chart
         by_x = np.zeros((points.shape[1], self.state_chart.size, by_chart.shape[-1]))
         by_physical = chart.pull_rows(ends, found.by_parameters)
         by_x[:, : chart.size] = by_groups(by_physical, by_chart[:, : self._physical])
@@ -200,6 +201,15 @@ def spread(columns, batch):
 def tiled(columns, count):
     """Return columns [n, B] so many times side by side; of few columns faster than np.tile."""
     return np.repeat(columns[:, None], count, 1).reshape(len(columns), -1)
+
+
+def _counts(durations, slopes):
+    """Return after how many steps [B or 1] all are of no length, and would be by other delays."""
+    is_step = durations != 0
+    for _, slope in slopes:
+        is_step = is_step | (slope != 0)
+    numbers = np.arange(1, 1 + len(durations))[:, None]
+    return (is_step * numbers).max(0, initial=0)
 
 
 def _middles(durations):
