@@ -74,6 +74,11 @@ def parse(arguments=None):
         action='append',
         help='of sysid, this robot only; may be repeated',
     )
+    parser.add_argument(
+        '--sysid-row',
+        default='',
+        help='of sysid, only rows with this in their name; no picture is drawn of a part',
+    )
     return parser.parse_args(arguments)
 
 

@@ -37,11 +37,12 @@ def run(name, arguments):
     for robot in arguments.sysid_robot or ROBOTS:
         found = {}
         for case in CASES:
-            if case.robot is ROBOTS[robot]:
+            if case.robot is ROBOTS[robot] and arguments.sysid_row in case.title:
                 found[case] = _compared(theirs, case, arguments)
                 print(f'{case.title}: done', flush=True)
         _print(found)
-        print(f'Drawn: {picture.draw(found, robot).name}\n')
+        if not arguments.sysid_row:
+            print(f'Drawn: {picture.draw(found, robot).name}\n')
         own = [target for case in found for target in _targets(case, found[case])]
         targets += [replace(target, name=f'{robot}, {target.name}') for target in own]
     return targets
