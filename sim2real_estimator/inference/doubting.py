@@ -25,10 +25,13 @@ def fit_doubting(objective, problem, known, settings, generator):
     draws[:, 0] = wider.prior.mean
     draws[rows, 0] = known.parameters[:, best]
     offsets = np.repeat(known.offsets[:, [best]], draws.shape[1], 1)
-    fits = modes(
-        fit(objective, offsets, draws, merge=settings.merge), settings.merge, settings.prune
-    )
-    return fits if objective.is_explained_by(fits) else None
+    # From what is known it mostly is not far; others look for more once the wider problem is on.
+    for some in (slice(1), slice(None)):
+        found = fit(objective, offsets[:, some], draws[:, some], merge=settings.merge)
+        fits = modes(found, settings.merge, settings.prune)
+        if objective.is_explained_by(fits):
+            return fits
+    return None
 
 
 def doubted(wider, problem, fits):
