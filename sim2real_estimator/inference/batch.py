@@ -10,7 +10,7 @@ from .giving_up import GivingUp
 from .noise_scales import ScaledNoise, settled
 
 _LAMBDA_START = 1e-2
-_LAMBDA_DOWN, _LAMBDA_UP, _LAMBDA_MAX = 0.2, 5.0, 1e8
+_LAMBDA_DOWN, _LAMBDA_UP, _LAMBDA_MIN, _LAMBDA_MAX = 0.2, 5.0, 1e-12, 1e8
 # A step longer than this many prior standard deviations is shortened.
 _LONGEST_STEP = 1.0
 # A misfit that noise exceeds so seldom belongs to a model that does not fit.
@@ -275,10 +275,10 @@ def _sound(state):
 def _damped_step(state, damping):
     """Return the Levenberg-Marquardt steps [n, K], the diagonal scaled up."""
     diagonals = np.einsum('kii->ki', state.normal)
-    # In units of these: of a motion that explodes squares would leave the range of numbers.
+    # In units of these: where a motion explodes, next to what it tells the prior is rounding.
     units = 1 / np.sqrt(diagonals)
     matrix = units[..., None] * state.normal * units[:, None]
-    np.einsum('kii->ki', matrix)[:] += damping[:, None]
+    np.einsum('kii->ki', matrix)[:] += np.maximum(damping, _LAMBDA_MIN)[:, None]
     steps = np.linalg.solve(matrix, (units * state.gradient)[..., None])[..., 0]
     return -(units * steps).T
 

@@ -87,3 +87,12 @@ def test_a_wide_delay_needs_starts_all_over_it(problem):
     wide = p2.make_problem()
     wide.spacing = np.where(np.arange(len(wide.labels)) == 0, 1e-3, np.inf)
     assert not is_covered(wide, None)
+
+
+@pytest.mark.parametrize('noise', [1e-12, 1e-40])
+def test_next_to_what_samples_tell_the_prior_may_be_rounding(noise):
+    problem = p2.make_problem(noise=noise)
+    objective = objective_of(problem, p2.draw(0, 1.0)[1][:3])
+    begin = np.zeros((problem.tangent_size, 1)), problem.prior.mean[:, None]
+    # Fits go on with what they have, as far as their numbers reach.
+    assert np.isfinite(fit(objective, *begin).costs).all()
