@@ -7,6 +7,8 @@ _MARGIN = 1e-4
 _PUSHES = tuple(10.0**k for k in range(8))
 _STEPS, _HALVINGS, _RIDGE = 80, 30, 1e-13
 _SETTLED, _ROUGHLY = 1e-10, 1e-2
+# Eigenvalues below this part of the largest may be zero but for rounding.
+_ROUNDING = 1e-14
 # No body is looked for that is so many times its size away.
 _FARTHEST = 30.0
 
@@ -47,7 +49,12 @@ def interior_point(matrices, slopes, lengths):
 
 
 def _are_inside(matrices, slopes, steps):
-    return np.linalg.eigvalsh(_at(matrices, slopes, steps))[..., 0].min(-1) > 0
+    return _are_positive(np.linalg.eigvalsh(_at(matrices, slopes, steps)))
+
+
+def _are_positive(sizes):
+    """Tell of which D eigenvalues [D, L, n], in their order, all are above zero, and clearly so."""
+    return (sizes[..., 0] > _ROUNDING * sizes[..., -1]).all(-1)
 
 
 def _at(matrices, slopes, steps):
@@ -97,7 +104,7 @@ def _searched(matrices, slopes, cost, pull, steps, move, gain):
         sizes = np.linalg.eigvalsh(_at(matrices, slopes, at))
         logs = np.log(np.maximum(sizes, 1e-300)).sum((1, 2))
         total = (cost * at**2 / 2 + pull * at).sum(1) - logs
-        return np.where(sizes.min((1, 2)) > 0, total, np.inf)
+        return np.where(_are_positive(sizes), total, np.inf)
 
     present, share = value(steps), np.ones(len(steps))
     for _ in range(_HALVINGS):

@@ -47,3 +47,15 @@ def test_each_is_solved_as_if_alone():
     together = interior_point(matrices, slopes, np.ones(slopes.shape[:2]))[0]
     alone = interior_point(matrices[3:4], slopes[3:4], np.ones((1, 3)))[0]
     np.testing.assert_allclose(together[3:4], alone, atol=1e-6)
+
+
+def test_what_is_inside_by_rounding_alone_is_led_inside():
+    wide = np.array([[1.0, 1.6], [0.6, 1.4], [1.2, 0.2], [0.8, 1.4]])
+    matrices = (wide @ wide.T)[None, None]
+    # Of rank two, whatever rounding makes of it.
+    assert np.linalg.eigvalsh(matrices)[..., 0] > 0
+    slopes = np.stack([np.eye(4), np.diag([1.0, 2.0, 3.0, 4.0])])[None, :, None]
+    steps, is_inside = interior_point(matrices, slopes, np.ones((1, 2)))
+    assert is_inside.all()
+    moved = matrices + np.einsum('dklij,dk->dlij', slopes, steps)
+    assert np.linalg.eigvalsh(moved).min() > 1e-6
