@@ -53,7 +53,7 @@ def _are_inside(matrices, slopes, steps):
 
 
 def _are_positive(sizes):
-    """Tell of which D eigenvalues [D, L, n], in their order, all are above zero, and clearly so."""
+    """Tell of which eigenvalues [D, L, n], in their order, all are clearly above zero, [D]."""
     return (sizes[..., 0] > _ROUNDING * sizes[..., -1]).all(-1)
 
 
