@@ -8,7 +8,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / 'benchmark'))
 
-from robots import Row  # noqa: E402
+from any_robot.table import Row  # noqa: E402, needs the path above
 
 COUNT = 60
 RIGHT = {
