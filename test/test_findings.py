@@ -265,3 +265,15 @@ def test_losses_are_aliased_with_efforts_that_evidence_is_for(driven, scales, we
         assert named is (is_loss and is_aliased), each.name
         if named:
             assert each.verdict == 'aliased'
+
+
+@pytest.mark.parametrize('exact', [True, False])
+def test_no_loss_is_said_to_be_below_zero(exact):
+    problem = p2.make_problem(None, {'elbow.friction': Prior(0.05, 0.7, True)})
+    estimator = ESTIMATORS['gaussian_sum']()
+    known = estimator.mixture(problem, estimator.init(problem))
+    assert problem.chart.prior.root[problem.labels.index('elbow.friction')].any()
+    found = {each.name: each for each in find(problem, known, 0, exact=exact).parameters}
+    low, middle, high = found['elbow.friction'].quantiles
+    assert low == 0.0 < middle < high
+    assert found['elbow.friction'].mean > 0.05
