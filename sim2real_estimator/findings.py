@@ -23,7 +23,6 @@ _LINEAR_DRAWS, _EXACT_DRAWS = 1000, 400
 # Where fewer draws than this settle, those along tangents tell more.
 _LEAST_DRAWS = 100
 _QUANTILES = (0.05, 0.5, 0.95)
-_LOSSES = ('.damping', '.friction')
 # Information of data over that of the prior: from where on a dimension is counted as known from
 # data, up to where as known as before, and up to where it is named as a null direction.
 _TOLD, _UNTOLD, _NAMED = 10.0, 0.1, 1.0
@@ -194,9 +193,8 @@ def _parameters(apart, priors, draws, modes, directions, blind=0.0):
     sd = np.sqrt(np.diag(apart.prior.covariance))
     beliefs = Beliefs(apart.names, apart.prior.mean, sd, apart.limits)
     values = apart.to_named(draws)
-    is_loss = np.array([name.endswith(_LOSSES) for name in apart.names], dtype=bool)
     # What is normal about little reaches below zero, and no loss does.
-    values[is_loss] = values[is_loss].clip(min=0.0)
+    values[apart.loss_rows] = values[apart.loss_rows].clip(min=0.0)
     quantiles = np.quantile(values, _QUANTILES, axis=1).T.tolist()
     means, deviations = values.mean(1).tolist(), values.std(1).tolist()
     found = []

@@ -6,7 +6,7 @@ import math
 
 from .config.tree import PriorConfig
 from .errors import ConfigError
-from .model.parameters import owner_of
+from .model.parameters import INSIDE_JOINT, is_loss, LOSSES, owner_of
 from .problem.parameter_chart import Prior
 from .problem.timing import COMMAND_DELAY, is_delay, joint_delays, nominal_delays
 from .usual_priors import (
@@ -14,7 +14,6 @@ from .usual_priors import (
     GUESSED_SD,
     kind_of,
     KINDS,
-    LOSSES,
     losses_at_full_speed,
     stuck_joints,
 )
@@ -150,7 +149,7 @@ def doubts(parameters, sensors, chosen, reference):
     losses = [
         name
         for name in parameters
-        if name.endswith(('.damping', '.friction'))
+        if is_loss(name)
         and parameters[name].nominal
         and not _is_inside_a_driven_joint(parameters, name)
     ]
@@ -186,7 +185,6 @@ _DRIVEN = (
     'nobody reports the effort on the joint, so it moves as measured, whatever resists; say under '
     'joints where its effort comes from, or do not estimate this'
 )
-_INSIDE = ('damping', 'friction', 'friction_velocity', 'armature', 'stiffness', 'rest')
 
 
 def _carried(model):
@@ -213,7 +211,7 @@ def _is_inside_a_driven_joint(parameters, name):
     """Tell whether a parameter is one of a joint whose motion is given, or of a follower."""
     owner, _, quantity = name.rpartition('.')
     driven = {m.joint.name for m in parameters.model.moving_joints if m.is_driven}
-    return owner in driven and quantity in _INSIDE
+    return owner in driven and quantity in INSIDE_JOINT
 
 
 def _prior(parameters, name, wish):

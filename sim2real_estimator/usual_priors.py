@@ -9,14 +9,13 @@ limits usually has. So do losses that the joint's own drive could not overcome.
 from dataclasses import dataclass
 import math
 
-from .model.parameters import owner_of, STANDARD_GRAVITY
+from .model.parameters import LOSSES, owner_of, STANDARD_GRAVITY
 from .problem.parameter_chart import Prior
 
 # Friction and damping that the URDF leaves at zero: this share of the largest effort, at the
 # largest velocity.
 _TYPICAL_LOSS = 0.02
 GUESSED_SD = 1.5
-LOSSES = ('damping', 'friction')
 # An armature that the URDF leaves at zero: so long the largest effort takes to bring a drive that
 # moves nothing else to its largest velocity [s]; what is felt of a rotor through gears.
 _SPIN_UP = 0.02

@@ -1,14 +1,12 @@
 """The arm of `arm_stribeck`, watched for a quarter of an hour: its model stays wrong."""
 
-import numpy as np
-
 from sim2real_estimator.pipeline import Pipeline
 
 from . import arm_stribeck, disturbed_arms
 from .arm_course import ArmCourse
 from .metrics import judge
 from .seven_joints import base_quantities
-from .targets import covered, Line, share
+from .targets import an_hour, covered, Line, share
 
 TITLE = 'arm of seven joints, friction sharp and 30 % larger below 0.1 rad/s, for 15 minutes'
 # An hour in all.
@@ -30,10 +28,6 @@ def measure(seed):
     return record | course.record()
 
 
-def _alarms_an_hour(records):
-    return float(np.mean([r['false_alarms'] for r in records]) * 3600 / MARKS[-1])
-
-
 def lines():
     """Return the lines of the table."""
     held = [
@@ -44,6 +38,6 @@ def lines():
     ]
     return [
         *held,
-        Line('false alarms an hour', _alarms_an_hour, (None, 1)),
+        Line('false alarms an hour', an_hour('false_alarms', MARKS[-1]), (None, 1)),
         Line('mean NIS per degree', share('nis'), (0.9, 1.1)),
     ]

@@ -13,7 +13,7 @@ from sim2real_estimator.problem.robot_problem import ProblemOptions
 from .metrics import judge, Quantities
 from .p2 import base_quantities
 from .slow_changes import SlowPlant, watch
-from .targets import covered, Line, median_error, median_width, share, total
+from .targets import an_hour, covered, Line, median_error, median_width, share, total
 
 TITLE = (
     'P2 for 30 minutes: unknown dry friction of 0.02 N m, torques that wander by 1 %, samples '
@@ -77,11 +77,6 @@ def _rough():
     return Simulator(p2.model(), p2.NAMES, max_step=TRUTH_STEP, values=values)
 
 
-def alarms_an_hour(records):
-    """Return how often an hour a change was noticed where there was none."""
-    return float(3600 * np.mean([r['alarms'] for r in records]) / SECONDS)
-
-
 def lines():
     """Return the lines of the table."""
     found = []
@@ -102,7 +97,7 @@ def lines():
         ]
     return [
         *found,
-        Line('false alarms an hour', alarms_an_hour, (None, 1)),
+        Line('false alarms an hour', an_hour('alarms', SECONDS), (None, 1)),
         Line('false alarms, 2 min as the model has it', total('clean_alarms'), (None, 0)),
         Line('mean NIS per degree, last minute', share('nis'), (None, 1.5)),
         Line('processor time of a frame [ms]', share('frame_ms'), (None, 2)),

@@ -13,7 +13,7 @@ from sim2real_estimator.problem.robot_problem import ProblemOptions
 
 from .metrics import judge, Quantities
 from .slow_changes import SlowPlant, watch
-from .targets import covered, Line, median_error, median_width, share
+from .targets import an_hour, covered, Line, median_error, median_width, share
 
 TITLE = 'P2, damping and friction fall by 30 % in ten minutes, of which the settings know'
 MOST = 16
@@ -69,11 +69,6 @@ def _simulator():
     return Simulator(p2.model(), (*p2.NAMES, *_frictions()), max_step=TRUTH_STEP)
 
 
-def alarms_an_hour(records):
-    """Return how often an hour a change was noticed that was none at once."""
-    return float(3600 * np.mean([r['alarms'] for r in records]) / SECONDS)
-
-
 def lines():
     """Return the lines of the table."""
     found = []
@@ -87,7 +82,7 @@ def lines():
             ]
     return [
         *found,
-        Line('changes cried an hour', alarms_an_hour, (None, 1)),
+        Line('changes cried an hour', an_hour('alarms', SECONDS), (None, 1)),
         Line('mean NIS per degree, last minute', share('nis'), (0.9, 1.1)),
         Line('processor time of a frame [ms]', share('frame_ms'), (None, 2)),
     ]

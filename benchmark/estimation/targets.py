@@ -103,6 +103,11 @@ def total(key):
     return _of_numbers(key, np.sum)
 
 
+def an_hour(key, seconds):
+    """Return the statistic of how often an hour happens what is counted in runs of so long [s]."""
+    return lambda records: float(3600 * np.mean([r[key] for r in records]) / seconds)
+
+
 def coverage_lines(when, mark, beside):
     """Return the lines of coverage at a mark, each with what must stand beside it."""
     return [

@@ -8,6 +8,7 @@ import torch
 from ..dynamics.kinematics import kinematics
 from ..dynamics.regressor import STANDARD_NAMES, unit_body
 from ..dynamics.rnea import body_accelerations, project_forces
+from ..model.parameters import INSIDE_JOINT
 from ..model.robot import realize
 from ..spatial.motion import Force
 from .blocks import blocks_of
@@ -16,8 +17,6 @@ from .blocks import blocks_of
 _MOTIONS, _ROWS = 20, 2
 # Part of the largest effect from which on a direction is seen: what passes is rounding.
 _SEEN = 1e-10
-# Of joints, what moves nothing from its place.
-_INSIDE = ('damping', 'friction', 'friction_velocity', 'armature', 'stiffness', 'rest')
 
 
 def alike_directions(problem, links, values, sizes, is_free):
@@ -48,7 +47,7 @@ def _stand_alike(problem, values):
     for link in problem.model.links:
         bodies.update(problem.parameters.inertial_names(link.name))
     varied = {name for name, each in values.items() if np.ptp(each)}
-    return all(name.rpartition('.')[2] in _INSIDE for name in varied - bodies)
+    return all(name.rpartition('.')[2] in INSIDE_JOINT for name in varied - bodies)
 
 
 def _unseen(columns, sizes, is_free):

@@ -81,8 +81,8 @@ class FirstFits:
                 'batch', events=('fitted', 'not yet Gaussian')
             )
         mixture = spread_over_bank(problem, mixture, self.settings.disturbances)
-        begun, end = window.frames[0].start_ns, window.frames[-1].end_ns
-        state = FilterState(mixture, share=share, begun_ns=begun, end_ns=end)
+        begun_ns, end_ns = window.frames[0].start_ns, window.frames[-1].end_ns
+        state = FilterState(mixture, share=share, begun_ns=begun_ns, end_ns=end_ns)
         return state, UpdateReport('batch', events=('handed over',))
 
     def _doubted(self, problem, state, objective, kept, generator):
@@ -129,8 +129,8 @@ class FirstFits:
             begins = courses.pick([mixture.heaviest()])
             wider = self._smoothed(problem, window, begins, beyond, first)[0]
             mixture = mixture if wider is None else wider
-        begun = window.frames[0].start_ns
-        return self._filter_from(problem, window, mixture, begun, 'handed over')
+        begun_ns = window.frames[0].start_ns
+        return self._filter_from(problem, window, mixture, begun_ns, 'handed over')
 
     @staticmethod
     def _filter_from(problem, window, mixture, begun_ns, event):

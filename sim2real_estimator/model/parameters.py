@@ -13,6 +13,9 @@ INERTIA_NAMES = tuple(AXES[i] + AXES[j] for i, j in SYMMETRIC_ENTRIES)
 STANDARD_GRAVITY = 9.81
 # Speed [rad/s or m/s] over which the sign of Coulomb friction changes.
 FRICTION_VELOCITY = 0.01
+# What a joint loses energy by, and all that acts inside it and moves nothing from its place.
+LOSSES = ('damping', 'friction')
+INSIDE_JOINT = (*LOSSES, 'friction_velocity', 'armature', 'stiffness', 'rest')
 
 # Quantities that have a value for every axis, or pair of axes.
 _OF_AXES = ('com', 'inertia', 'origin', 'mount')
@@ -29,6 +32,11 @@ class Parameter:
     unit: str
     is_positive: bool
     description: str
+
+
+def is_loss(name):
+    """Tell whether a parameter is one by which a joint loses energy."""
+    return name.rpartition('.')[2] in LOSSES
 
 
 def owner_of(name):

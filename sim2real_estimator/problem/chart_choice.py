@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..errors import ConfigError
+from ..model.parameters import is_loss
 from .linear_chart import linear_chart
 from .parameter_chart import DirectChart, SliceChart, TimedChart
 from .responses import Responses
@@ -21,9 +22,6 @@ _FEW = 16
 # Leaders that tell the same but for this part of it are alike, as of fingers that are: which of
 # them has more is rounding, that of another machine would name another.
 _ALIKE = 1e-6
-# Torques are linear in these. Beside friction neither is known when the filter takes over, and
-# about the logarithm of what is not known yet a filter is soon sure of a wrong value.
-_LOSSES = ('.damping', '.friction')
 # What moves alike at the prior's mean moves alike elsewhere, where slopes along it are less.
 _STRAIGHT, _DRAWS = 10 * _RANK_TOLERANCE, 2
 
@@ -48,10 +46,15 @@ def choose_chart(parameters, sensors, priors, fixed=None, driven=None, few=_FEW)
 
 
 def straight_losses(names):
-    """Return which of the unknown parameters are losses that are not estimated as logarithms."""
+    """
+    Return which of the unknown parameters are losses that are not estimated as logarithms.
+
+    Torques are linear in them. Beside friction neither is known when the filter takes over, and
+    about the logarithm of what is not known yet a filter is soon sure of a wrong value.
+    """
     if not any(name.endswith('.friction') for name in names):
         return frozenset()
-    return frozenset(name for name in names if name.endswith(_LOSSES))
+    return frozenset(filter(is_loss, names))
 
 
 def _physical_chart(parameters, sensors, inner, driven):

@@ -6,7 +6,7 @@ from ..inference.protocol import Gaussian
 from ..model.body_numbers import about_frames, at_centres, masses_apart_from_none, NO_MASS
 from ..model.parameters import AXES
 from .body_priors import BodyPrior, drawn
-from .parameter_chart import DirectChart, Prior
+from .parameter_chart import DirectChart, own_size, Prior
 
 # What torques are linear in, besides the numbers of bodies.
 _LINEAR = ('damping', 'friction', 'armature', 'stiffness')
@@ -81,7 +81,9 @@ class LinearChart:
         self._least, self._worth_the_name = NO_MASS * masses, _WORTH_THE_NAME * masses
         self.basis = self.combinations = np.eye(len(mean))
         by_itself = np.linalg.inv(self.separation(mean[:, None])[0])
-        self.relative_root = by_itself * [self._own_size(name) for name in self.names]
+        self.relative_root = by_itself * [
+            own_size(prior, self.apart.priors[name]) for name, prior in self.priors.items()
+        ]
 
     def _priors_apart(self):
         """Return name -> `Prior` of the parameters, without logarithms of what is linear."""
@@ -94,13 +96,6 @@ class LinearChart:
             for name, mean, sd in zip(ten, body.means, body.deviations):
                 found[name] = Prior(float(mean), float(sd), False, self.priors[name].limits)
         return found
-
-    def _own_size(self, name):
-        """Return the size of a parameter as its coordinate apart has it."""
-        prior = self.priors[name]
-        if not prior.is_log:
-            return prior.sd
-        return 1.0 if self.apart.priors[name].is_log else abs(prior.mean)
 
     @property
     def inner(self):

@@ -9,6 +9,7 @@ import torch
 from ..dynamics.mass_matrix import mass_matrix
 from ..errors import ConfigError
 from ..inference.protocol import Gaussian
+from ..model.parameters import is_loss
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class DirectChart:
         centre = np.where(self._is_log, np.log(np.abs(np.where(means == 0, 1.0, means))), means)
         self.prior = Gaussian(centre, np.diag([p.sd for p in self._own]))
         self.relative_root = np.diag(
-            [_own_size(prior, as_own) for prior, as_own in zip(priors.values(), self._own)]
+            [own_size(prior, as_own) for prior, as_own in zip(priors.values(), self._own)]
         )
         self.basis = self.combinations = np.eye(len(centre))
 
@@ -104,6 +105,11 @@ class DirectChart:
     def rows(self):
         """The rows [0, 10] of bodies about the frames of their links: there are none."""
         return np.zeros((0, 10), dtype=int)
+
+    @property
+    def loss_rows(self):
+        """The rows of parameters by which joints lose energy."""
+        return [row for row, name in enumerate(self.names) if is_loss(name)]
 
     @property
     def deviations(self):
@@ -191,7 +197,7 @@ class DirectChart:
         return slopes * (self.rates(coordinates).T[:, None, None] / scale)
 
 
-def _own_size(prior, of_coordinate):
+def own_size(prior, of_coordinate):
     """Return the size of a parameter as its coordinate has it, or how far off it may be."""
     if of_coordinate.is_log:
         return 1.0

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from ..inference.noise_scales import NoiseScales
+from ..model.parameters import is_loss
 from .doubts import known_as, narrowed, widened_chart
 from .first_state import guess_course, guess_state
 from .frame_walk import FrameWalk
@@ -333,8 +334,7 @@ class RobotProblem:
     @property
     def losses(self):
         """Names of the estimated parameters by which joints lose energy."""
-        endings = ('.damping', '.friction')
-        return frozenset(name for name in self.chart.names if name.endswith(endings))
+        return frozenset(filter(is_loss, self.chart.names))
 
     def spread(self, means, roots):
         """Return how well the mass matrix is known: a relative sd for every column."""
