@@ -82,8 +82,8 @@ class ChangeDetector:
 
     def remember(self, memory, misfit, rows, surprises, pull=None):
         """Return the memory with one more frame that was taken in."""
-        fit = FrameFit(misfit, rows, surprises, pull)
-        recent = (*memory.recent, replace(fit, strain=self._strain(memory, fit)))
+        strain = self._strain(memory, rows, pull)
+        recent = (*memory.recent, FrameFit(misfit, rows, surprises, pull, strain))
         if len(recent) <= self.frames:
             return replace(memory, recent=recent, left_out=False)
         oldest = recent[0]
@@ -118,13 +118,17 @@ class ChangeDetector:
         """The probability of a false alarm by so many of the last frames."""
         return self.probability / (self.frames - _FEWEST + 1)
 
-    def _strain(self, memory, fit):
-        """Return how far the last frames are shifted to one side, as a part of what noise does."""
-        fits = [*memory.recent[1 - self.frames :], fit]
-        pulls = [each.pull for each in fits if each.pull is not None]
-        if fit.pull is None or len(pulls) < _FEWEST:
+    def _strain(self, memory, rows, pull):
+        """
+        Return how far the last frames are shifted to one side, as a part of what noise does.
+
+        rows, pull: of the newest frame, as in `FrameFit`.
+        """
+        before = memory.recent[1 - self.frames :]
+        pulls = [*(fit.pull for fit in before if fit.pull is not None), pull]
+        if pull is None or len(pulls) < _FEWEST:
             return 0.0
-        degrees = min(len(fit.pull.force), sum(each.rows for each in fits))
+        degrees = min(len(pull.force), rows + sum(fit.rows for fit in before))
         return float(squared_shifts(pulls).max() / _bound(degrees, self._single))
 
 

@@ -49,11 +49,12 @@ def _by_rows(root, residual, slope, split):
     after the other, so that each keeps its zeros; the second finds L and gain of the first.
     """
     a, root, whitener = slope @ root, root.copy(), None
+    squares_well = _squares_well(a)
     for part in (slice(split), slice(split, None)):
         seen, own = a[..., part], root[..., part]
         if whitener is not None:
             seen = whitener @ seen
-        factor = _information_factor(seen.swapaxes(-1, -2))
+        factor = _information_factor(seen.swapaxes(-1, -2), squares_well)
         inverse = inverse_of_lower(factor)
         more = own @ (inverse @ seen).swapaxes(-1, -2)
         _diagonals(factor)[:] += 1.0
@@ -79,7 +80,7 @@ def _by_columns(root, residual, slope, _):
     triangular: whatever is zero on the left of a row stays so.
     """
     a = slope @ root
-    factor = _information_factor(a)
+    factor = _information_factor(a, _squares_well(a))
     pulled = np.swapaxes(a, -1, -2) @ residual[..., None]
     inverse = inverse_of_lower(factor)
     half = inverse @ pulled
@@ -104,14 +105,19 @@ def _log_evidence(nis, log_volume, rows):
     return -0.5 * (nis + rows * np.log(2 * np.pi)) - log_volume
 
 
-def _information_factor(a):
+def _squares_well(a):
+    """Tell whether squares of A are so small that one is not lost beside them."""
+    return a.size == 0 or np.abs(a).max() < _SQUARES_WELL
+
+
+def _information_factor(a, squares_well):
     """
     Return lower triangular L with L L' = 1 + A'A, its diagonal above zero.
 
     By Cholesky, or by the slower QR where squaring A would lose the one.
     """
     count = a.shape[-1]
-    if a.size == 0 or np.abs(a).max() < _SQUARES_WELL:
+    if squares_well:
         square = np.swapaxes(a, -1, -2) @ a
         _diagonals(square)[:] += 1.0
         return cholesky(square)
@@ -148,6 +154,8 @@ def predict(root, transition, floor, walk=None):
 
 def log_normalized(log_weights):
     """Return log weights shifted so that the weights sum to one; all of none stay so."""
+    if log_weights.size == 1:
+        return np.zeros(1) if np.isfinite(log_weights[0]) else log_weights
     top = log_weights.max()
     if np.isneginf(top):
         return log_weights

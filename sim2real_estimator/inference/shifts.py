@@ -46,9 +46,11 @@ def squared_shifts(pulls):
     pulls: of frames, the last one last. In squared standard deviations: chi-squared, of as many
     degrees as there are positions, where nothing but noise shifts them.
     """
-    forces = np.cumsum([pull.force for pull in reversed(pulls)], 0)[1:]
-    informations = np.cumsum([pull.information for pull in reversed(pulls)], 0)[1:]
-    diagonals = np.einsum('wii->wi', informations)
+    latest_first = pulls[::-1]
+    forces = np.array([pull.force for pull in latest_first]).cumsum(0)[1:]
+    informations = np.array([pull.information for pull in latest_first]).cumsum(0)[1:]
+    # What is written there is in these.
+    diagonals = informations.reshape(len(forces), -1)[:, :: forces.shape[1] + 1]
     diagonals += _LITTLE * diagonals.max(-1, keepdims=True, initial=1.0)
     shifts = np.linalg.solve(informations, forces[..., None])[..., 0]
     return (forces * shifts).sum(-1)

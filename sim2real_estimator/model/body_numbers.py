@@ -83,7 +83,8 @@ def at_centres(values, rows, least):
 
 def masses_apart_from_none(masses, least):
     """Return masses of which none is closer to zero than the least."""
-    return np.where(np.abs(masses) < least, np.copysign(least, masses), masses)
+    are_none = np.abs(masses) < least
+    return np.where(are_none, np.copysign(least, masses), masses) if are_none.any() else masses
 
 
 def about_frames(values, rows):

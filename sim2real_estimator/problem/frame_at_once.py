@@ -27,7 +27,9 @@ class FrameAtOnce:
         values = spread(values, batch)
         begins = self._begins(points, values, cut)
         wide = values if batch == 1 else tiled(values, count)
-        durations, controls = (np.repeat(x, batch, -1) for x in cut.side_by_side)
+        durations, controls = cut.side_by_side
+        if batch > 1:
+            durations, controls = (np.repeat(x, batch, -1) for x in (durations, controls))
         ends, slopes = self._states.run(begins, wide, durations, controls, by_chart)
         transitions = _chained(*(x.reshape(count, batch, *x.shape[1:]) for x in slopes))
         residual, slope = self._measured(ends, wide, by_chart, transitions, cut)

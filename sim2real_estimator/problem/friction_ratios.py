@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from .parameter_chart import DirectChart
+
 # What is expected may be wrong by so much; farther off an estimate is not followed.
 _LEAST, _MOST = 0.2, 5.0
 
@@ -20,7 +22,7 @@ class FrictionRatios:
 
         values: name -> friction that is expected; disturbed [d]: velocities.
         """
-        self._chart, found = chart, {}
+        self._chart, apart, found = chart, chart.inner.apart, {}
         for moving in parameters.model.moving_joints:
             name = f'{moving.joint.name}.friction'
             expected = values.get(name, parameters[name].nominal)
@@ -30,6 +32,9 @@ class FrictionRatios:
         self._columns = [k for k, velocity in enumerate(disturbed) if velocity in found]
         known = [found[disturbed[k]] for k in self._columns]
         self._rows = [row for row, _ in known]
+        # No body stands in the way of friction: only its own coordinates are asked.
+        own = {chart.names[row]: apart.priors[chart.names[row]] for row in self._rows}
+        self._frictions = DirectChart(own, {}, apart.straight)
         self._expected = np.array([expected for _, expected in known])
         self._size, self._latest = len(disturbed), (None, None)
 
@@ -40,7 +45,7 @@ class FrictionRatios:
         # A frame asks more than once.
         if self._latest[0] is not parameters:
             result = np.ones((parameters.shape[1], self._size))
-            frictions = self._chart.to_named(parameters)[self._rows].T / self._expected
-            result[:, self._columns] = frictions.clip(_LEAST, _MOST)
+            frictions = self._frictions.to_named(self._chart.embed(parameters)[self._rows])
+            result[:, self._columns] = (frictions.T / self._expected).clip(_LEAST, _MOST)
             self._latest = parameters, result
         return self._latest[1]

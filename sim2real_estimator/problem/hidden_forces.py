@@ -85,11 +85,11 @@ class HiddenForces:
         """How many controls of the simulation they become: one for every velocity, or none."""
         return self._velocity_size if self.size else 0
 
-    def controls(self, values, elapsed):
-        """Return the controls [S, nv, B] of values [k, B], after times [S, B] since they held."""
-        acting = np.repeat(self._acting(values)[None], len(elapsed), 0)
+    def controls(self, values, durations):
+        """Return the controls [S, nv, B] of values [k, B] in steps [S, B] since they held."""
+        acting = np.repeat(self._acting(values)[None], len(durations), 0)
         if self._split:
-            acting[:, : self._split] += values[self._rates] * elapsed[:, None]
+            acting[:, : self._split] += values[self._rates] * _middles(durations)[:, None]
         return self._placed(acting)
 
     def fading_controls(self, values, elapsed):
@@ -109,32 +109,32 @@ class HiddenForces:
         result[:, self._targets] = self._units[:, None] * acting
         return result
 
-    def pushed(self, by_controls, elapsed):
+    def pushed(self, by_controls, durations):
         """
         Return derivatives [B, n, k] by the values from those by controls [B, n, S, nu].
 
-        elapsed [S, B]: times since the values held.
+        durations [S, B]: of the steps since the values held.
         """
         by_force = by_controls[..., -self._velocity_size :][..., self._targets] * self._units
         whole, split = by_force.sum(2), self._split
         if not split:
             return whole
-        by_rate = np.einsum('bnsk,sb->bnk', by_force[..., :split], elapsed)
+        by_rate = np.einsum('bnsk,sb->bnk', by_force[..., :split], _middles(durations))
         return np.concatenate([whole[..., :split], by_rate, whole[..., split:]], -1)
 
-    def slopes_of_controls(self, elapsed):
-        """Return derivatives [S, nv, k] of the controls by the values, after times [S]."""
-        return self._by_value + elapsed[:, None, None] * self._by_rate
+    def slopes_of_controls(self, durations):
+        """Return derivatives [S, nv, k] of the controls by the values, in steps [S, 1]."""
+        return self._by_value + _middles(durations)[:, :, None] * self._by_rate
 
-    def pushed_later(self, by_controls, values, shifts):
+    def pushed_later(self, by_controls, values, slopes):
         """
-        Return derivatives [B, n] by what moves the middles of steps by shifts [S, B].
+        Return derivatives [B, n] by what durations change by as slopes [S, B] say.
 
         values [k, B]: whose rates then have had another time to act.
         """
         by_force = by_controls[..., -self._velocity_size :][..., self._targets] * self._units
         standing = by_force[..., : self._split]
-        return np.einsum('bnsk,kb,sb->bn', standing, values[self._rates], shifts)
+        return np.einsum('bnsk,kb,sb->bn', standing, values[self._rates], _middles(slopes))
 
     def grown(self, values, lengths):
         """Return values [k, B] after times [B] in which the rates have had their effect."""
@@ -189,6 +189,11 @@ class HiddenForces:
         speeds = velocities[self.disturbed].T / self._slow
         of_friction = are_of_friction(scales)[:, None]
         return np.where(of_friction, self._frictions / (1 + speeds**2), 0.0)
+
+
+def _middles(durations):
+    """Return the times [S, B] of the middle of steps, from the begin of the first."""
+    return np.cumsum(durations, 0) - 0.5 * durations
 
 
 def _units(parameters, driven, accelerations):

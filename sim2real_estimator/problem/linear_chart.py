@@ -134,9 +134,10 @@ class LinearChart:
 
     def along(self, coordinates, directions):
         """Return the values [P, B] and their derivative along directions [P, d], [B, P, d]."""
-        values, rates = self.apart.values_and_rates(self.separated(coordinates))
-        slopes = self._separated_along(coordinates, directions)
-        slopes *= rates.T[..., None]
+        separated, slopes = self._separated_along(coordinates, directions)
+        values, rates = self.apart.values_and_rates(separated)
+        if self.apart.has_logs:
+            slopes *= rates.T[..., None]
         return values, slopes
 
     def separated(self, coordinates):
@@ -145,14 +146,15 @@ class LinearChart:
 
     def separation(self, coordinates):
         """Return the derivative [B, P, P] of what `separated` returns by the coordinates."""
-        return self._separated_along(np.asarray(coordinates, dtype=float), self.basis)
+        return self._separated_along(np.asarray(coordinates, dtype=float), self.basis)[1]
 
     def _separated_along(self, coordinates, directions):
-        """Return the derivative [B, P, d] of what `separated` returns along directions [P, d]."""
-        result = np.repeat(directions[None], coordinates.shape[1], 0)
-        slopes = _slopes_at_centre(coordinates[self.rows].transpose(2, 0, 1), self._least)
+        """Return what `separated` does, and its derivative [B, P, d] along directions [P, d]."""
+        values, result = coordinates.copy(), np.repeat(directions[None], coordinates.shape[1], 0)
+        bodies, slopes = _at_centres(coordinates[self.rows].transpose(2, 0, 1), self._least)
+        values[self.rows] = bodies.transpose(1, 2, 0)
         result[:, self.rows] = slopes @ directions[self.rows]
-        return result
+        return values, result
 
     def are_sound(self, coordinates):
         """Tell which of coordinates [P, B] are of bodies that have a mass worth the name."""
@@ -202,19 +204,22 @@ def _labels(link, names):
     return (names[0], *moments, *(f'{link}.frame_inertia.{entry}' for entry in entries))
 
 
-def _slopes_at_centre(bodies, least):
+def _at_centres(bodies, least):
     """
-    Return the derivative of what `at_centre` returns by bodies [B, L, 10], [B, L, 10, 10].
+    Return bodies [B, L, 10] about their centres and the derivative by what they were about frames.
 
-    least [L]: masses of bodies that are closer to none.
+    least [L]: masses of bodies that are closer to none. The derivative, [B, L, 10, 10], tells the
+    inertia, too, which first moments change by half of it times themselves.
     """
-    inverse = 1 / masses_apart_from_none(bodies[..., 0], least)[..., None]
+    mass = masses_apart_from_none(bodies[..., 0], least)[..., None]
+    inverse = 1 / mass
     centre = bodies[..., 1:4] * inverse
     by_moments = (centre @ _BY_MOMENTS).reshape(*centre.shape[:-1], 6, 3)
+    halved = (by_moments @ centre[..., None])[..., 0] / 2
     result = np.empty((*bodies.shape, bodies.shape[-1]))
     result[:] = np.eye(bodies.shape[-1])
     result[..., 1:4, 1:4] *= inverse[..., None]
     result[..., 4:, 1:4] = by_moments
     result[..., 1:4, 0] = -centre * inverse
-    result[..., 4:, 0] = (by_moments @ centre[..., None])[..., 0] / -2
-    return result
+    result[..., 4:, 0] = -halved
+    return np.concatenate([mass, centre, bodies[..., 4:] + mass * halved], -1), result

@@ -44,7 +44,7 @@ class DirectChart:
     these are, else zero; fixed: values of others;
     relative_root: of the coordinates' covariance where every parameter varies by its own size, or
     by its prior's standard deviation where that is not one of logarithms, a column for each of the
-    names. As in all charts,
+    names; has_logs: whether there are logarithms among the coordinates. As in all charts,
     inner: the `DirectChart` or `LinearChart` of all parameters; basis, combinations: from the
     coordinates to its and back, both linear; responses: what data depend on, None where all is
     told; is_straight: whether what moves alike lies on straight lines of the inner coordinates.
@@ -59,7 +59,7 @@ class DirectChart:
         own = {n: p.linear() if n in self.straight else p for n, p in priors.items()}
         self._own = tuple(own.values())
         self._is_log = np.array([p.is_log for p in self._own], dtype=bool)
-        self._has_logs = bool(self._is_log.any())
+        self.has_logs = bool(self._is_log.any())
         means = np.array([p.mean for p in self._own])
         self.signs = np.where(self._is_log, np.sign(means), 0.0)
         self._sign = self.signs[self._is_log][:, None]
@@ -146,7 +146,7 @@ class DirectChart:
     def values_and_rates(self, coordinates):
         """Return the values [p, B] and the derivative [p, B] of each by its own coordinate."""
         values, rates = np.array(coordinates, dtype=float), np.ones(coordinates.shape)
-        if self._has_logs:
+        if self.has_logs:
             log = self._is_log
             values[log] = rates[log] = self._sign * np.exp(np.clip(values[log], -500, 500))
         return values, rates

@@ -4,6 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..inference.disturbances import are_of_friction
 from .effort_scales import usual_accelerations
 
 
@@ -42,20 +43,29 @@ class ProcessNoise:
             added += self.push(frame)
         if left is None:
             return result
-        repeated = np.concatenate([scales] * len(frames))
-        starts, ends = (np.concatenate(each, 1) for each in (states[:-1], states[1:]))
-        before, after = (self._of_hidden(repeated, points) for points in (starts, ends))
-        kept = np.repeat(left, len(scales), 0) * self.carried_over(repeated, starts) * before
-        added = np.sqrt(after**2 - kept**2)
-        result[..., 2 * self._nv :] += added.reshape(*result.shape[:2], -1)
+        result[..., 2 * self._nv :] += self._added(left, scales, states)
         if scales.any():
             result[..., -self._hidden.disturbance_size :] *= self._ratios.of(parameters)
         return result
+
+    def _added(self, left, scales, states):
+        """Return what is added to hidden forces, [H, K, k]; given as above."""
+        if not self.depends_on_speed(scales):
+            return self._hidden.deviations(scales) * np.sqrt(1 - left**2)[:, None]
+        repeated = np.concatenate([scales] * len(left))
+        starts, ends = (np.concatenate(each, 1) for each in (states[:-1], states[1:]))
+        before, after = (self._of_hidden(repeated, points) for points in (starts, ends))
+        kept = np.repeat(left, len(scales), 0) * self.carried_over(repeated, starts) * before
+        return np.sqrt(after**2 - kept**2).reshape(len(left), len(scales), -1)
 
     def disturbances(self, scales, parameters, points):
         """Return those [K, d] of disturbances of scales [K] at states [nx, K]."""
         rest = self._hidden.size - self._hidden.disturbance_size
         return self._of_hidden(scales, points)[:, rest:] * self._ratios.of(parameters)
+
+    def depends_on_speed(self, scales):
+        """Tell whether some disturbances of scales [K] are others where joints turn round."""
+        return bool(are_of_friction(scales).any())
 
     def carried_over(self, scales, points):
         """Return which part [K, k] of hidden forces lasts longer than a frame; given as above."""

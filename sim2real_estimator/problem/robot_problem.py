@@ -325,7 +325,7 @@ class RobotProblem:
         there are none.
         """
         found = self._walk.through(points, parameters, self._timelines.line(frames))
-        if scales is not None and self.disturbance_size:
+        if scales is not None and self.disturbance_size and self._noise.depends_on_speed(scales):
             kept = self._noise.carried_over(scales, points)
             found.ends[self.model.state_size :] *= kept.T
             found.transition[:, 2 * self.model.velocity_size :] *= kept[..., None]

@@ -37,7 +37,7 @@ class StateWalk:
         state = points[: self._robot_chart.point_size]
         if self._hidden.size:
             if hidden is None:
-                hidden = self._hidden.controls(self.hidden_part(points), _middles(durations))
+                hidden = self._hidden.controls(self.hidden_part(points), durations)
             if controls.shape[2] < points.shape[1]:
                 controls = np.repeat(controls, points.shape[1], 2)
             controls = np.concatenate([controls, hidden], 1)
@@ -84,7 +84,7 @@ class StateWalk:
         the durations by it), as `steps` returns them.
         """
         inputs = self.inputs(points, values, durations, controls)
-        found = uneven_jacobian(self.backend, inputs, _counts(durations, slopes))
+        found = uneven_jacobian(self.backend, inputs, slopes)
         ends, chart = found.state, self._robot_chart
         by_x = np.zeros((points.shape[1], self.state_chart.size, by_chart.shape[-1]))
         by_physical = chart.pull_rows(ends, found.by_parameters)
@@ -94,7 +94,7 @@ class StateWalk:
             late = np.einsum('bis,sb->bi', found.by_durations, slope)
             if self._hidden.size:
                 late += self._hidden.pushed_later(
-                    found.by_controls, self.hidden_part(points), _middles(slope)
+                    found.by_controls, self.hidden_part(points), slope
                 )
             late = chart.pull_rows(ends, late[..., None])
             by_x[:, : chart.size] += by_groups(late, by_chart[:, row, None])
@@ -117,7 +117,7 @@ class StateWalk:
         by_parameters[..., t:] = by_chart[:, : self._physical]
         by_controls = np.zeros((steps, self.backend.system.control_size, n))
         if self._hidden.size:
-            pushes = self._hidden.slopes_of_controls(_middles(durations)[:, 0])
+            pushes = self._hidden.slopes_of_controls(durations)
             by_controls[:, -pushes.shape[1] :, chart.size : t] = pushes
         return by_state, by_parameters, np.zeros((steps, n)), by_controls
 
@@ -165,7 +165,7 @@ class StateWalk:
             return robot
         result = np.zeros((len(robot), self.state_chart.size, self.state_chart.size))
         result[:, :size, :size] = robot
-        pushed = self._hidden.pushed(found.by_controls, _middles(durations))
+        pushed = self._hidden.pushed(found.by_controls, durations)
         result[:, :size, size:] = chart.pull_rows(ends, pushed)
         result[:, size:, size:] = self._hidden.growth(durations.sum(0))
         return result
@@ -201,17 +201,3 @@ def spread(columns, batch):
 def tiled(columns, count):
     """Return columns [n, B] so many times side by side; of few columns faster than np.tile."""
     return np.repeat(columns[:, None], count, 1).reshape(len(columns), -1)
-
-
-def _counts(durations, slopes):
-    """Return after how many steps [B or 1] all are of no length, and would be by other delays."""
-    is_step = durations != 0
-    for _, slope in slopes:
-        is_step = is_step | (slope != 0)
-    numbers = np.arange(1, 1 + len(durations))[:, None]
-    return (is_step * numbers).max(0, initial=0)
-
-
-def _middles(durations):
-    """Return the times [S, B] of the middle of steps, from the begin of the first."""
-    return np.cumsum(durations, 0) - 0.5 * durations

@@ -132,7 +132,7 @@ class TimelineCache(threading.local):
         return Chain(durations, controls, bounds)
 
     def _line_of_one(self, frame):
-        return self._line((frame,))
+        return Line((self._cut(frame),), np.zeros(1, dtype=int))
 
     def _line(self, frames):
         distinct = list({id(frame): frame for frame in frames}.values())

@@ -8,22 +8,38 @@ from ..backend.base import RolloutInputs, StepDerivatives
 _FEW = 16
 
 
-def uneven_jacobian(backend, inputs, counts):
+def uneven_jacobian(backend, inputs, slopes):
     """
     Return the `StepDerivatives` of `RolloutInputs` as NumPy arrays.
 
-    counts [B]: how many steps each column has, after which all are of no length; derivatives by
-    these are left at zero. One column with many steps is not to make many of all.
+    slopes: (row of a delay, derivative of the durations by it). One column with many steps is not
+    to make many of all: derivatives by those after its last, of no length, are left at zero.
     """
+    if inputs.batch <= _FEW or inputs.durations.shape[1] < inputs.batch:
+        return backend.jacobian_arrays(inputs)
+    return _by_lengths(backend, inputs, _counts(inputs.durations, slopes))
+
+
+def _by_lengths(backend, inputs, counts):
+    """Return the same; counts [B]: how many steps each column has."""
     limit = max(1, int(np.median(counts)))
-    if 2 * limit > inputs.steps or inputs.batch <= _FEW or len(counts) < inputs.batch:
+    if 2 * limit > inputs.steps or inputs.batch <= _FEW:
         return backend.jacobian_arrays(inputs)
     groups = [np.flatnonzero(counts <= limit), np.flatnonzero(counts > limit)]
     parts = []
     for which in (group for group in groups if len(group)):
         picked = _picked(inputs, which, counts[which].max(initial=limit))
-        parts.append((which, uneven_jacobian(backend, picked, counts[which])))
+        parts.append((which, _by_lengths(backend, picked, counts[which])))
     return _joined(parts, inputs)
+
+
+def _counts(durations, slopes):
+    """Return after how many steps [B] all are of no length, and would be by other delays."""
+    is_step = durations != 0
+    for _, slope in slopes:
+        is_step = is_step | (slope != 0)
+    numbers = np.arange(1, 1 + len(durations))[:, None]
+    return (is_step * numbers).max(0, initial=0)
 
 
 def _picked(inputs, which, steps):

@@ -48,7 +48,7 @@ def test_derivatives_are_the_same(backend, counts):
             calls.append(given.steps * given.batch)
             return backend.jacobian_arrays(given)
 
-    found, wanted = uneven_jacobian(Counting(), inputs, counts), backend.jacobian_arrays(inputs)
+    found, wanted = uneven_jacobian(Counting(), inputs, ()), backend.jacobian_arrays(inputs)
     for part in fields(found):
         own, other = (getattr(each, part.name) for each in (found, wanted))
         if part.name == 'by_durations':
@@ -58,3 +58,16 @@ def test_derivatives_are_the_same(backend, counts):
     # Some are taken along by others.
     is_even = (counts == STEPS).all()
     assert (sum(calls) == STEPS * batch) if is_even else (sum(calls) < STEPS * batch / 2)
+
+
+def test_steps_that_another_delay_would_make_longer_are_counted(backend):
+    durations = np.zeros((STEPS, 40))
+    durations[0] = 2e-3
+    inputs = RolloutInputs(np.ones((4, 40)), np.ones((1, 40)), np.ones((STEPS, 2, 1)), durations)
+    slope = np.zeros((STEPS, 40))
+    slope[2, 7] = 1.0
+    found = uneven_jacobian(backend, inputs, [(0, slope)]).by_durations
+    wanted = backend.jacobian_arrays(inputs).by_durations
+    np.testing.assert_allclose(found[7, :, :3], wanted[7, :, :3], rtol=1e-9, atol=1e-12)
+    assert np.abs(wanted[7, :, 2]).max() > 0
+    assert not found[8, :, 1:].any()
