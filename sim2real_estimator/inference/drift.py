@@ -20,13 +20,15 @@ class Drift:
     """
     By how much parameters wander off in an hour, as a part of their size.
 
-    losses: damping and friction, which change as bearings warm; others: all else. Relative
-    standard deviations, which grow in proportion to the time for some minutes, then with its
-    root. begun_ns: stamp since which parameters are watched; None: for a long time.
+    losses: damping and friction, which change as bearings warm; efforts: how strong they are that
+    commands ask for, as motors warm, all alike; others: all else. Relative standard deviations,
+    which grow in proportion to the time for some minutes, then with its root. begun_ns: stamp
+    since which parameters are watched; None: for a long time.
     """
 
     others: float = 0.0
     losses: float = 0.0
+    efforts: float = 0.0
     begun_ns: int | None = None
 
     def since(self, begun_ns):
@@ -36,7 +38,7 @@ class Drift:
     @property
     def is_still(self):
         """Whether nothing drifts."""
-        return not (self.others or self.losses)
+        return not (self.others or self.losses or self.efforts)
 
 
 STILL = Drift()
@@ -44,7 +46,7 @@ STILL = Drift()
 
 def walk(problem, drift, begin_ns, end_ns):
     """
-    Return the root [p, P] of the covariance of what parameters change by between two stamps.
+    Return the root [p, r] of the covariance of what parameters change by between two stamps.
 
     drift: `Drift`. The steps of the walk are at fixed stamps, so that however the time is cut
     into frames, they add up to the same. None where there is none in between, or no drift at all.
@@ -52,12 +54,12 @@ def walk(problem, drift, begin_ns, end_ns):
     steps = end_ns // _STEP_NS - begin_ns // _STEP_NS
     if steps <= 0 or drift.is_still:
         return None
-    paces = np.where(problem.is_loss, drift.losses, drift.others)
     time = steps * _STEP_NS * _NANO
     if drift.begun_ns is not None:
         age = (end_ns // _STEP_NS * _STEP_NS - drift.begun_ns) * _NANO
         time = _wandered(age) - _wandered(age - time)
-    return np.sqrt(time / _HOUR) * problem.relative_root * paces
+    roots = [getattr(drift, kind) * root for kind, root in problem.drifting.items()]
+    return np.sqrt(time / _HOUR) * np.concatenate(roots, 1)
 
 
 def _wandered(age):

@@ -70,9 +70,9 @@ class Problem(Protocol):
     which the first `position_count` are positions; parameters are `labels` many real numbers
     [p, B] without constraints. `neutral` [nx]: a state to begin from where nothing is known. The
     last `disturbance_size` entries of a state are
-    disturbances, in units of the problem's own. `relative_root` [p, P]: of the covariance that
-    parameters would have if each of P changed, by itself, by about its own size, `is_loss` [P]:
-    which of these are losses, such as friction. `lasting_root` [p, r]: of the covariance that a
+    disturbances, in units of the problem's own. `drifting`: kind of parameters, as in `Drift` ->
+    root [p, r] of the covariance that they would have if those of that kind changed by about their
+    own size. `lasting_root` [p, r]: of the covariance that a
     disturbance of one leaves for good, however long it is listened to. `noise_prior`: of
     the sensors whose noise is estimated, of one component, or None. `spacing` [p]: how far apart
     the starts of a fit may be along each parameter so that one of them leads to the optimum,
@@ -87,8 +87,7 @@ class Problem(Protocol):
     prior: Gaussian
     disturbance_size: int
     neutral: np.ndarray
-    relative_root: np.ndarray
-    is_loss: np.ndarray
+    drifting: dict
     lasting_root: np.ndarray
     noise_prior: NoiseScales | None
     spacing: np.ndarray

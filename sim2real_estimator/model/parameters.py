@@ -16,6 +16,9 @@ FRICTION_VELOCITY = 0.01
 # What a joint loses energy by, and all that acts inside it and moves nothing from its place.
 LOSSES = ('damping', 'friction')
 INSIDE_JOINT = (*LOSSES, 'friction_velocity', 'armature', 'stiffness', 'rest')
+# By what an actuator does as much as is asked for, and what that moves or holds besides bodies.
+_STRENGTHS = ('gain', 'torque_constant')
+_OF_MASS = (*LOSSES, 'mass', 'armature', 'stiffness')
 
 # Quantities that have a value for every axis, or pair of axes.
 _OF_AXES = ('com', 'inertia', 'origin', 'mount')
@@ -37,6 +40,16 @@ class Parameter:
 def is_loss(name):
     """Tell whether a parameter is one by which a joint loses energy."""
     return name.rpartition('.')[2] in LOSSES
+
+
+def is_strength(name):
+    """Tell whether a parameter is one by which efforts are as strong as commands ask for."""
+    return name.rpartition('.')[2] in _STRENGTHS
+
+
+def is_of_mass(name):
+    """Tell whether efforts that are all twice as strong move a robot alike with twice of this."""
+    return name.rpartition('.')[2] in _OF_MASS or '.inertia.' in name
 
 
 def owner_of(name):

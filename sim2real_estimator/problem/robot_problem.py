@@ -8,6 +8,7 @@ import numpy as np
 from ..inference.noise_scales import NoiseScales
 from ..model.parameters import is_loss
 from .doubts import known_as, narrowed, widened_chart
+from .drifting import drifting
 from .first_state import guess_course, guess_state
 from .frame_walk import FrameWalk
 from .friction_ratios import FrictionRatios
@@ -108,7 +109,7 @@ class RobotProblem:
         self.point_size, self.tangent_size = self._state.point_size, self._state.size
         self.position_count = self.model.velocity_size
         self.labels, self.prior = chart.labels, chart.prior
-        self.relative_root = chart.relative_root
+        self.drifting = drifting(chart, self.model)
         self.lasting_root = _LASTING * self._hidden.disturbance_share * chart.relative_root
         self.noises = dict(noises or {})
         self.noise_prior = _noise_prior(self.noises.values())
@@ -117,11 +118,6 @@ class RobotProblem:
         self._changes = PossibleChanges(parameters, chart, self.sensors)
         self.late_sensors = self._late_sensors(reference)
         self._given, self._widened = (noises, accelerations, reference, dict(doubts or {})), None
-
-    @cached_property
-    def is_loss(self):
-        """Which of the parameters are losses, [P]."""
-        return np.array([name in self.losses for name in self.chart.names], dtype=bool)
 
     @cached_property
     def spacing(self):

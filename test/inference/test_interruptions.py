@@ -26,7 +26,7 @@ NOISE = 1e-3
 NAMES = ('lower.mass', 'elbow.damping', 'shoulder.damping')
 TRUTH = {'lower.mass': 1.0, 'elbow.damping': 0.06, 'shoulder.damping': 0.06}
 # What is known must come through a gap as it was.
-ESTIMATOR = GaussianSum(starts=4, drift=0.0, drift_of_losses=0.0)
+ESTIMATOR = GaussianSum(starts=4, drift=0.0, drift_of_losses=0.0, drift_of_efforts=0.0)
 
 
 @pytest.fixture(scope='module')

@@ -50,7 +50,7 @@ class GaussianSum(AbstractEstimator):
     reckons with, in the problem's units;
     drift: relative standard deviation by which parameters wander off in an hour, see `Drift`:
     below what that implies no posterior narrows; drift_of_losses: the same
-    of damping and friction; refinement: iterations of
+    of damping and friction, drift_of_efforts: of all efforts at once; refinement: iterations of
     the variational fit where Laplace's mixture falls short of the `share`; lag: so many frames a
     filter looks back where joints are driven, two at most where disturbances push; shooting: of
     so many parameters at most the first fits follow the motion from its beginning, of more they
@@ -69,6 +69,7 @@ class GaussianSum(AbstractEstimator):
     disturbances: tuple = _BANK
     drift: float = 1e-3
     drift_of_losses: float = 5e-3
+    drift_of_efforts: float = 1e-2
     refinement: int = 0
     lag: int = 10
     shooting: int = 16
@@ -79,8 +80,8 @@ class GaussianSum(AbstractEstimator):
 
     @property
     def drifts(self):
-        """How parameters drift, losses and all others."""
-        return Drift(self.drift, self.drift_of_losses)
+        """How parameters drift."""
+        return Drift(self.drift, self.drift_of_losses, self.drift_of_efforts)
 
     def init(self, problem):
         """Return the state before any data."""

@@ -1,0 +1,38 @@
+"""Which parameters wander off together, and how far next to each other."""
+
+import numpy as np
+
+from ..model.parameters import is_loss, is_of_mass, is_strength
+
+# A change this small is one along a straight line.
+_LITTLE = 1e-4
+
+
+def drifting(chart, model):
+    """
+    Return kind -> root [p, r] of the covariance of coordinates whose kind changes by its own size.
+
+    losses: damping and friction; efforts: how strong efforts are that a command asks for; others.
+    Efforts that are all stronger than said move a robot as if it were lighter: where no gain is
+    estimated, all that is measured in kilograms takes part in that.
+    """
+    kinds = np.array(
+        [
+            'losses' if is_loss(n) else 'efforts' if is_strength(n) else 'others'
+            for n in chart.names
+        ]
+    )
+    root = chart.relative_root
+    found = {kind: root[:, kinds == kind] for kind in ('losses', 'efforts', 'others')}
+    if model.commands and not found['efforts'].size:
+        found['efforts'] = _lighter(chart)
+    return found
+
+
+def _lighter(chart):
+    """Return the coordinates' change [p, 1] per relative change of all that is a mass."""
+    inner = chart.inner
+    mean = inner.prior.mean[:, None]
+    weighs = np.array([is_of_mass(name) for name in inner.names])[:, None]
+    values = inner.to_named(mean) * (1 + _LITTLE * weighs)
+    return chart.combinations @ (inner.from_named(values) - mean) / _LITTLE
