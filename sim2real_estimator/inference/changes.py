@@ -11,6 +11,8 @@ from .shifts import Pull, squared_shifts
 # What is assumed of the share of outliers before any data: so many in so many rows.
 _PRIOR_OUTLIERS, _PRIOR_ROWS = 2.0, 100.0
 _FORGETTING = 0.999
+# What shifts a motion comes back when that motion does: it is remembered for some ten minutes.
+_EASING = 1 - 5e-6
 # One frame may fit badly by a glitch.
 _FEWEST = 2
 # What so few glitches have before them comes of something else.
@@ -43,8 +45,8 @@ class ChangeMemory:
     What the detector remembers.
 
     recent: `FrameFit`s of the last frames; outliers, rows, strain: slowly forgotten counts, and
-    the largest strain, of the frames before those; left_out: whether the last frame was left out
-    as an outlier.
+    the largest strain, forgotten more slowly, of the frames before those; left_out: whether the
+    last frame was left out as an outlier.
     """
 
     recent: tuple = ()
@@ -52,6 +54,15 @@ class ChangeMemory:
     rows: float = _PRIOR_ROWS
     strain: float = 0.0
     left_out: bool = False
+
+    def begun_anew(self, was_nothing):
+        """
+        Return the memory for what comes after something was noticed.
+
+        was_nothing: whether the robot is the one it was, so that frames like those are its own.
+        """
+        strains = (fit.strain for fit in self.recent) if was_nothing else ()
+        return ChangeMemory(strain=max(self.strain, *strains, 0.0))
 
 
 @dataclass(frozen=True)
@@ -91,7 +102,7 @@ class ChangeDetector:
             recent[1:],
             _PRIOR_OUTLIERS + _FORGETTING * (memory.outliers - _PRIOR_OUTLIERS) + oldest.surprises,
             _PRIOR_ROWS + _FORGETTING * (memory.rows - _PRIOR_ROWS) + oldest.rows,
-            max(_FORGETTING * memory.strain, oldest.strain),
+            max(_EASING * memory.strain, oldest.strain),
         )
 
     def pass_over(self, memory):

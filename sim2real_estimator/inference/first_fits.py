@@ -249,8 +249,8 @@ class FirstFits:
         return BatchState(kept, due=due, mixture=state.mixture)
 
 
-def filter_of(problem, mixture, begun_ns, end_ns, memories=()):
-    """Return the filter that goes on with a mixture at an instant; stamps: of `FilterState`."""
+def filter_of(problem, mixture, begun_ns, end_ns, **more):
+    """Return the filter that goes on with a mixture at an instant; the rest: of `FilterState`."""
     is_pushed = mixture.weights[mixture.scales == 0].sum() < _NOTABLE
     lag = begun(mixture) if problem.is_driven or is_pushed else None
-    return FilterState(mixture, begun_ns=begun_ns, end_ns=end_ns, lag=lag, memories=memories)
+    return FilterState(mixture, begun_ns=begun_ns, end_ns=end_ns, lag=lag, **more)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..records import UpdateReport
+from .changes import ChangeMemory
 from .explaining import CarriedOn, Inquiry, known_before, Past
 from .mixture import Mixture
 
@@ -31,7 +32,7 @@ class SuspectState:
     past: `Past`s up to the frame at which it was noticed; frames: since then; known: the mixture
     before all of these; memories: `Memory`s of what was known before earlier changes; answer:
     the last, where it was found what has changed, but not yet well how much; begun_ns: as of the
-    `FilterState`.
+    `FilterState`; noticed: the memory of the detector then.
     """
 
     past: tuple
@@ -40,6 +41,7 @@ class SuspectState:
     memories: tuple = ()
     answer: CarriedOn | None = None
     begun_ns: int | None = None
+    noticed: ChangeMemory = ChangeMemory()
 
     @property
     def mixture(self):
@@ -73,9 +75,9 @@ def _notable(mixture):
     return mixture.pick(np.flatnonzero(mixture.log_weights > np.log(_NOTABLE)))
 
 
-def suspect(past, memories, begun_ns):
+def suspect(past, memories, begun_ns, noticed):
     """Return the state of a filter that has noticed a change in the last frames."""
-    return SuspectState(past, (), past[0].mixture, memories, begun_ns=begun_ns)
+    return SuspectState(past, (), past[0].mixture, memories, None, begun_ns, noticed)
 
 
 def look_into(problem, state, frame, noise, drift, scales, is_narrow):

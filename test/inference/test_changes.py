@@ -113,3 +113,30 @@ def test_a_model_that_is_wrong_again_and_again_has_not_changed():
     assert 202 <= shift_alarms(np.where(np.arange(400)[:, None] < 200, 0.0, forces))[0] <= 203
     forces[300:, 0] = 8.0
     assert 301 <= shift_alarms(forces)[0] <= 303
+
+
+def test_what_once_shifted_the_motion_is_remembered_for_minutes():
+    forces = np.zeros((20_000, 7))
+    for size, begin in zip((3.0, 3.5, 4.1), (100, 150, 200)):
+        forces[begin : begin + 4, 0] = size
+    # Alone it would be a change, see above.
+    forces[19_000:19_004, 0] = 4.1
+    assert not shift_alarms(forces)
+
+
+def test_what_turned_out_to_be_no_change_is_no_change_the_next_time():
+    memory, shifted = ChangeMemory(), Pull(np.r_[8.0, np.zeros(6)], np.eye(7))
+    still = Pull(np.zeros(7), np.eye(7))
+
+    def follow(memory, pulls):
+        found = False
+        for pull in pulls:
+            memory = DETECTOR.remember(memory, 20.0, 21, 0, pull)
+            found = found or DETECTOR.has_changed(memory, False)
+        return memory, found
+
+    memory, found = follow(memory, [still] * 10 + [shifted] * 2)
+    assert found
+    again = [still] * 10 + [shifted] * 2
+    assert not follow(memory.begun_anew(was_nothing=True), again)[1]
+    assert follow(memory.begun_anew(was_nothing=False), again)[1]

@@ -171,7 +171,8 @@ class GaussianSum(AbstractEstimator):
             events += ('changed',)
             if not may_ask:
                 return self.init(problem), replace(report, events=(*events, 'forgotten'))
-            return suspect(past, state.memories, state.begun_ns), replace(report, events=events)
+            suspected = suspect(past, state.memories, state.begun_ns, memory)
+            return suspected, replace(report, events=events)
         step, known = step.tidied(self.prune, self.merge), (past, state.memories)
         stamps = state.begun_ns, frame.end_ns
         return FilterState(step.mixture, memory, state.share, *stamps, step.lag, *known), report
@@ -219,7 +220,7 @@ class GaussianSum(AbstractEstimator):
 
     def _look_into(self, problem, state, frame):
         """Ask what has changed; go on with what is still known, or begin again."""
-        begun = state.begun_ns
+        begun, noticed = state.begun_ns, state.noticed
         state, mixture, memories, report = look_into(
             problem,
             state,
@@ -233,4 +234,6 @@ class GaussianSum(AbstractEstimator):
             return state, report
         if mixture is None:
             return self.init(problem), report
-        return filter_of(problem, mixture, begun, frame.end_ns, memories), report
+        memory = noticed.begun_anew(was_nothing=not report.changed)
+        more = {'memory': memory, 'memories': memories}
+        return filter_of(problem, mixture, begun, frame.end_ns, **more), report
