@@ -11,7 +11,7 @@ from .shifts import Pull, squared_shifts
 # What is assumed of the share of outliers before any data: so many in so many rows.
 _PRIOR_OUTLIERS, _PRIOR_ROWS = 2.0, 100.0
 _FORGETTING = 0.999
-# What shifts a motion comes back when that motion does: it is remembered for some ten minutes.
+# What shifts a motion comes back when that motion does: it is remembered for 200 000 frames.
 _EASING = 1 - 5e-6
 # One frame may fit badly by a glitch.
 _FEWEST = 2
