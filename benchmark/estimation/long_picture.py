@@ -59,5 +59,5 @@ def _draw_shares(axis, times, ranks):
         axis.plot(times, found, 'o-', color=colour, markersize=3, label=label)
         axis.axhline(100 * level, linestyle='--', color=colour, linewidth=1)
     axis.set(ylim=(0, 100), ylabel='how many contain the truth [%]')
-    axis.text(times[0] * 1.1, 92, 'honest', color=_GREY, fontsize=9)
+    axis.plot([], [], '--', color=_GREY, label='as many as there should be')
     axis.legend(loc='lower left')
