@@ -55,6 +55,12 @@ def parse(arguments=None):
         help='length of the recordings that are identified: 60 for an hour, which also measures '
         'memory against that of a sixth (default: three times --seconds)',
     )
+    _add_sysid(parser)
+    return parser.parse_args(arguments)
+
+
+def _add_sysid(parser):
+    """Add the arguments of the comparison with mujoco.sysid."""
     parser.add_argument('--seed', type=int, default=0, help='of the recordings of sysid')
     parser.add_argument(
         '--sysid-seeds',
@@ -79,7 +85,6 @@ def parse(arguments=None):
         default='',
         help='of sysid, only rows with this in their name; no picture is drawn of a part',
     )
-    return parser.parse_args(arguments)
 
 
 def main():

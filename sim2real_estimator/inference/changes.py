@@ -61,8 +61,8 @@ class ChangeMemory:
 
         was_nothing: whether the robot is the one it was, so that frames like those are its own.
         """
-        strains = (fit.strain for fit in self.recent) if was_nothing else ()
-        return ChangeMemory(strain=max(self.strain, *strains, 0.0))
+        strains = [fit.strain for fit in self.recent] if was_nothing else []
+        return ChangeMemory(strain=max([self.strain, *strains]))
 
 
 @dataclass(frozen=True)

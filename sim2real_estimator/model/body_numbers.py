@@ -72,19 +72,18 @@ def at_centres(values, rows, least):
     which is closer to none.
     """
     result = np.array(values, dtype=float)
-    # [L, B, 10]
-    bodies = np.swapaxes(result[rows], 1, 2)
-    bodies[..., 0] = masses_apart_from_none(bodies[..., 0], least[:, None])
-    bodies[..., 1:4] /= bodies[..., :1]
-    bodies[..., 4:] -= bodies[..., :1] * _shift(bodies[..., 1:4])
-    result[rows] = np.swapaxes(bodies, 1, 2)
+    result[rows] = np.swapaxes(centred(np.swapaxes(result[rows], 1, 2), least[:, None]), 1, 2)
     return result
 
 
-def masses_apart_from_none(masses, least):
-    """Return masses of which none is closer to zero than the least."""
-    are_none = np.abs(masses) < least
-    return np.where(are_none, np.copysign(least, masses), masses) if are_none.any() else masses
+def centred(bodies, least):
+    """Return bodies [..., 10] about frames as ones about their centres; least [...]: as above."""
+    result, mass = np.empty_like(bodies), bodies[..., 0]
+    are_none = np.abs(mass) < least
+    result[..., 0] = np.where(are_none, np.copysign(least, mass), mass) if are_none.any() else mass
+    result[..., 1:4] = bodies[..., 1:4] / result[..., :1]
+    result[..., 4:] = bodies[..., 4:] - result[..., :1] * _shift(result[..., 1:4])
+    return result
 
 
 def about_frames(values, rows):

@@ -34,7 +34,7 @@ class FrictionRatios:
         self._rows = [row for row, _ in known]
         # No body stands in the way of friction: only its own coordinates are asked.
         own = {chart.names[row]: apart.priors[chart.names[row]] for row in self._rows}
-        self._frictions = DirectChart(own, {}, apart.straight)
+        self._frictions = DirectChart(own, straight=apart.straight)
         self._expected = np.array([expected for _, expected in known])
         self._size, self._latest = len(disturbed), (None, None)
 

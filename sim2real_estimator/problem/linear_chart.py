@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..inference.protocol import Gaussian
-from ..model.body_numbers import about_frames, at_centres, masses_apart_from_none, NO_MASS
+from ..model.body_numbers import about_frames, at_centres, centred, NO_MASS
 from ..model.parameters import AXES
 from .body_priors import BodyPrior, drawn
 from .parameter_chart import DirectChart, own_size, Prior
@@ -151,9 +151,9 @@ class LinearChart:
     def _separated_along(self, coordinates, directions):
         """Return what `separated` does, and its derivative [B, P, d] along directions [P, d]."""
         values, result = coordinates.copy(), np.repeat(directions[None], coordinates.shape[1], 0)
-        bodies, slopes = _at_centres(coordinates[self.rows].transpose(2, 0, 1), self._least)
+        bodies = centred(coordinates[self.rows].transpose(2, 0, 1), self._least)
         values[self.rows] = bodies.transpose(1, 2, 0)
-        result[:, self.rows] = slopes @ directions[self.rows]
+        result[:, self.rows] = _slopes_at_centre(bodies) @ directions[self.rows]
         return values, result
 
     def are_sound(self, coordinates):
@@ -204,22 +204,14 @@ def _labels(link, names):
     return (names[0], *moments, *(f'{link}.frame_inertia.{entry}' for entry in entries))
 
 
-def _at_centres(bodies, least):
-    """
-    Return bodies [B, L, 10] about their centres and the derivative by what they were about frames.
-
-    least [L]: masses of bodies that are closer to none. The derivative, [B, L, 10, 10], tells the
-    inertia, too, which first moments change by half of it times themselves.
-    """
-    mass = masses_apart_from_none(bodies[..., 0], least)[..., None]
-    inverse = 1 / mass
-    centre = bodies[..., 1:4] * inverse
+def _slopes_at_centre(bodies):
+    """Return how bodies [B, L, 10] about their centres move with those about frames, [.., 10]."""
+    inverse, centre = 1 / bodies[..., :1], bodies[..., 1:4]
     by_moments = (centre @ _BY_MOMENTS).reshape(*centre.shape[:-1], 6, 3)
-    halved = (by_moments @ centre[..., None])[..., 0] / 2
     result = np.empty((*bodies.shape, bodies.shape[-1]))
     result[:] = np.eye(bodies.shape[-1])
     result[..., 1:4, 1:4] *= inverse[..., None]
     result[..., 4:, 1:4] = by_moments
     result[..., 1:4, 0] = -centre * inverse
-    result[..., 4:, 0] = -halved
-    return np.concatenate([mass, centre, bodies[..., 4:] + mass * halved], -1), result
+    result[..., 4:, 0] = (by_moments @ centre[..., None])[..., 0] / -2
+    return result

@@ -95,17 +95,15 @@ class RobotProblem:
         ratios = FrictionRatios(parameters, chart, values, self._hidden.disturbed.tolist())
         self._noise = ProcessNoise(parameters, self.options, self._hidden, ratios)
         self._state = StateChart(self.model, self._hidden.size)
-        self._walk = FrameWalk(
+        self._walk = walk = FrameWalk(
             parameters, self.sensors, chart, self._state, self._hidden, self.options, reference
         )
-        self._timelines = TimelineCache(
-            self.sensors, self._walk.known_controls, self.options.max_step
-        )
-        walk = self._walk
+        max_step = self.options.max_step
+        self._timelines = TimelineCache(self.sensors, walk.known_controls, max_step)
         self._loss = TrajectoryLoss(
             walk.system, walk.backend, chart, self.sensors, walk.outputs, self._timelines
         )
-        self._mass_spread = MassSpread(self._walk.system, chart, self._hidden.standing)
+        self._mass_spread = MassSpread(walk.system, chart, self._hidden.standing)
         self.point_size, self.tangent_size = self._state.point_size, self._state.size
         self.position_count = self.model.velocity_size
         self.labels, self.prior = chart.labels, chart.prior

@@ -71,7 +71,7 @@ def test_slopes_are_those_of_the_values(chart):
 def test_values_and_slopes_of_what_is_estimated_are_those_of_all_parameters(chart):
     at = np.concatenate([known(chart, np.random.default_rng(seed)) for seed in (5, 6)], 1)
     values, slopes = chart.expanded(at)
-    np.testing.assert_allclose(values, chart.to_named(at), rtol=1e-14, atol=1e-16)
+    np.testing.assert_array_equal(values, chart.to_named(at))
     np.testing.assert_allclose(
         slopes, chart.inner.slope(chart.embed(at)) @ chart.basis, rtol=1e-12, atol=1e-14
     )
