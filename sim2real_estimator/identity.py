@@ -56,8 +56,11 @@ def describe_model(parameters):
     entries = {'base link': model.base}
     for joint in model.joints:
         entries[f"joint '{joint.name}'"] = _joint_in_words(joint)
+    for joint, other in model.couplings:
+        entries[f"coupling of joint '{joint}'"] = f"with '{other}'"
     for name, parameter in parameters.items():
-        entries[f"parameter '{name}'"] = _number(parameter.nominal)
+        if parameter.is_described:
+            entries[f"parameter '{name}'"] = _number(parameter.nominal)
     return entries
 
 

@@ -93,7 +93,7 @@ def described_model(config):
     for name in config.joints:
         if name not in names:
             raise ConfigError(f'joints.{name}: is no joint of the robot; {nearest(name, names)}')
-    return model.with_actuators(_actuators(config))
+    return model.with_couplings(wishes.couplings).with_actuators(_actuators(config))
 
 
 def build_sensors(config, model):

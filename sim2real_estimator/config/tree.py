@@ -38,6 +38,12 @@ class ModelConfig:
         'joint -> actuator, if it is more than an effort that acts as commanded; joints whose '
         "effort is 'none' have no actuator",
     )
+    couplings: dict[str, str] = setting(
+        dict,
+        'joint -> joint that the same motor drives as well, as in the wrists of many arms; '
+        "inertia and friction of the motor, which turns at the sum of both joints' velocities, "
+        'are parameters of the former: coupled_armature, coupled_damping, coupled_friction',
+    )
     inertia_check: str = setting(
         'error',
         'inertias that no body can have: error refuses them, warn uses them with a warning, mend '

@@ -74,7 +74,7 @@ def solved_dynamics(robot, q, v, commands, wrenches=None, disturbances=None):
     efforts = all_efforts(robot, q, v, commands)
     if disturbances is not None:
         efforts = [add(e, d) for e, d in zip(efforts, disturbances)]
-    if any(not body.moving.is_independent for body in robot.bodies):
+    if _is_coupled(robot):
         return dense_dynamics(robot, q, v, efforts, wrenches)
     # Pass 1, outwards: where everything is and how it turns.
     states = kinematics(robot, q, v)
@@ -88,6 +88,13 @@ def solved_dynamics(robot, q, v, commands, wrenches=None, disturbances=None):
     base = Motion(Vec3.zero(), Vec3(0.0, 0.0, robot.gravity))
     biases = [_bias(body, state, efforts) for body, state in zip(robot.bodies, states)]
     return _accelerations(system, efforts, forces, biases, base), system
+
+
+def _is_coupled(robot):
+    """Tell whether the mass matrix has entries that no path through the tree explains."""
+    return any(not body.moving.is_independent for body in robot.bodies) or any(
+        not is_zero(coupling.physics['coupled_armature']) for coupling in robot.couplings
+    )
 
 
 def articulate(robot, states, inertias):

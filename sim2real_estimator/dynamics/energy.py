@@ -1,6 +1,6 @@
 """Energy and momentum."""
 
-from ..spatial.scalar import add, mul, sum_of
+from ..spatial.scalar import add, mul, square, sum_of
 from ..spatial.vector import Vec3
 from .kinematics import (
     body_positions,
@@ -9,6 +9,7 @@ from .kinematics import (
     joint_velocities,
     kinematics,
 )
+from .rnea import coupled_sum
 
 
 def kinetic_energy(robot, q, v):
@@ -21,6 +22,9 @@ def kinetic_energy(robot, q, v):
         total = add(total, mul(0.5, velocity.dot(momentum)))
         rotor = sum_of(mul(s, s) for s in joint_velocities(body, v))
         total = add(total, mul(mul(0.5, body.physics['armature']), rotor))
+    for coupling in robot.couplings:
+        rotor = square(coupled_sum(coupling, v))
+        total = add(total, mul(mul(0.5, coupling.physics['coupled_armature']), rotor))
     return total
 
 

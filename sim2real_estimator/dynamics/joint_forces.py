@@ -1,18 +1,18 @@
 """What acts inside a joint: drive, damping, friction, spring."""
 
-from ..spatial.scalar import add, div, is_zero, mul, sqrt, sub, sum_of, tanh
+from ..model.friction import COUPLED_FRICTIONS, FRICTIONS, JointMotion
+from ..spatial.scalar import add, is_zero, mul, sub
 from .kinematics import joint_positions, joint_velocities
-
-# Keeps the root of a vanishing speed differentiable; far below any friction velocity.
-_TINY_SQUARED = 1e-24
+from .rnea import coupled_sum, gravity_efforts
 
 
-def joint_efforts(body, q, v, command):
+def joint_efforts(body, q, v, command, load=0.0):
     """
     Return the effort [N m or N] on each degree of freedom of a joint.
 
     q, v: state of the robot; command: one scalar per degree of freedom, or None for a passive
-    joint. Axes as in v; a joint that follows another has its own speed, and its own effort.
+    joint; load: as in `JointMotion`. Axes as in v; a joint that follows another has its own
+    speed, and its own effort.
     """
     positions, speeds = joint_positions(body, q), joint_velocities(body, v)
     physics, actuator = body.physics, body.moving.joint.actuator
@@ -21,43 +21,54 @@ def joint_efforts(body, q, v, command):
         efforts = [actuator.effort(c, s, body.actuator) for c, s in zip(command, speeds)]
     if body.moving.is_driven:
         return efforts
-    resisting = [
-        add(mul(physics['damping'], s), f) for s, f in zip(speeds, _friction(body, speeds))
-    ]
+    resisting = [0.0] * len(speeds)
+    for name, column in friction_columns(body, v, load).items():
+        resisting = [add(r, mul(physics[name], c)) for r, c in zip(resisting, column)]
     if not is_zero(physics['stiffness']):
         spring = body.kind.displacement(positions, physics.get('rest', 0.0))
         resisting = [add(r, mul(physics['stiffness'], d)) for r, d in zip(resisting, spring)]
     return [sub(e, r) for e, r in zip(efforts, resisting)]
 
 
-def friction_shape(body, speeds):
+def friction_columns(body, v, load=0.0, is_complete=False):
     """
-    Return the smoothed sign of the velocity, by which Coulomb friction multiplies.
+    Return name in FRICTIONS -> column: the effort per unit of that parameter of a joint.
 
-    One degree of freedom: tanh(v / v_f) with v_f the friction velocity. Several of a kind: the
-    direction of v times tanh(|v| / v_f), which no choice of axes changes. It has a finite
-    derivative everywhere, at rest too.
+    A column is one scalar per degree of freedom. Parameters that are structurally zero have
+    none, unless `is_complete`.
     """
-    shape, at = [], 0
-    for group in body.kind.groups:
-        part = speeds[at : at + len(group.axes)]
-        at += len(group.axes)
-        width = body.physics['friction_velocity']
-        if len(part) == 1:
-            shape.append(tanh(div(part[0], width)))
-        else:
-            size = sqrt(add(sum_of(mul(s, s) for s in part), _TINY_SQUARED))
-            factor = tanh(size / width) / size
-            shape += [mul(s, factor) for s in part]
-    return shape
+    physics = body.physics
+    motion = JointMotion(
+        body.kind.groups, joint_velocities(body, v), physics['friction_velocity'], load
+    )
+    return {
+        name: term.column(motion)
+        for name, term in FRICTIONS.items()
+        if name in physics and (is_complete or not is_zero(physics[name]))
+    }
 
 
-def _friction(body, speeds):
-    """Return the effort of Coulomb friction against each velocity."""
-    friction = body.physics['friction']
-    if is_zero(friction):
-        return [0.0] * len(speeds)
-    return [mul(friction, s) for s in friction_shape(body, speeds)]
+def coupled_columns(coupling, v, is_complete=False):
+    """Return name in COUPLED_FRICTIONS -> effort on both joints per unit; else as above."""
+    physics = coupling.physics
+    speed = coupled_sum(coupling, v)
+    motion = JointMotion(coupling.groups, [speed], physics['friction_velocity'])
+    return {
+        name: term.column(motion)[0]
+        for name, term in COUPLED_FRICTIONS.items()
+        if is_complete or not is_zero(physics[name])
+    }
+
+
+def _loads(robot, q, size):
+    """Return the load on every velocity, structural zeros where no friction depends on it."""
+    needing = [name for name, term in FRICTIONS.items() if term.needs_load]
+    is_needed = any(
+        not body.moving.is_driven and not is_zero(body.physics.get(name, 0.0))
+        for body in robot.bodies
+        for name in needing
+    )
+    return gravity_efforts(robot, q, size) if is_needed else [0.0] * size
 
 
 def all_efforts(robot, q, v, commands):
@@ -69,6 +80,7 @@ def all_efforts(robot, q, v, commands):
     the effort: nothing inside the joint, or in those that follow it, changes that.
     """
     efforts, at = [0.0] * len(v), 0
+    loads = _loads(robot, q, len(v))
     for body in robot.bodies:
         moving, command = body.moving, None
         if moving.is_driven and not moving.is_independent:
@@ -76,7 +88,11 @@ def all_efforts(robot, q, v, commands):
         if moving.is_independent and moving.joint.actuator.takes_command:
             command = commands[at : at + body.kind.velocity_size]
             at += body.kind.velocity_size
-        own = joint_efforts(body, q, v, command)
+        own = joint_efforts(body, q, v, command, loads[moving.velocities.start])
         for k, effort in zip(range(moving.velocities.start, moving.velocities.stop), own):
             efforts[k] = add(efforts[k], mul(moving.multiplier, effort))
+    for coupling in robot.couplings:
+        for name, column in coupled_columns(coupling, v).items():
+            for k in set(coupling.velocities) - robot.driven_velocities:
+                efforts[k] = sub(efforts[k], mul(coupling.physics[name], column))
     return efforts

@@ -23,6 +23,10 @@ def mass_matrix(robot, q):
         square = body.moving.multiplier * body.moving.multiplier
         for k in _indices(body):
             rows[k][k] = add(rows[k][k], mul(square, body.physics['armature']))
+    for coupling in robot.couplings:
+        for i in coupling.velocities:
+            for j in coupling.velocities:
+                rows[i][j] = add(rows[i][j], coupling.physics['coupled_armature'])
     return rows
 
 
@@ -102,7 +106,8 @@ def dense_dynamics(robot, q, v, efforts, wrenches=None):
     """
     Return the joint accelerations and the `FactoredMatrix` they were solved with.
 
-    For robots with joints that follow others: a closed coupling no tree algorithm can take.
+    For robots with joints that follow others, or that share a rotor: closed couplings that no
+    tree algorithm can take.
     efforts: one scalar per velocity, the acceleration where it is prescribed.
     """
     driven = robot.driven_velocities

@@ -1,12 +1,13 @@
 """The joint-torque regressor: inverse dynamics as a linear map of the standard parameters."""
 
+from ..model.friction import COUPLED, FRICTIONS
 from ..spatial.inertia import BodyInertia, Symmetric3
 from ..spatial.motion import Force
 from ..spatial.scalar import mul
 from ..spatial.vector import Vec3
-from .joint_forces import friction_shape
+from .joint_forces import coupled_columns, friction_columns
 from .kinematics import joint_velocities, kinematics
-from .rnea import body_accelerations, project_forces
+from .rnea import body_accelerations, coupled_sum, gravity_efforts, project_forces
 
 STANDARD_NAMES = (
     'mass',
@@ -20,7 +21,6 @@ STANDARD_NAMES = (
     'xz',
     'yz',
 )
-JOINT_NAMES = ('damping', 'friction', 'armature')
 
 
 def regressor_names(robot):
@@ -28,24 +28,29 @@ def regressor_names(robot):
     Return the names of the regressor's columns.
 
     Ten per body, named after the link behind its joint, with inertias about the body's origin
-    (not the centre of mass); three per joint.
+    (not the centre of mass); those of `FRICTIONS` that the joint has and armature per joint;
+    those of `COUPLED` per coupling, named after its first joint.
     """
-    bodies = [f'{b.moving.joint.child}.{n}' for b in robot.bodies for n in STANDARD_NAMES]
-    return bodies + [f'{b.moving.joint.name}.{n}' for b in robot.bodies for n in JOINT_NAMES]
+    names = [f'{b.moving.joint.child}.{n}' for b in robot.bodies for n in STANDARD_NAMES]
+    names += [f'{b.moving.joint.name}.{n}' for b in robot.bodies for n in _joint_names(b)]
+    return names + [f'{c.joint}.{n}' for c in robot.couplings for n in COUPLED]
 
 
 def regressor_parameters(robot):
     """Return the values the regressor multiplies, in the order of its columns."""
-    bodies = [x for b in robot.bodies for x in b.inertia]
-    return bodies + [b.physics[n] for b in robot.bodies for n in JOINT_NAMES]
+    values = [x for b in robot.bodies for x in b.inertia]
+    values += [b.physics[n] for b in robot.bodies for n in _joint_names(b)]
+    return values + [c.physics[n] for c in robot.couplings for n in COUPLED]
 
 
-def regressor(robot, q, v, acceleration):
+def regressor(robot, q, v, acceleration, load=None):
     """
     Return Y, a list of columns of scalars, with Y * regressor_parameters = effort.
 
-    The effort is what the drives must deliver: inertia, gravity, damping, Coulomb friction and
-    armature; no springs, no wrenches.
+    The effort is what the drives must deliver: inertia, gravity, all friction and armatures; no
+    springs, no wrenches. load: the effort that holds the bodies against gravity in q, one scalar
+    per velocity, by which friction that depends on it multiplies; None: that of `robot`. It
+    makes its column depend on masses, in which the whole is linear only for a load that is given.
     """
     states = kinematics(robot, q, v)
     accelerations = body_accelerations(robot, states, acceleration)
@@ -57,13 +62,23 @@ def regressor(robot, q, v, acceleration):
             forces = list(none)
             forces[index] = body.force(motion, state.omega)
             columns.append(project_forces(robot, states, forces))
+    load = gravity_efforts(robot, q, len(v)) if load is None else load
     for body in robot.bodies:
-        speeds, rotor = joint_velocities(body, v), joint_velocities(body, acceleration)
-        for values in (speeds, friction_shape(body, speeds), rotor):
+        own = friction_columns(body, v, load[body.moving.velocities.start], is_complete=True)
+        for values in (*own.values(), joint_velocities(body, acceleration)):
             column = [0.0] * len(v)
             column[body.moving.velocities] = [mul(body.moving.multiplier, x) for x in values]
             columns.append(column)
+    for coupling in robot.couplings:
+        own = coupled_columns(coupling, v, is_complete=True)
+        for value in (coupled_sum(coupling, acceleration), *own.values()):
+            columns.append([value if k in coupling.velocities else 0.0 for k in range(len(v))])
     return columns
+
+
+def _joint_names(body):
+    """Return the names of the columns of a joint."""
+    return [name for name in (*FRICTIONS, 'armature') if name in body.physics]
 
 
 def unit_body(k):

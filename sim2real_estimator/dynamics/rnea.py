@@ -11,8 +11,8 @@ def inverse_dynamics(robot, q, v, acceleration, wrenches=None):
     Return the joint efforts that give the robot an acceleration, one scalar per velocity.
 
     q, v, acceleration: lists of scalars as in `kinematics`. wrenches: body index to a Force
-    about the body's origin in world axes, acting on the body from outside. The armature is
-    included; what `joint_forces` computes is not.
+    about the body's origin in world axes, acting on the body from outside. Armatures are
+    included, those of motors that joints share too; what `joint_forces` computes is not.
     """
     states = kinematics(robot, q, v)
     accelerations = body_accelerations(robot, states, acceleration)
@@ -28,7 +28,21 @@ def inverse_dynamics(robot, q, v, acceleration, wrenches=None):
         rotor = mul(square, body.physics['armature'])
         for k in _indices(body):
             efforts[k] = add(efforts[k], mul(rotor, acceleration[k]))
+    for coupling in robot.couplings:
+        rotor = mul(coupling.physics['coupled_armature'], coupled_sum(coupling, acceleration))
+        for k in coupling.velocities:
+            efforts[k] = add(efforts[k], rotor)
     return efforts
+
+
+def gravity_efforts(robot, q, size):
+    """Return the efforts that hold the bodies of a robot at rest, one scalar per velocity."""
+    return inverse_dynamics(robot, q, [0.0] * size, [0.0] * size)
+
+
+def coupled_sum(coupling, values):
+    """Return the sum of what the two joints of a coupling have in v, or in accelerations."""
+    return add(*(values[k] for k in coupling.velocities))
 
 
 def body_accelerations(robot, states, acceleration):

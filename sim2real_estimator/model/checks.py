@@ -32,6 +32,7 @@ def check_model(model):
     for joint in model.joints:
         if joint.mimic is not None:
             _check_mimic(model, joint, joints)
+    _check_couplings(model, joints)
     _check_inertias(model)
     check_resistance(model)
 
@@ -290,6 +291,44 @@ def _check_mimic(model, joint, joints):
                 'mimic a revolute, continuous or prismatic joint, or make this one fixed too',
             )
         follower = joints[source]
+
+
+def _check_couplings(model, joints):
+    seen = set()
+    for pair in model.couplings:
+        for name in pair:
+            if name not in joints:
+                raise ModelError(
+                    f"{model.source}: the coupling of joint '{pair[0]}' with '{pair[1]}': there "
+                    f"is no joint '{name}'; couple one that exists: {suggestions(name, joints)}"
+                )
+        joint, other = (joints[name] for name in pair)
+        for each in (joint, other):
+            if each.kind.velocity_size != 1 or each.mimic is not None:
+                raise _joint_error(
+                    model,
+                    each,
+                    f"it is coupled ('{joint.name}' with '{other.name}'), but has not one degree "
+                    'of freedom of its own',
+                    'couple revolute, continuous or prismatic joints that follow no other',
+                )
+        if joint.kind.groups[0].is_rotation != other.kind.groups[0].is_rotation:
+            raise _joint_error(
+                model,
+                joint,
+                f"it is coupled with joint '{other.name}', but one of them turns and the other "
+                'slides, so that their velocities have no sum',
+                'couple two that turn, or two that slide',
+            )
+        if joint is other or frozenset(pair) in seen:
+            raise _joint_error(
+                model,
+                joint,
+                f"it is coupled with '{other.name}', "
+                + ('which is itself' if joint is other else 'and so is that with it'),
+                'name each pair of different joints once',
+            )
+        seen.add(frozenset(pair))
 
 
 def _check_inertias(model):

@@ -6,6 +6,7 @@ import math
 
 from ..errors import ConfigError
 from ..spatial.inertia import SYMMETRIC_ENTRIES
+from .friction import COUPLED, COUPLED_ARMATURE, COUPLED_FRICTIONS, FRICTIONS, JointUnits
 from .tree import Inertial, Model
 
 AXES = 'xyz'
@@ -15,10 +16,13 @@ STANDARD_GRAVITY = 9.81
 FRICTION_VELOCITY = 0.01
 # What a joint loses energy by, and all that acts inside it and moves nothing from its place.
 LOSSES = ('damping', 'friction')
-INSIDE_JOINT = (*LOSSES, 'friction_velocity', 'armature', 'stiffness', 'rest')
+INSIDE_JOINT = (*FRICTIONS, 'friction_velocity', 'armature', 'stiffness', 'rest', *COUPLED)
 # By what an actuator does as much as is asked for, and what that moves or holds besides bodies.
 _STRENGTHS = ('gain', 'torque_constant')
-_OF_MASS = (*LOSSES, 'mass', 'armature', 'stiffness')
+_OF_MASS = (
+    *(name for name, term in FRICTIONS.items() if term.is_effort),
+    *('mass', 'armature', 'stiffness', *COUPLED),
+)
 
 # Quantities that have a value for every axis, or pair of axes.
 _OF_AXES = ('com', 'inertia', 'origin', 'mount')
@@ -28,13 +32,18 @@ _MASSLESS = Inertial(0.0, (0.0, 0.0, 0.0), (0.0,) * 6)
 
 @dataclass(frozen=True)
 class Parameter:
-    """One named quantity; `is_positive` says that only values above zero make sense."""
+    """
+    One named quantity; `is_positive` says that only values above zero make sense.
+
+    is_described: whether a robot description can give its nominal value.
+    """
 
     name: str
     nominal: float
     unit: str
     is_positive: bool
     description: str
+    is_described: bool = True
 
 
 def is_loss(name):
@@ -183,21 +192,39 @@ class Parameters(Mapping):
                     'origin of the joint in the parent link',
                 )
             if not joint.is_fixed:
+                yield from self._of_friction(joint)
                 yield from self._of_physics(joint)
                 yield from self._of_actuator(joint)
+
+    def _of_friction(self, joint):
+        unit = _units(joint)
+        for quantity, term in FRICTIONS.items():
+            if term.applies_to(joint):
+                nominal = term.nominal(joint.physics)
+                yield Parameter(
+                    f'{joint.name}.{quantity}',
+                    0.0 if nominal is None else nominal,
+                    term.unit(unit),
+                    term.is_positive,
+                    term.description,
+                    nominal is not None,
+                )
+        for name, other in self.model.couplings:
+            if name != joint.name:
+                continue
+            motor = f'of the motor that drives this joint and {other}'
+            rows = [(COUPLED_ARMATURE, unit.inertia, f'inertia {motor}')]
+            rows += [
+                (quantity, term.unit(unit), f'{term.description} {motor}')
+                for quantity, term in COUPLED_FRICTIONS.items()
+            ]
+            for quantity, *rest in rows:
+                yield Parameter(f'{name}.{quantity}', 0.0, rest[0], True, rest[1], False)
 
     def _of_physics(self, joint):
         unit = _units(joint)
         physics = joint.physics
         rows = [
-            (
-                'damping',
-                physics.damping,
-                f'{unit.effort} s/{unit.position}',
-                True,
-                'viscous damping',
-            ),
-            ('friction', physics.friction, unit.effort, True, 'Coulomb friction'),
             (
                 'friction_velocity',
                 FRICTION_VELOCITY,
@@ -252,21 +279,14 @@ class Parameters(Mapping):
         )
 
 
-@dataclass(frozen=True)
-class _Units:
-    position: str
-    effort: str
-    inertia: str
-
-
 def _units(joint):
     """Return the units of a joint's coordinate, effort and armature."""
     kinds = {group.is_rotation for group in joint.kind.groups}
     if kinds == {True}:
-        return _Units('rad', 'N m', 'kg m^2')
+        return JointUnits('rad', 'N m', 'kg m^2')
     if kinds == {False}:
-        return _Units('m', 'N', 'kg')
-    return _Units('rad or m', 'N m or N', 'kg m^2 or kg')
+        return JointUnits('m', 'N', 'kg')
+    return JointUnits('rad or m', 'N m or N', 'kg m^2 or kg')
 
 
 def _length_rule(model, link):

@@ -6,6 +6,7 @@ from ..spatial.inertia import BodyInertia, complement_of_trace, Symmetric3, SYMM
 from ..spatial.rotation import Rotation
 from ..spatial.scalar import add, mul, sub
 from ..spatial.vector import Vec3
+from .friction import COUPLED, FRICTIONS
 from .parameters import AXES, INERTIA_NAMES, Parameters
 from .tree import MovingJoint
 
@@ -39,6 +40,22 @@ class Body:
 
 
 @dataclass(frozen=True)
+class Coupling:
+    """
+    Two joints that share a motor, which turns at the sum of their velocities.
+
+    joint: name of the one that the motor's parameters are named after; groups: its
+    `FreedomGroup`s; velocities: the indices of both in v; physics: names of `COUPLED` and
+    friction_velocity to scalars.
+    """
+
+    joint: str
+    groups: tuple
+    velocities: tuple
+    physics: dict
+
+
+@dataclass(frozen=True)
 class LinkPlace:
     """Where a link's frame sits in its body: constant rotation, origin [m]."""
 
@@ -52,13 +69,15 @@ class Robot:
     """
     All bodies, parents first, the places of all links, and gravity [m/s^2].
 
-    more: values of quantities that are not the robot's, such as how a marker is mounted.
+    more: values of quantities that are not the robot's, such as how a marker is mounted;
+    couplings: a `Coupling` for each pair of joints that share a motor.
     """
 
     bodies: tuple
     links: dict
     gravity: object
     more: dict
+    couplings: tuple = ()
 
     @property
     def driven_velocities(self):
@@ -102,7 +121,8 @@ def realize(parameters: Parameters, values):
             )
         )
     more = {entry.name: value(entry.name) for entry in parameters.more}
-    return Robot(tuple(bodies), links, value('world.gravity'), more)
+    couplings = tuple(_coupling(model, pair, value) for pair in model.couplings)
+    return Robot(tuple(bodies), links, value('world.gravity'), more, couplings)
 
 
 def link_inertia(parameters, link, values):
@@ -161,7 +181,7 @@ def _link_inertia(link, value, stretch):
 def _joint_values(parameters, moving, value):
     """Return the (physics, actuator) values of a joint as two dicts."""
     joint = moving.joint
-    names = ('damping', 'friction', 'friction_velocity', 'armature', 'stiffness', 'rest', 'offset')
+    names = (*FRICTIONS, 'friction_velocity', 'armature', 'stiffness', 'rest', 'offset')
     physics = {n: value(f'{joint.name}.{n}') for n in names if f'{joint.name}.{n}' in parameters}
     actuator = {
         s.name: value(f'{joint.name}.{s.name}')
@@ -169,6 +189,14 @@ def _joint_values(parameters, moving, value):
         if moving.is_independent
     }
     return physics, actuator
+
+
+def _coupling(model, pair, value):
+    """Return the `Coupling` of a pair of joint names."""
+    at = {moving.joint.name: moving.velocities.start for moving in model.moving_joints}
+    physics = {n: value(f'{pair[0]}.{n}') for n in (*COUPLED, 'friction_velocity')}
+    velocities = tuple(at[name] for name in pair)
+    return Coupling(pair[0], model.joint(pair[0]).kind.groups, velocities, physics)
 
 
 class _Stretch:

@@ -136,7 +136,8 @@ class Model:
 
     Use `with_*` to get changed copies. Build one by `load_urdf` or from links and joints; it is
     checked when made. `source` names the file in error messages. `accepts_infeasible_inertia`
-    lets pass links that no real mass distribution has.
+    lets pass links that no real mass distribution has. couplings: pairs (joint, other) that are
+    driven through one motor, which turns at the sum of their velocities.
     """
 
     name: str
@@ -144,6 +145,7 @@ class Model:
     joints: tuple
     source: str = 'model'
     accepts_infeasible_inertia: bool = False
+    couplings: tuple = ()
 
     def __post_init__(self):
         """Refuse what is not a tree that can be simulated."""
@@ -309,3 +311,12 @@ class Model:
                 name, actuator=actuator, actuator_values=tuple(sorted(values.items()))
             )
         return model
+
+    def with_couplings(self, pairs):
+        """
+        Return a copy in which these joints share a motor, as in the wrists of many arms.
+
+        pairs: joint name to the name of the joint it is coupled with; the parameters of the
+        motor are named after the former.
+        """
+        return replace(self, couplings=tuple(pairs.items()))

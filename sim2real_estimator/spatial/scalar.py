@@ -14,6 +14,7 @@ __all__ = [
     'cos',
     'div',
     'exp',
+    'fabs',
     'is_constant',
     'is_zero',
     'log',
@@ -114,6 +115,11 @@ def cos(x):
 def sqrt(x):
     """Return the square root of x."""
     return math.sqrt(x) if is_constant(x) else x.sqrt()
+
+
+def fabs(x):
+    """Return the size of x; its derivative at zero is zero."""
+    return abs(x)
 
 
 def exp(x):

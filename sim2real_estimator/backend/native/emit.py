@@ -143,6 +143,9 @@ _OPERATIONS = {
     casadi.OP_INV: lambda e, a: e.div(e.constant(1.0), a),
     casadi.OP_SQRT: lambda e, a: e.call('sqrt', a),
     casadi.OP_FABS: lambda e, a: e.call('fabs', a),
+    casadi.OP_SIGN: lambda e, a: e.sub(
+        e.truth('ogt', a, e.constant(0.0)), e.truth('olt', a, e.constant(0.0))
+    ),
     casadi.OP_SIN: VectorEmitter.sine,
     casadi.OP_COS: VectorEmitter.cosine,
     casadi.OP_EXP: elementary.exponential,

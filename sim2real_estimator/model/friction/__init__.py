@@ -1,0 +1,35 @@
+"""What resists a joint, term by term: one file each, and this table, a new line for a new term."""
+
+from .base import AbstractFriction, JointMotion, JointUnits, smoothed_sign
+from .coulomb import CoulombFriction
+from .load_dependent import LoadFriction
+from .stribeck import StribeckFriction
+from .torque_offset import TorqueOffset
+from .viscous import ViscousDamping
+
+# By the names of their parameters, in the order of the regressor's columns.
+FRICTIONS = {
+    'damping': ViscousDamping(),
+    'friction': CoulombFriction(),
+    'torque_offset': TorqueOffset(),
+    'load_friction': LoadFriction(),
+    'stribeck': StribeckFriction(),
+}
+# Of the motor that two coupled joints share, which turns at the sum of their velocities.
+COUPLED_FRICTIONS = {
+    'coupled_damping': FRICTIONS['damping'],
+    'coupled_friction': FRICTIONS['friction'],
+}
+COUPLED_ARMATURE = 'coupled_armature'
+COUPLED = (COUPLED_ARMATURE, *COUPLED_FRICTIONS)
+
+__all__ = [
+    'COUPLED',
+    'COUPLED_ARMATURE',
+    'COUPLED_FRICTIONS',
+    'FRICTIONS',
+    'AbstractFriction',
+    'JointMotion',
+    'JointUnits',
+    'smoothed_sign',
+]

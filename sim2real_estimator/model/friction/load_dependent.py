@@ -1,0 +1,26 @@
+"""Friction that grows with the load on the transmission."""
+
+from ...spatial.scalar import fabs, mul
+from .base import AbstractFriction, smoothed_sign
+
+
+class LoadFriction(AbstractFriction):
+    """
+    load_friction * |load| * tanh(v / v_f).
+
+    The load is the effort that holds the bodies against gravity in the same position, at rest:
+    it depends on neither accelerations nor friction, so nothing has to be solved for.
+    """
+
+    name = 'load_friction'
+    description = 'Coulomb friction per effort that gravity asks of the joint'
+    is_effort = False
+    needs_load = True
+
+    def unit(self, joint_units):
+        """Return 1: effort per effort."""
+        return '1'
+
+    def column(self, motion):
+        """Return the size of the load times the smoothed sign of the velocity."""
+        return [mul(fabs(motion.load), s) for s in smoothed_sign(motion)]

@@ -1,0 +1,19 @@
+"""A constant effort: the bias of a torque sensor, or of gravity compensation."""
+
+from .base import AbstractFriction
+
+
+class TorqueOffset(AbstractFriction):
+    """torque_offset, whatever the motion; it has a sign."""
+
+    name = 'torque_offset'
+    description = 'constant effort besides: bias of a torque sensor or of gravity compensation'
+    is_positive = False
+
+    def unit(self, joint_units):
+        """Return N m or N."""
+        return joint_units.effort
+
+    def column(self, motion):
+        """Return one."""
+        return [1.0]
