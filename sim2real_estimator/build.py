@@ -6,15 +6,19 @@ import logging
 from .delays import Delays
 from .errors import ConfigError
 from .inference.estimators import ESTIMATORS
+from .inference.estimators.gaussian_sum import GaussianSum
+from .inference.estimators.measured_torque import MeasuredTorque
 from .inference.robust import NOISES
 from .model.parameters import Parameters
 from .priors import choose_with_delays, disbelieved, doubts
-from .problem.chart_choice import choose_chart
+from .problem.chart_choice import choose_chart, torque_chart
 from .problem.robot_problem import ProblemOptions, RobotProblem
+from .problem.torque_model import TorqueModel
 from .sources import build_efforts, build_model, build_sensors, nearest
 from .stream.channels import Channel, InputChannel
 from .stream.plans import ReferencePlan
 from .stream.stream import Stream, StreamOptions
+from .torque_priors import effort_limit, torque_priors
 
 _NANO = 1e9
 # As for frames, samples a tenth short of the period still pass.
@@ -33,7 +37,7 @@ def build_parts(config, plan=None):
     problem = build_problem(config, model, sensors)
     delays = build_delays(config, problem)
     stream = build_stream(config, problem, efforts, delays, plan)
-    estimator = build_estimator(config.estimator)
+    estimator = build_estimator(config.estimator, bool(measured_joints(config)))
     if problem.noises and not estimator.learns_noise:
         raise ConfigError(
             f"estimate.{next(iter(problem.noises))}.noise: '{estimator.name}' takes the noise of "
@@ -46,7 +50,9 @@ def build_problem(config, model, sensors):
     """Return the `RobotProblem`."""
     parameters = Parameters(model, [p for sensor in sensors for p in sensor.parameters])
     noises = {sensor.name: f'{sensor.name}.noise' for sensor in sensors}
-    chosen = choose_with_delays(parameters, sensors, config.estimate, noises.values())
+    commands = _torque_rows(config, model, sensors)
+    usual = torque_priors(parameters, commands) if commands else None
+    chosen = choose_with_delays(parameters, sensors, config.estimate, noises.values(), usual)
     _check_noises(chosen, noises.values())
     unknown = {s: chosen.priors.pop(n) for s, n in noises.items() if n in chosen.priors}
     for name, reason in chosen.left_out.items():
@@ -54,9 +60,18 @@ def build_problem(config, model, sensors):
         _logger.log(level, "'%s' is not estimated: %s", name, reason)
     if said := disbelieved(parameters, chosen.priors):
         _logger.warning('%s: %s', model.source, said)
-    chart = choose_chart(parameters, sensors, chosen.priors, chosen.fixed)
+    chart = (
+        torque_chart(parameters, chosen.priors, chosen.fixed, usual.bodies)
+        if commands
+        else choose_chart(parameters, sensors, chosen.priors, chosen.fixed)
+    )
     options = ProblemOptions(**vars(config.simulation))
     reference = reference_of(config)
+    torque = None
+    if commands:
+        limits = {joint: effort_limit(parameters, model.joint(joint)) for joint in commands}
+        encoders = [sensor for sensor in sensors if sensor.measures_joints]
+        torque = TorqueModel(parameters, chart, encoders, commands, limits)
     return RobotProblem(
         parameters,
         sensors,
@@ -65,8 +80,43 @@ def build_problem(config, model, sensors):
         unknown,
         {n: joint.acceleration for n, joint in config.joints.items() if joint.acceleration},
         [sensor.name for sensor in sensors].index(reference),
-        doubts(parameters, sensors, chosen, reference),
+        {} if commands else doubts(parameters, sensors, chosen, reference),
+        torque,
     )
+
+
+def measured_joints(config):
+    """Return the names of the joints whose torque is a measurement."""
+    if config.estimator.name not in ('auto', MeasuredTorque.name):
+        return ()
+    return tuple(name for name, joint in config.joints.items() if joint.effort == 'measured')
+
+
+def _torque_rows(config, model, sensors):
+    """
+    Return joint -> place of its effort among the commands, None where nothing drives it.
+
+    Of the joints whose torque tells of the robot; none where no torque is measured, or the motion
+    is not measured by encoders.
+    """
+    if not measured_joints(config):
+        return {}
+    seen = {joint for sensor in sensors if sensor.measures_joints for joint in sensor.joints}
+    unseen = [m.joint.name for m in model.moving_joints if m.is_independent]
+    unseen = [name for name in unseen if name not in seen]
+    if unseen:
+        raise ConfigError(
+            f'joints: measured torques tell of a robot whose joints are all measured by encoders, '
+            f'and no sensor has {", ".join(unseen)}; add them to a sensor of joint_positions, or '
+            "set estimator.name to gaussian_sum and joints.JOINT.effort to 'commanded'"
+        )
+    rows = {}
+    for name, wish in config.joints.items():
+        if wish.effort in ('measured', 'commanded'):
+            rows[name] = model.commands.index(name)
+        elif wish.effort == 'none':
+            rows[name] = None
+    return rows
 
 
 def _check_noises(chosen, noises):
@@ -86,18 +136,26 @@ def _check_noises(chosen, noises):
         raise ConfigError('estimate: names noises only; name a parameter of the robot besides')
 
 
-def build_estimator(config):
-    """Return the estimator with its settings."""
-    if config.name not in ESTIMATORS:
+def build_estimator(config, has_torques=False):
+    """Return the estimator with its settings; has_torques: whether torques are measured."""
+    name = config.name
+    if name == 'auto':
+        name = MeasuredTorque.name if has_torques else GaussianSum.name
+    if name not in ESTIMATORS:
         raise ConfigError(
-            f"estimator.name: is '{config.name}'; choose one of {', '.join(ESTIMATORS)}"
+            f"estimator.name: is '{name}'; choose one of auto, {', '.join(ESTIMATORS)}"
         )
-    member = ESTIMATORS[config.name]
+    if name == MeasuredTorque.name and not has_torques:
+        raise ConfigError(
+            f"estimator.name: '{name}' needs a joint whose torque is measured; say so under "
+            'joints.JOINT.effort'
+        )
+    member = ESTIMATORS[name]
     known = {f.name for f in fields(member)} - {'seed'}
     for key in config.settings:
         if key not in known:
             raise ConfigError(
-                f"estimator.settings.{key}: '{config.name}' has no such setting; "
+                f"estimator.settings.{key}: '{name}' has no such setting; "
                 f'{nearest(key, known)}'
             )
     settings = {k: tuple(v) if isinstance(v, list) else v for k, v in config.settings.items()}

@@ -36,9 +36,12 @@ class Chosen:
     left_out: dict
 
 
-def choose_priors(parameters, wishes, delays=()):
+def choose_priors(parameters, wishes, delays=(), beside_torques=None):
     """
     Return the `Chosen` of a robot.
+
+    beside_torques: the `TorquePriors` of a robot with measured torques: what is expected where
+    wishes say nothing, and what is estimated besides; None: no torque is measured.
 
     parameters: a `Parameters`; wishes: pattern -> `PriorConfig`, a later one replacing what it
     gives of an earlier one; delays: names of delays that may be estimated besides. A parameter
@@ -56,12 +59,19 @@ def choose_priors(parameters, wishes, delays=()):
             if pattern.startswith(f'{owner_of(name)}.'):
                 owners.add(owner_of(name))
     carried = _carried(parameters.model) - owners
-    priors, fixed, left_out = {}, {}, {}
+    priors, fixed, left_out, expected = {}, {}, {}, {}
+    if beside_torques:
+        merged |= {n: PriorConfig() for n in beside_torques.columns if n not in merged}
+        fixed |= {n: v for n, v in beside_torques.fixed.items() if n not in merged}
+        expected = _expected(parameters, beside_torques, merged)
     physical = (name for name in parameters if not is_delay(name))
     for name in (name for name in (*physical, *delays) if name in merged):
         wish = merged[name]
         if wish.fixed:
             fixed[name] = default_prior(parameters, name).mean if wish.mean is None else wish.mean
+            continue
+        if name in expected and owner_of(name) not in carried:
+            priors[name] = expected[name]
             continue
         prior = _prior(parameters, name, wish)
         problem = _ZERO if prior.is_log and prior.mean == 0 else ''
@@ -85,6 +95,21 @@ def choose_priors(parameters, wishes, delays=()):
     return Chosen(priors, fixed, left_out)
 
 
+def _expected(parameters, beside_torques, wishes):
+    """Return name -> `Prior` of a robot with measured torques where no wish gives another."""
+    of_bodies = {
+        name: parameters.inertial_names(link)
+        for link in beside_torques.bodies
+        for name in parameters.inertial_names(link)
+    }
+    return {
+        name: prior
+        for name, prior in beside_torques.priors.items()
+        # The ten numbers of a body hang together.
+        if all(wishes.get(n) == PriorConfig() for n in of_bodies.get(name, (name,)))
+    }
+
+
 _ZERO = (
     'the robot description says zero, and a logarithm needs a size to begin with; give it '
     'a mean of a typical size, or log: false with an sd, or do not estimate it'
@@ -104,7 +129,7 @@ _MASSLESS = (
 )
 
 
-def choose_with_delays(parameters, sensors, wishes, others=()):
+def choose_with_delays(parameters, sensors, wishes, others=(), beside_torques=None):
     """
     Return the `Chosen` of a robot and of its delays.
 
@@ -116,7 +141,7 @@ def choose_with_delays(parameters, sensors, wishes, others=()):
     names = tuple(
         dict.fromkeys((COMMAND_DELAY, *joint_delays(parameters.model).values(), *clocks))
     )
-    chosen = choose_priors(parameters, wishes, (*names, *others))
+    chosen = choose_priors(parameters, wishes, (*names, *others), beside_torques)
     known = {n: v for n, v in nominal_delays(parameters).items() if n not in chosen.priors}
     chosen = replace(chosen, fixed=known | chosen.fixed)
     found = {*chosen.priors, *chosen.fixed}

@@ -23,6 +23,7 @@ from .model.parameters import FRICTION_VELOCITY, Parameters
 from .model.urdf import load_urdf
 from .priors import choose_priors, disbelieved
 from .problem.loss_rates import mobilities
+from .torque_priors import torque_priors
 from .usual_priors import default_prior
 
 # What motion and torque usually tell; lengths, offsets and gains are asked for by hand.
@@ -62,7 +63,7 @@ def starter_yaml(urdf, folder='.', base='fixed'):
     parameters = Parameters(model)
     described = ModelConfig(os.path.relpath(urdf, folder), base=base, inertia_check=check)
     config = _config(model, parameters, described)
-    chosen = choose_priors(parameters, config.estimate)
+    chosen = choose_priors(parameters, config.estimate, beside_torques=_usual(parameters, config))
     lines = [
         f'# Settings for {Path(urdf).name}, written by `sim2real-estimator init`. Go through',
         '# sensors (topics, noise), joints (who knows their effort) and estimate.',
@@ -133,9 +134,20 @@ def _config(model, parameters, described):
         estimate=estimate,
         simulation=SimulationConfig(max_step=step),
     )
-    if len(chosen.priors) <= _MANY:
+    if len(chosen.priors) <= _MANY or _measured(config):
         return config
     return replace(config, frames=_FRAMES_OF_MANY, estimator=_ESTIMATOR_OF_MANY)
+
+
+def _measured(config):
+    """Return the joints whose torque is a measurement."""
+    return tuple(name for name, joint in config.joints.items() if joint.effort == 'measured')
+
+
+def _usual(parameters, config):
+    """Return the `TorquePriors` of a robot, None where no torque is measured."""
+    joints = _measured(config)
+    return torque_priors(parameters, joints) if joints else None
 
 
 def _effort(model, joint):

@@ -140,7 +140,7 @@ def _is_stuck(parameters, joint):
     """Tell whether a joint is one of `stuck_joints`; without a limit of effort nobody can."""
     if not joint.limits.effort:
         return False
-    return losses_at_full_speed(joint) > max(joint.limits.effort, _strongest(parameters, joint))
+    return losses_at_full_speed(joint) > max(joint.limits.effort, strongest_effort(parameters, joint))
 
 
 def losses_at_full_speed(joint):
@@ -157,14 +157,14 @@ def _typical(parameters, name, quantity):
     if not limits.effort or quantity != 'friction' and not limits.velocity:
         return 0.0
     # What is balanced takes no effort to be held, and tells nothing of its drive.
-    effort = min(limits.effort, _strongest(parameters, joint) or limits.effort)
+    effort = min(limits.effort, strongest_effort(parameters, joint) or limits.effort)
     if quantity == 'friction':
         return _TYPICAL_LOSS * effort
     share = _TYPICAL_LOSS if quantity == 'damping' else _SPIN_UP
     return share * effort / min(limits.velocity, _FASTEST)
 
 
-def _strongest(parameters, joint):
+def strongest_effort(parameters, joint):
     """Return the effort [N m or N] that lifts all that moves, stretched out."""
     model = parameters.model
     names = [f'{link.name}.mass' for link in model.links]

@@ -281,7 +281,11 @@ class SimulationConfig:
 class EstimatorConfig:
     """Which estimator, and its own settings."""
 
-    name: str = setting('gaussian_sum', 'gaussian_sum or gumbel_mixture')
+    name: str = setting(
+        'auto',
+        'measured_torque, gaussian_sum or gumbel_mixture; auto: measured_torque where the effort '
+        'of a joint is measured, else gaussian_sum',
+    )
     seed: int = setting(
         0, 'seed of all random numbers; the same seed gives the same posterior', low=0
     )

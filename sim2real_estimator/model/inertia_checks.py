@@ -19,6 +19,8 @@ _DUST = 1e-15
 _LEAST_RESISTANCE = 1e-10
 # How flat or slender a mended body may be: the least of its second moments of mass by the largest.
 _SLENDEREST = 0.05
+# Of a body that is described as a point [kg/m^3].
+_DENSITY = 1000.0
 
 
 def infeasible_inertias(model):
@@ -71,6 +73,18 @@ def mended(inertial):
     second = axes * moments @ axes.T
     inertia = np.trace(second) * np.eye(3) - second
     return replace(inertial, inertia=tuple(float(inertia[i, j]) for i, j in SYMMETRIC_ENTRIES))
+
+
+def is_point(inertial):
+    """Tell whether a body has mass and no extent."""
+    return inertial.mass > 0 and max(map(abs, inertial.inertia)) <= _DUST
+
+
+def ball(inertial):
+    """Return the `Inertial` of a ball as dense as water, of the same mass and centre."""
+    moment = 0.4 * inertial.mass * (3 * inertial.mass / (4 * math.pi * _DENSITY)) ** (2 / 3)
+    entries = tuple(moment if i == j else 0.0 for i, j in SYMMETRIC_ENTRIES)
+    return replace(inertial, inertia=entries)
 
 
 def check_resistance(model):

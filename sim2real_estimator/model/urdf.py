@@ -4,7 +4,7 @@ from dataclasses import replace
 import logging
 
 from ..errors import ConfigError, ModelError
-from .inertia_checks import fault_of, infeasible_inertias, mended
+from .inertia_checks import ball, fault_of, infeasible_inertias, is_point, mended
 from .joints import JOINTS
 from .suggestions import suggestions
 from .tree import Joint, Link, Model, WORLD
@@ -49,14 +49,16 @@ def load_urdf(source, *, base='fixed', joint_types=None, actuators=None, inertia
     joints = _read_joints(robot, joint_types or {}, file)
     if base == 'floating':
         links, joints = _with_floating_base(links, joints, file)
+    model, name = None, robot.text('name', 'robot')
     if inertia_check == 'mend':
         links = _mended(links, file)
-    model = Model(
-        robot.text('name', 'robot'),
-        links,
-        joints,
-        file,
-        accepts_infeasible_inertia=inertia_check == 'warn',
+        try:
+            model = Model(name, links, joints, file)
+        except ModelError:
+            # Perhaps an exporter has rounded small inertias to zero.
+            links = _extended(links, file)
+    model = model or Model(
+        name, links, joints, file, accepts_infeasible_inertia=inertia_check == 'warn'
     )
     if inertia_check == 'warn':
         for problem in infeasible_inertias(model):
@@ -79,6 +81,20 @@ def _mended(links, file):
     return tuple(
         replace(link, inertial=mended(link.inertial)) if link.name in faults else link
         for link in links
+    )
+
+
+def _extended(links, file):
+    """Return links in which those that are points are balls as dense as water."""
+    points = [link for link in links if link.inertial and is_point(link.inertial)]
+    if points:
+        _logger.warning(
+            '%s: inertias of %s are zero; those of balls as dense as water are taken',
+            file,
+            ', '.join(link.name for link in points),
+        )
+    return tuple(
+        replace(link, inertial=ball(link.inertial)) if link in points else link for link in links
     )
 
 

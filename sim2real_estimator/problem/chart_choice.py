@@ -45,6 +45,25 @@ def choose_chart(parameters, sensors, priors, fixed=None, driven=None, few=_FEW)
     return TimedChart(chart, delays) if delays else chart
 
 
+def torque_chart(parameters, priors, fixed, bodies):
+    """
+    Return the chart of a robot with measured torques: of all parameters, as torques are linear.
+
+    Nothing is left out that torques cannot tell: the prior keeps it where it is. bodies: link ->
+    prior of its ten numbers as one.
+    """
+    delays = {name: prior for name, prior in priors.items() if is_delay(name)}
+    physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
+    direct = DirectChart(physical, fixed, frozenset(filter(is_loss, physical)))
+    usual = {
+        link: body
+        for link, body in bodies.items()
+        if all(not priors[n].is_log for n in parameters.inertial_names(link) if n in priors)
+    }
+    chart = linear_chart(direct, parameters, usual) or direct
+    return TimedChart(chart, delays) if delays else chart
+
+
 def straight_losses(names):
     """
     Return which of the unknown parameters are losses that are not estimated as logarithms.

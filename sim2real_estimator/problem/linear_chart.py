@@ -26,11 +26,12 @@ _BY_MOMENTS = np.array(
 ).reshape(3, 18)
 
 
-def linear_chart(direct, parameters):
+def linear_chart(direct, parameters, bodies=None):
     """
     Return the `LinearChart` of the parameters of a `DirectChart`.
 
-    None where there is no link all of whose ten numbers are unknown, and none of them very much.
+    None where there is no link all of whose ten numbers are unknown, and none of them very much;
+    bodies: link -> prior of its ten numbers as one, where that is not of single priors.
     """
     links = {}
     for link in parameters.model.links:
@@ -38,7 +39,7 @@ def linear_chart(direct, parameters):
         if all(name in direct.priors and _is_narrow(direct.priors[name]) for name in names):
             links[link.name] = names
     are_checked = not parameters.model.accepts_infeasible_inertia
-    return LinearChart(direct, links, are_checked) if links else None
+    return LinearChart(direct, links, are_checked, bodies) if links else None
 
 
 class LinearChart:
@@ -54,20 +55,21 @@ class LinearChart:
 
     responses, is_straight = None, True
 
-    def __init__(self, direct, links, are_checked=True):
+    def __init__(self, direct, links, are_checked=True, bodies=None):
         """
         Take the parameters.
 
         direct: their `DirectChart`; links: name -> names of the ten numbers of its body;
-        are_checked: whether bodies have to be such as can be built.
+        are_checked: whether bodies have to be such as can be built; bodies: as `linear_chart`.
         """
         self.names, self.priors, self.fixed = direct.names, direct.priors, direct.fixed
         self._straight = direct.straight
-        self.links, self._are_checked = links, are_checked
+        self.links, self._are_checked, self._given = links, are_checked, bodies or {}
         rows = {name: row for row, name in enumerate(self.names)}
         self.rows = np.array([[rows[name] for name in ten] for ten in links.values()])
         self._bodies = [
-            BodyPrior([self.priors[n] for n in ten], are_checked) for ten in links.values()
+            self._given.get(link) or BodyPrior([self.priors[n] for n in ten], are_checked)
+            for link, ten in links.items()
         ]
         self.apart = DirectChart(self._priors_apart(), self.fixed)
         mean, root = self.apart.prior.mean.copy(), self.apart.prior.root.copy()
@@ -110,7 +112,7 @@ class LinearChart:
     def with_more(self, priors):
         """Return the chart of these parameters and of others after them: delays."""
         direct = DirectChart({**self.priors, **priors}, self.fixed, self._straight)
-        return LinearChart(direct, self.links, self._are_checked)
+        return LinearChart(direct, self.links, self._are_checked, self._given)
 
     def embed(self, coordinates):
         """Return the coordinates [P, B] of the inner chart."""

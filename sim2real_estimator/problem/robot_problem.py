@@ -74,6 +74,7 @@ class RobotProblem:
         accelerations=None,
         reference=0,
         doubts=None,
+        torque=None,
     ):
         """
         Set up the problem.
@@ -83,10 +84,11 @@ class RobotProblem:
         -> `Prior` of a factor on the standard deviation of its noise, where that is unknown;
         accelerations: driven joint -> how large they are, as of `HiddenForces`; reference: index
         of the sensor whose clock frames are cut by; doubts: name -> `Prior` of what is held fixed
-        and may be wrong.
+        and may be wrong; torque: the `TorqueModel` of a robot whose torques are measured.
         """
         self.options = options or ProblemOptions()
         self.parameters, self.sensors, self.chart = parameters, tuple(sensors), chart
+        self.torque = torque
         self.model = parameters.model
         times = self.options.hidden_time, self.options.disturbance_time
         means = dict(zip(chart.names, chart.to_named(chart.prior.mean[:, None])[:, 0].tolist()))

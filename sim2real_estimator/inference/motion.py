@@ -1,0 +1,158 @@
+"""
+The motion of joints from encoders alone: a smoother driven by white jerk.
+
+Each joint is a chain position, velocity, acceleration whose jerk is white noise of an intensity
+that is learned together with the encoder's noise, by the likelihood of innovations. What is
+smoothed is the mean given samples before and a little after, so what remains of the error is
+uncorrelated with the estimate (a Berkson error): regressing torque on it attenuates nothing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_solve_banded, cholesky_banded, solveh_banded
+
+# Jerk intensity over encoder variance, in units of the spacing of samples: what is looked through.
+# Below the least a window of samples is a parabola, and its equations are ill-conditioned.
+_RATIOS = tuple(10.0 ** np.arange(-8.0, 3.1, 0.5))
+# No encoder is better than this [rad or m].
+_LEAST_SD = 2e-7
+# Fewer samples tell nothing of how a joint moves, or not even where it is.
+_FEWEST, _FEWEST_TO_SMOOTH = 8, 4
+# Stamps that are closer than this part of the usual spacing count as so far apart.
+_LEAST_STEP = 1e-3
+# Transition of (position, velocity, acceleration) over one unit of time, and the covariance that
+# white jerk of unit intensity adds.
+_FACTORS = np.array([[1.0, 1.0, 0.5], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
+_POWERS = np.array([[0, 1, 2], [0, 0, 1], [0, 0, 0]])
+_NOISE = np.array([[1 / 20, 1 / 8, 1 / 6], [1 / 8, 1 / 3, 1 / 2], [1 / 6, 1 / 2, 1.0]])
+_NOISE_INVERSE = np.linalg.inv(_NOISE)
+
+
+@dataclass(frozen=True)
+class MotionNoise:
+    """
+    How joints move and how well their encoders see it.
+
+    jerk [n]: intensity of white jerk [rad^2/s^5 or m^2/s^5]; sd [n]: of encoders [rad or m].
+    """
+
+    jerk: np.ndarray
+    sd: np.ndarray
+
+
+def learn_motion_noise(times, positions):
+    """
+    Return the `MotionNoise` of samples in which joints move, by marginal likelihood.
+
+    times [N] s; positions [N, n], NaN where a sample lacks a joint. A joint that stands still all
+    the time has the median of the others, which is enough to see that it stands still.
+    """
+    spacing = float(np.median(np.diff(times)))
+    steps = np.maximum(np.diff(times) / spacing, _LEAST_STEP)
+    jerk, sd = np.full(positions.shape[1], np.nan), np.full(positions.shape[1], np.nan)
+    for joint, column in enumerate(positions.T):
+        is_there = np.isfinite(column)
+        if is_there.sum() < _FEWEST or np.ptp(column[is_there]) == 0:
+            continue
+        values = np.where(is_there, column - column[is_there][0], 0.0)
+        ratio, variance = _likeliest(steps, values, is_there)
+        jerk[joint], sd[joint] = ratio * variance / spacing**5, np.sqrt(variance)
+    for values, usual in ((jerk, 1.0), (sd, 1e-5)):
+        known = values[np.isfinite(values)]
+        values[np.isnan(values)] = np.median(known) if len(known) else usual
+    return MotionNoise(jerk, sd)
+
+
+def _likeliest(steps, positions, is_there):
+    """
+    Return (ratio, encoder variance) of the largest marginal likelihood of positions [N].
+
+    steps [N - 1]: between them, in units of the spacing. The first state may be any.
+    """
+    count, best, dynamics = len(positions), None, _dynamics_bands(steps)
+    degrees = max(int(is_there.sum()) - 3, 1)
+    right = np.zeros(3 * count)
+    right[::3] = positions
+    for ratio in _RATIOS:
+        bands = dynamics / ratio
+        bands[-1, ::3] += is_there
+        root = cholesky_banded(bands, check_finite=False)
+        states = cho_solve_banded((root, False), right, check_finite=False).reshape(-1, 3)
+        missed = (positions - states[:, 0])[is_there]
+        square = float(missed @ missed) + _roughness(steps, states) / ratio
+        variance = max(square / degrees, _LEAST_SD**2)
+        volume = 2 * np.log(root[-1]).sum() + 3 * (count - 1) * np.log(ratio)
+        score = degrees * np.log(variance) + square / variance + volume
+        if best is None or score < best[0]:
+            best = score, ratio, variance
+    return best[1:]
+
+
+def smoothed_motion(times, positions, noise, stamps=None):
+    """
+    Return positions, velocities and accelerations [N, n] at times, given all samples of a window.
+
+    times [N] s, irregular as they are; positions [N, n], NaN where a sample lacks a joint; noise:
+    `MotionNoise`; stamps [N, n]: when each was measured, where that is not the time of its row.
+    """
+    spacing = float(np.median(np.diff(times)))
+    dynamics = _dynamics_bands(np.maximum(np.diff(times) / spacing, _LEAST_STEP))
+    count, result = len(times), np.empty((3, *positions.shape))
+    for joint, column in enumerate(positions.T):
+        is_there = np.isfinite(column)
+        if is_there.sum() < _FEWEST_TO_SMOOTH:
+            # What nobody measures is where it was seen last, or at zero, and rests.
+            result[:, :, joint] = 0.0
+            result[0, :, joint] = column[is_there][-1] if is_there.any() else 0.0
+            continue
+        origin = column[is_there][0]
+        ratio = max(noise.jerk[joint] * spacing**5 / noise.sd[joint] ** 2, _RATIOS[0])
+        bands, right = dynamics / ratio, np.zeros((count, 3))
+        values = np.where(is_there, column - origin, 0.0)
+        if stamps is None:
+            bands[-1, ::3] += is_there
+            right[:, 0] = values
+        else:
+            late = np.where(is_there, (stamps[:, joint] - times) / spacing, 0.0)
+            row = np.stack([np.ones(count), late, late**2 / 2], 1) * is_there[:, None]
+            for i in range(3):
+                for j in range(i, 3):
+                    bands[-1 - (j - i), j::3] += row[:, i] * row[:, j]
+            right = row * values[:, None]
+        states = solveh_banded(bands, right.ravel(), check_finite=False).reshape(count, 3)
+        states[:, 0] += origin
+        result[:, :, joint] = states.T
+    result[1] /= spacing
+    result[2] /= spacing**2
+    return result
+
+
+def _roughness(steps, states):
+    """Return the squared length of what unit white jerk would have to be between states [N, 3]."""
+    transitions = _FACTORS * steps[:, None, None] ** _POWERS
+    jolts = states[1:] - (transitions @ states[:-1, :, None])[..., 0]
+    jolts *= steps[:, None] ** np.array([-2.5, -1.5, -0.5])
+    return float(np.einsum('ki,ij,kj->', jolts, _NOISE_INVERSE, jolts))
+
+
+def _dynamics_bands(steps):
+    """Return the information of unit white jerk between states, as upper bands [6, 3 N]."""
+    count = len(steps) + 1
+    transitions = _FACTORS * steps[:, None, None] ** _POWERS
+    # In units of a step the covariance is that of one unit, scaled.
+    scale = steps[:, None] ** np.array([-2.5, -1.5, -0.5])
+    information = scale[:, :, None] * _NOISE_INVERSE * scale[:, None, :]
+    forward = np.swapaxes(transitions, 1, 2) @ information
+    diagonal = np.zeros((count, 3, 3))
+    diagonal[1:] += information
+    diagonal[:-1] += forward @ transitions
+    above = -forward
+    bands = np.zeros((6, 3 * count))
+    for i in range(3):
+        for j in range(3):
+            if j >= i:
+                bands[5 - (j - i), j::3] += diagonal[:, i, j]
+            # Columns of the next state stand three further right.
+            bands[5 - (3 + j - i), 3 + j :: 3] += above[:, i, j]
+    return bands

@@ -1,0 +1,160 @@
+"""The torques of a robot as linear functions of its standard parameters, compiled once."""
+
+from dataclasses import dataclass
+
+import casadi
+import numpy as np
+
+from ..dynamics.regressor import regressor, regressor_names, regressor_parameters, STANDARD_NAMES
+from ..model.robot import realize
+
+# A joint that turns or slides more slowly than this many times the speed over which friction
+# changes its sign may stick, and its torque is whatever holds it.
+_SLOWEST = 1.0
+
+
+@dataclass(frozen=True)
+class Reading:
+    """
+    What a frame tells of motion and torques.
+
+    positions: (stamp_ns, [n] by velocity) or None; NaN where a joint has none; torques: of
+    (stamp_ns, [J]), NaN where unknown.
+    """
+
+    positions: tuple | None
+    torques: tuple
+
+
+class TorqueModel:
+    """
+    What torques of some joints tell of the coordinates of a chart.
+
+    joints: names of the J joints with a row; velocities [J]: their places among the robot's;
+    limits [J]: largest efforts; slowest [J]: speeds below which joints may stick; names: of the P
+    standard parameters; encoder_sd [n]: of every position, as the sensors say. Coordinates [p]
+    are those of the chart that it was made with.
+    """
+
+    def __init__(self, parameters, chart, sensors, commands, limits):
+        """
+        Trace the dynamics.
+
+        parameters: the model's `Parameters`; chart: of what is estimated; sensors: those that
+        measure all joints, by their names; commands: joint -> place of its effort among the
+        commands, None where nothing drives it; limits: joint -> largest effort [N m or N]. All
+        joints are of one degree of freedom. Lengths and offsets are as the prior has them.
+        """
+        model, self._chart = parameters.model, chart
+        moving = {moving.joint.name: moving for moving in model.moving_joints}
+        self.joints, self._commands = tuple(commands), tuple(commands.values())
+        self.velocities = np.array([moving[name].velocities.start for name in self.joints])
+        self.limits = np.array([limits[name] for name in self.joints])
+        values = dict(zip(chart.names, chart.to_named(chart.prior.mean[:, None])[:, 0].tolist()))
+        known = {
+            name: value
+            for name, value in {**chart.fixed, **values}.items()
+            if name in parameters and not name.endswith('.delay')
+        }
+        robot = realize(parameters, known)
+        speeds = [robot.bodies[moving[j].index].physics['friction_velocity'] for j in self.joints]
+        self.slowest = _SLOWEST * np.array(speeds)
+        self.names = tuple(regressor_names(robot))
+        self._bodies = len(STANDARD_NAMES) * len(robot.bodies)
+        self._sizes = len(self.joints), len(self.names)
+        self._load = _traced_load(model, robot)
+        self._columns = _traced_columns(model, robot, self.velocities)
+        self._standard = _traced_parameters(parameters, chart, known)
+        gains = ((row, f'{name}.gain') for row, name in enumerate(self.joints))
+        self._gains = [(row, chart.names.index(g)) for row, g in gains if g in chart.names]
+        self._sensors, self.encoder_sd = {}, np.full(model.velocity_size, np.inf)
+        for sensor in sensors:
+            places = sensor.places[: len(sensor.joints)]
+            self._sensors[sensor.name] = places
+            self.encoder_sd[places] = sensor.sd[: len(places)]
+
+    def read(self, frame):
+        """Return the `Reading` of a frame."""
+        size = len(self.encoder_sd)
+        total, count, stamps = np.zeros(size), np.zeros(size), []
+        for sample in frame.samples:
+            places = self._sensors.get(sample.sensor)
+            if places is None:
+                continue
+            values = sample.values[: len(places)]
+            is_there = values == values
+            total[places] += np.where(is_there, values, 0.0)
+            count[places] += is_there
+            stamps.append(sample.stamp_ns)
+        positions = None
+        if stamps:
+            mean = np.divide(total, count, out=np.full(size, np.nan), where=count > 0)
+            positions = sum(stamps) // len(stamps), mean
+        return Reading(positions, self._torques(frame))
+
+    def _torques(self, frame):
+        """Return the mean of the efforts that came in a frame, as a tuple of one or none."""
+        new = [entry for entry in frame.inputs if frame.start_ns <= entry[0] < frame.end_ns]
+        if not new:
+            return ()
+        efforts = np.mean([values for _, values in new], 0)
+        torques = [0.0 if place is None else efforts[place] for place in self._commands]
+        return ((sum(stamp for stamp, _ in new) // len(new), np.array(torques)),)
+
+    def columns(self, positions, velocities, accelerations, standard):
+        """
+        Return the regressor [N, J, P] at states of the robot [nq, N], [nv, N], [nv, N].
+
+        standard [P]: by which the load is known that friction in gears grows with.
+        """
+        load = self._load(positions, standard[: self._bodies])
+        found = self._columns(positions, velocities, accelerations, load).full()
+        rows, size = self._sizes
+        return found.reshape(rows, -1, size).transpose(1, 0, 2)
+
+    def standard(self, coordinates):
+        """Return the standard parameters [P] at coordinates [p], and their slope [P, p]."""
+        values, slope = self._chart.expanded(coordinates[:, None])
+        standard, by_values = self._standard(values[:, 0])
+        return standard.full()[:, 0], by_values.full() @ slope[0]
+
+    def scales(self, coordinates):
+        """Return measured torques over true ones [J] at coordinates, and their slope [J, p]."""
+        scales, slope = np.ones(self._sizes[0]), np.zeros((self._sizes[0], len(coordinates)))
+        if self._gains:
+            values, slopes = self._chart.expanded(coordinates[:, None])
+            for row, place in self._gains:
+                scales[row] = 1 / values[place, 0]
+                slope[row] = -(scales[row] ** 2) * slopes[0, place]
+        return scales, slope
+
+
+def _traced_columns(model, robot, rows):
+    """Return the function from states and loads [nv, N] to the regressor [J, N P]."""
+    size = model.velocity_size
+    sizes = {'q': model.position_size, 'v': size, 'a': size, 'load': size}
+    state = [casadi.SX.sym(name, length) for name, length in sizes.items()]
+    columns = regressor(robot, *map(casadi.vertsplit, state))
+    stacked = casadi.horzcat(*(casadi.vertcat(*column)[rows.tolist()] for column in columns))
+    return casadi.Function('columns', state, [casadi.cse(casadi.densify(stacked))])
+
+
+def _traced_load(model, robot):
+    """Return the function from positions [nq, N] and numbers of bodies to gravity's torques."""
+    q = casadi.SX.sym('q', model.position_size)
+    rest = [0.0] * model.velocity_size
+    columns = regressor(robot, casadi.vertsplit(q), rest, rest, rest)
+    size = len(STANDARD_NAMES) * len(robot.bodies)
+    body = casadi.SX.sym('body', size)
+    torques = casadi.horzcat(*(casadi.vertcat(*column) for column in columns[:size])) @ body
+    return casadi.Function('load', [q, body], [casadi.cse(casadi.densify(torques))])
+
+
+def _traced_parameters(parameters, chart, known):
+    """Return the function from values of a chart to standard parameters and their slope."""
+    values = casadi.SX.sym('values', len(chart.names))
+    named = dict(zip(chart.names, casadi.vertsplit(values)))
+    named = {name: value for name, value in named.items() if name in known}
+    standard = casadi.vertcat(*regressor_parameters(realize(parameters, {**known, **named})))
+    slope = casadi.densify(casadi.jacobian(standard, values))
+    return casadi.Function('standard', [values], [casadi.densify(standard), slope])
