@@ -18,7 +18,8 @@ from .sources import build_efforts, build_model, build_sensors, nearest
 from .stream.channels import Channel, InputChannel
 from .stream.plans import ReferencePlan
 from .stream.stream import Stream, StreamOptions
-from .torque_priors import effort_limit, torque_priors
+from .torque_priors import torque_priors
+from .usual_priors import largest_effort
 
 _NANO = 1e9
 # As for frames, samples a tenth short of the period still pass.
@@ -69,7 +70,7 @@ def build_problem(config, model, sensors):
     reference = reference_of(config)
     torque = None
     if commands:
-        limits = {joint: effort_limit(parameters, model.joint(joint)) for joint in commands}
+        limits = {joint: largest_effort(parameters, model.joint(joint)) for joint in commands}
         encoders = [sensor for sensor in sensors if sensor.measures_joints]
         torque = TorqueModel(parameters, chart, encoders, commands, limits)
     return RobotProblem(

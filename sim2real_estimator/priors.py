@@ -6,6 +6,7 @@ import math
 
 from .config.tree import PriorConfig
 from .errors import ConfigError
+from .model.friction import COUPLED
 from .model.parameters import INSIDE_JOINT, is_loss, LOSSES, owner_of
 from .problem.parameter_chart import Prior
 from .problem.timing import COMMAND_DELAY, is_delay, joint_delays, nominal_delays
@@ -233,9 +234,15 @@ def _is_of_a_massless_link(parameters, name, merged):
 
 
 def _is_inside_a_driven_joint(parameters, name):
-    """Tell whether a parameter is one of a joint whose motion is given, or of a follower."""
+    """
+    Tell whether a parameter is one of a joint whose motion is given, or of a follower.
+
+    Of a motor that two joints share: whether the motion of both is given.
+    """
     owner, _, quantity = name.rpartition('.')
     driven = {m.joint.name for m in parameters.model.moving_joints if m.is_driven}
+    if quantity in COUPLED:
+        return {owner, dict(parameters.model.couplings)[owner]} <= driven
     return owner in driven and quantity in INSIDE_JOINT
 
 

@@ -18,7 +18,7 @@ from .model.friction import COUPLED, FRICTIONS
 from .model.robot import link_inertia, realize
 from .problem.body_priors import PseudoInertiaPrior
 from .problem.parameter_chart import Prior
-from .usual_priors import strongest_effort
+from .usual_priors import largest_effort
 
 # Speed over which the sign of friction changes: near rest joints stick, and no torque tells of it.
 FRICTION_VELOCITY = {True: 0.02, False: 0.002}
@@ -67,7 +67,7 @@ def torque_priors(parameters, joints):
         joint = moving.joint
         if joint.name not in joints:
             continue
-        limit = effort_limit(parameters, joint)
+        limit = largest_effort(parameters, joint)
         turns = joint.kind.groups[0].is_rotation
         heavy = float(inertia[moving.velocities.start, moving.velocities.start])
         own = {name: Prior(0.0, part * limit, False) for name, part in _OF_LIMIT.items()}
@@ -92,11 +92,6 @@ def torque_priors(parameters, joints):
         pairs = zip(names, body.means.tolist(), body.deviations.tolist())
         priors |= {name: Prior(mean, sd, False) for name, mean, sd in pairs}
     return TorquePriors(priors, bodies, tuple(columns), fixed)
-
-
-def effort_limit(parameters, joint):
-    """Return the largest effort of a joint, by its limits or by what lifts the whole robot."""
-    return joint.limits.effort or 1.5 * strongest_effort(parameters, joint) or 1.0
 
 
 def _bodies(parameters):

@@ -36,12 +36,14 @@ class Kind:
     Prior of a kind of quantity.
 
     sd: relative, of the logarithm, where `is_log`, else in the quantity's unit; share: of the
-    length of its link, where that is more.
+    length of its link, where that is more; is_of_limit: whether sd is a part of the largest
+    effort of its joint.
     """
 
     sd: float
     is_log: bool = True
     share: float = 0.0
+    is_of_limit: bool = False
 
 
 # By the last words of a parameter's name.
@@ -54,6 +56,12 @@ KINDS = {
     'damping': Kind(0.7),
     'friction': Kind(0.7),
     'friction_velocity': Kind(0.7),
+    'torque_offset': Kind(0.02, is_log=False, is_of_limit=True),
+    'load_friction': Kind(0.1, is_log=False),
+    'stribeck': Kind(0.03, is_log=False, is_of_limit=True),
+    'coupled_armature': Kind(0.2, is_log=False),
+    'coupled_damping': Kind(0.1, is_log=False, is_of_limit=True),
+    'coupled_friction': Kind(0.1, is_log=False, is_of_limit=True),
     'armature': Kind(0.25),
     'stiffness': Kind(0.25),
     'rest': Kind(0.02, is_log=False),
@@ -87,6 +95,8 @@ def default_prior(parameters, name):
         rule = parameters.length_rules.get(owner_of(name))
         sd = max(sd, kind.share * rule.nominal) if rule else sd
         sd = min(sd, _CENTRE_SHARE * _radius(parameters, owner_of(name)) or sd)
+    if kind.is_of_limit:
+        sd *= largest_effort(parameters, parameters.model.joint(owner))
     if kind_of(name) == 'inertia':
         moments = _moments(parameters, owner_of(name))
         if entry[0] == entry[1]:
@@ -140,7 +150,7 @@ def _is_stuck(parameters, joint):
     """Tell whether a joint is one of `stuck_joints`; without a limit of effort nobody can."""
     if not joint.limits.effort:
         return False
-    return losses_at_full_speed(joint) > max(joint.limits.effort, strongest_effort(parameters, joint))
+    return losses_at_full_speed(joint) > max(joint.limits.effort, _strongest(parameters, joint))
 
 
 def losses_at_full_speed(joint):
@@ -157,14 +167,23 @@ def _typical(parameters, name, quantity):
     if not limits.effort or quantity != 'friction' and not limits.velocity:
         return 0.0
     # What is balanced takes no effort to be held, and tells nothing of its drive.
-    effort = min(limits.effort, strongest_effort(parameters, joint) or limits.effort)
+    effort = min(limits.effort, _strongest(parameters, joint) or limits.effort)
     if quantity == 'friction':
         return _TYPICAL_LOSS * effort
     share = _TYPICAL_LOSS if quantity == 'damping' else _SPIN_UP
     return share * effort / min(limits.velocity, _FASTEST)
 
 
-def strongest_effort(parameters, joint):
+def largest_effort(parameters, joint):
+    """
+    Return the effort limit of a joint [N m or N].
+
+    Where the description gives none: what lifts the whole robot, and 1 if that has no mass.
+    """
+    return joint.limits.effort or _strongest(parameters, joint) or 1.0
+
+
+def _strongest(parameters, joint):
     """Return the effort [N m or N] that lifts all that moves, stretched out."""
     model = parameters.model
     names = [f'{link.name}.mass' for link in model.links]

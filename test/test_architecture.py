@@ -145,6 +145,7 @@ ROS_SUFFIXES = ('_msgs', '_srvs', '_interfaces')
 FAMILIES = (
     'model/joints',
     'model/actuators',
+    'model/friction',
     'dynamics/integrators',
     'sensors',
     'inference/optimizers',

@@ -16,8 +16,10 @@ from sim2real_estimator.dynamics.integrators import AbstractIntegrator, INTEGRAT
 from sim2real_estimator.dynamics.observations import poses
 from sim2real_estimator.dynamics.system import System
 from sim2real_estimator.model.actuators import AbstractActuator, ACTUATORS
+from sim2real_estimator.model.friction import AbstractFriction, FRICTIONS, JointMotion
 from sim2real_estimator.model.joints import AbstractJoint, JOINTS
 from sim2real_estimator.model.parameters import Parameters
+from sim2real_estimator.model.tree import Joint
 from sim2real_estimator.model.urdf import load_urdf
 
 AXIS = (0.6, 0.0, 0.8)
@@ -64,10 +66,11 @@ def coordinates(kind, batch=BATCH, seed=0):
     [
         ({name: make(AXIS) for name, make in JOINTS.items()}, AbstractJoint, 'type_name'),
         (ACTUATORS, AbstractActuator, 'type_name'),
+        (FRICTIONS, AbstractFriction, 'name'),
         (INTEGRATORS, AbstractIntegrator, 'name'),
         (BACKENDS, AbstractBackend, 'name'),
     ],
-    ids=['joints', 'actuators', 'integrators', 'backends'],
+    ids=['joints', 'actuators', 'frictions', 'integrators', 'backends'],
 )
 def test_members_are_of_their_family_and_named_as_in_the_table(members, base, label):
     assert members
@@ -132,6 +135,55 @@ def test_an_actuator_is_driven_by_its_command_or_takes_none(name):
     for parameter in actuator.parameters:
         assert parameter.unit and parameter.description
         assert parameter.default > 0 or not parameter.positive
+
+
+def friction_column(name, kind, speeds, width, load):
+    """Return the column of a term of friction of a joint type."""
+    return FRICTIONS[name].column(JointMotion(kind.groups, list(speeds), width, load))
+
+
+def kinds_of(name):
+    """Return the joint types that have a term of friction."""
+    joints = (Joint(n, make(AXIS), 'a', 'b') for n, make in JOINTS.items())
+    return [joint.kind for joint in joints if FRICTIONS[name].applies_to(joint)]
+
+
+FRICTION_CASES = [(name, kind) for name in FRICTIONS for kind in kinds_of(name)]
+
+
+@pytest.mark.parametrize(('name', 'kind'), FRICTION_CASES)
+def test_friction_on_a_batch_is_the_friction_on_each_sample(name, kind):
+    def column(speeds, more):
+        return friction_column(name, kind, speeds, *more)
+
+    others = torch.stack([0.2 + 0.1 * draw(BATCH, seed=1) ** 2, draw(BATCH, seed=2)])
+    assert_batch_is_loop(column, draw(kind.velocity_size, BATCH), others)
+
+
+@pytest.mark.parametrize(('name', 'kind'), FRICTION_CASES)
+def test_friction_has_exact_derivatives_and_one_scalar_for_every_velocity(name, kind):
+    speeds = draw(kind.velocity_size, BATCH).requires_grad_()
+    width = (0.3 + 0.1 * draw(BATCH, seed=1) ** 2).requires_grad_()
+    load = draw(BATCH, seed=2).requires_grad_()
+
+    def column(speeds, width, load):
+        return table(friction_column(name, kind, speeds, width, load))
+
+    assert column(speeds, width, load).shape == (kind.velocity_size, BATCH)
+    # gradcheck wants a path to every input.
+    assert torch.autograd.gradcheck(
+        lambda *x: column(*x) + 0 * sum(each.sum() for each in x), (speeds, width, load)
+    )
+
+
+@pytest.mark.parametrize(('name', 'kind'), FRICTION_CASES)
+def test_friction_is_odd_in_the_velocity_or_does_not_depend_on_it(name, kind):
+    speeds = draw(kind.velocity_size).tolist()
+    there = friction_column(name, kind, speeds, 0.3, -0.7)
+    back = friction_column(name, kind, [-s for s in speeds], 0.3, -0.7)
+    assert back in (there, [-x for x in there])
+    if not FRICTIONS[name].needs_load:
+        assert friction_column(name, kind, speeds, 0.3, 5.0) == there
 
 
 @pytest.fixture

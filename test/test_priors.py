@@ -179,3 +179,50 @@ def test_a_single_link_at_the_base_has_losses_by_its_weight_or_by_its_limit(
     rod = Parameters(load_urdf(text.replace('</joint>', f'{limits}</joint>')))
     found = [default_prior(rod, f'pivot.{word}').mean for word in ('friction', 'damping')]
     assert found == pytest.approx([0.02 * effort, 0.02 * effort / 3])
+
+
+# Of joints with limits of 20 N m.
+COLUMNS = {
+    'torque_offset': 0.4,
+    'load_friction': 0.1,
+    'stribeck': 0.6,
+    'coupled_armature': 0.2,
+    'coupled_damping': 2.0,
+    'coupled_friction': 2.0,
+}
+
+
+@pytest.mark.parametrize('name', COLUMNS)
+def test_columns_of_friction_that_no_description_gives_are_known_by_the_limit(
+    double_pendulum_urdf, name
+):
+    model = load_urdf(double_pendulum_urdf).with_couplings({'elbow': 'shoulder'})
+    prior = default_prior(Parameters(model), f'elbow.{name}')
+    assert prior == Prior(0.0, pytest.approx(COLUMNS[name]), False)
+
+
+def test_without_a_limit_of_effort_what_lifts_the_robot_stands_for_it(pendulum_urdf):
+    parameters = Parameters(load_urdf(pendulum_urdf))
+    prior = default_prior(parameters, 'pivot.torque_offset')
+    # 1 kg at 0.5 m.
+    assert prior == Prior(0.0, pytest.approx(0.02 * 9.81 * 0.5), False)
+    # Nothing but a rotor.
+    head, _, rest = pendulum_urdf.partition('<inertial>')
+    light = head + rest.partition('</inertial>')[2].replace('<dynamics', '<dynamics armature="1"')
+    empty = Parameters(load_urdf(light))
+    prior = default_prior(empty, 'pivot.torque_offset')
+    assert prior == Prior(0.0, pytest.approx(0.02), False)
+
+
+@pytest.mark.parametrize(
+    ('driven', 'is_left_out'), [((), False), (('elbow',), False), (('elbow', 'shoulder'), True)]
+)
+def test_a_shared_motor_is_left_out_where_the_motion_of_both_joints_is_given(
+    double_pendulum_urdf, driven, is_left_out
+):
+    model = load_urdf(double_pendulum_urdf, actuators=dict.fromkeys(driven, 'driven'))
+    parameters = Parameters(model.with_couplings({'elbow': 'shoulder'}))
+    wishes = {n: PriorConfig() for n in ('upper.mass', 'elbow.coupled_armature', 'elbow.stribeck')}
+    chosen = choose_priors(parameters, wishes)
+    assert ('elbow.coupled_armature' in chosen.left_out) == is_left_out
+    assert ('elbow.stribeck' in chosen.left_out) == bool(driven)

@@ -40,9 +40,9 @@ class ModelConfig:
     )
     couplings: dict[str, str] = setting(
         dict,
-        'joint -> joint that the same motor drives as well, as in the wrists of many arms; '
-        "inertia and friction of the motor, which turns at the sum of both joints' velocities, "
-        'are parameters of the former: coupled_armature, coupled_damping, coupled_friction',
+        'joint -> joint that its motor drives too, as in the wrists of many arms; the motor turns '
+        'at the sum of their velocities, and its parameters are named after the former: '
+        'coupled_armature, coupled_damping, coupled_friction',
     )
     inertia_check: str = setting(
         'error',

@@ -20,6 +20,8 @@ _HAND = Inertial(0.7, (-0.06, 0.11, -0.12), (0.03, 0.02, 0.025, -0.003, 0.002, 0
 _MOTOR = (('back_emf', 0.5), ('reduction', 4.0), ('resistance', 1.5), ('torque_constant', 0.4))
 # Wide enough for differences to resolve the sign of the friction.
 _FRICTION_VELOCITY = 0.3
+# Of all that no robot description gives.
+_UNDESCRIBED = 0.15
 
 
 def joint(name, kind, parent, child, actuator='passive', **changes):
@@ -72,6 +74,16 @@ def gripper():
     return Model('gripper', links, joints)
 
 
+def wrist():
+    """Return an arm with a hand whose two hinges share a motor."""
+    links = (Link('base'), Link('arm', _ARM), Link('hand', _HAND))
+    joints = (
+        joint('elbow', 'revolute', 'base', 'arm', 'effort'),
+        joint('other', 'continuous', 'arm', 'hand', 'dc_motor'),
+    )
+    return Model('wrist', links, joints).with_couplings({'other': 'elbow'})
+
+
 def pendulum(actuator='effort'):
     """Return one hinge about y without friction or spring, which has a cheap program."""
     links = (
@@ -94,11 +106,16 @@ def case_model(kind, integrator):
     Return the model for a joint type; the order differs between integrators.
 
     'mimic': the gripper; 'driven': a ball joint whose motion is prescribed; 'driven mimic': the
-    gripper with prescribed fingers.
+    gripper with prescribed fingers; 'coupled': the wrist; 'half driven': the wrist with one hinge
+    whose motion is prescribed.
     """
     is_first = integrator == 'semi_implicit_euler'
     if kind == 'mimic':
         return gripper()
+    if kind == 'coupled':
+        return wrist()
+    if kind == 'half driven':
+        return wrist().with_actuators({'elbow': 'driven'})
     if kind == 'driven mimic':
         return gripper().with_actuators({'slide': 'driven'})
     if kind == 'driven':
@@ -182,6 +199,8 @@ def draw(simulator, batch, steps=3, seed=0, duration=0.03):
     for row, name in enumerate(simulator.names):
         if name.endswith('.friction_velocity'):
             parameters[row] = _FRICTION_VELOCITY
+        elif not simulator.parameters[name].is_described:
+            parameters[row] = _UNDESCRIBED
     parameters = parameters * (1 + 0.1 * normal(*parameters.shape).clamp(-2, 2))
     durations = duration * (1 + 0.2 * normal(steps, batch).clamp(-2, 2))
     return Inputs(state, parameters, durations, normal(steps, control_size(simulator), batch))

@@ -1,8 +1,9 @@
 """
 Derivatives by everything a rollout takes, against central differences of eager rollouts.
 
-Every kind of named parameter, every joint type, joints that follow or are driven, every
-integrator, both backends and both modes. Commands that act late are in test_delayed_commands.py.
+Every kind of named parameter, every joint type, joints that follow, are driven or share a motor,
+every integrator, both backends and both modes. Commands that act late are in
+test_delayed_commands.py.
 """
 
 from dataclasses import dataclass
@@ -14,19 +15,22 @@ import torch
 
 from sim2real_estimator.backend import LOSSES
 from sim2real_estimator.dynamics.integrators import INTEGRATORS
+from sim2real_estimator.model.friction import COUPLED, FRICTIONS
 from sim2real_estimator.model.joints import JOINTS
 
 AGAINST_DIFFERENCES = 1e-6
 AGAINST_EAGER = 1e-10
 BATCH = 2
 DELTA = 0.5
-KINDS_OF_MODELS = (*JOINTS, 'mimic', 'driven', 'driven mimic')
+KINDS_OF_MODELS = (*JOINTS, 'mimic', 'driven', 'driven mimic', 'coupled', 'half driven')
 CASES = [(kind, integrator) for kind in KINDS_OF_MODELS for integrator in INTEGRATORS]
 MODES = ('reverse', 'forward')
 KINDS = {
     *('mass', 'com', 'inertia', 'inertia off the diagonal', 'length', 'origin', 'damping'),
     *('friction', 'friction_velocity', 'armature', 'stiffness', 'rest', 'offset', 'gain'),
     *('torque_constant', 'back_emf', 'resistance', 'reduction', 'world.gravity'),
+    *FRICTIONS,
+    *COUPLED,
 }
 
 

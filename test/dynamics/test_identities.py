@@ -14,7 +14,8 @@ from sim2real_estimator.dynamics.regressor import (
     regressor_names,
     regressor_parameters,
 )
-from sim2real_estimator.dynamics.rnea import inverse_dynamics
+from sim2real_estimator.dynamics.rnea import gravity_efforts, inverse_dynamics
+from sim2real_estimator.model.friction import COUPLED, FRICTIONS
 from sim2real_estimator.model.joints import JOINTS
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.robot import realize
@@ -110,6 +111,85 @@ def test_the_regressor_times_its_parameters_is_the_effort_of_the_drives(seed, ha
     needed = np.array(inverse_dynamics(robot, q, v, acceleration)) - passive
     assert relative_error(product, needed) < TOLERANCE
     assert len(regressor_names(robot)) == len(set(regressor_names(robot))) == len(columns)
+
+
+def drawn_with_all_columns(seed, has_followers):
+    """Return (model, robot, state) of a random tree with all friction, some joints coupled."""
+    rng = np.random.default_rng(100 + seed)
+    kinds = ['revolute', *draw_kinds(rng, JOINTS, 2 + seed % 4), 'continuous', 'revolute']
+    spec = draw_tree(rng, 'tree', kinds, physics=('damping', 'friction', 'offset'))
+    model = build_model(let_follow(rng, spec) if has_followers else spec)
+    turning = [
+        joint.name
+        for joint in model.joints
+        if joint.kind.type_name in ('revolute', 'continuous') and joint.mimic is None
+    ]
+    # The last one shares a motor with the first, and so does the second where there is one.
+    others = {*turning[1:2], *turning[-1:]} - {turning[0]}
+    model = model.with_couplings(dict.fromkeys(sorted(others), turning[0]))
+    parameters = Parameters(model)
+    values = {
+        name: float(rng.uniform(0.1, 1.0) * (1 if entry.is_positive else rng.choice([-1, 1])))
+        for name, entry in parameters.items()
+        if not entry.is_described or name.endswith(('.damping', '.friction', '_velocity'))
+    }
+    return model, realize(parameters, values), draw_state(rng, model)
+
+
+@pytest.mark.parametrize('has_followers', [False, True])
+@pytest.mark.parametrize('seed', SEEDS)
+def test_the_regressor_has_every_column_of_friction(seed, has_followers):
+    model, robot, state = drawn_with_all_columns(seed, has_followers)
+    q, v, acceleration = state['q'], state['v'], state['acceleration']
+    names, values = regressor_names(robot), regressor_parameters(robot)
+    assert 0.0 not in [x for n, x in zip(names, values) if n.rpartition('.')[2] in FRICTIONS]
+
+    columns = np.array(regressor(robot, q, v, acceleration))
+
+    passive = all_efforts(robot, q, v, [0.0] * len(model.commands))
+    needed = np.array(inverse_dynamics(robot, q, v, acceleration)) - passive
+    assert relative_error(columns.T @ np.array(values), needed) < TOLERANCE
+    assert len(names) == len(set(names)) == len(values) == len(columns)
+    assert names[10 * len(robot.bodies) :] == [
+        f'{moving.joint.name}.{name}'
+        for moving in model.moving_joints
+        for name in (*FRICTIONS, 'armature')
+        if f'{moving.joint.name}.{name}' in Parameters(model)
+    ] + [f'{joint}.{name}' for joint, _ in model.couplings for name in COUPLED]
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_the_load_of_the_regressor_may_be_given(seed):
+    _, robot, state = drawn_with_all_columns(seed, False)
+    q, v, acceleration = state['q'], state['v'], state['acceleration']
+    load = gravity_efforts(robot, q, len(v))
+    names = regressor_names(robot)
+
+    own = np.array(regressor(robot, q, v, acceleration))
+    given = np.array(regressor(robot, q, v, acceleration, load))
+    doubled = np.array(regressor(robot, q, v, acceleration, [2 * x for x in load]))
+
+    assert (own == given).all()
+    for name, before, after in zip(names, own, doubled):
+        factor = 2 if name.endswith('.load_friction') else 1
+        assert (after == factor * before).all(), name
+
+
+@pytest.mark.parametrize('has_followers', [False, True])
+@pytest.mark.parametrize('seed', SEEDS)
+def test_inverse_dynamics_undoes_forward_dynamics_with_every_column(seed, has_followers):
+    _, robot, state = drawn_with_all_columns(seed, has_followers)
+    q, v, wrenches, commands = state['q'], state['v'], wrenches_of(state), state['effort']
+
+    acceleration, solver = solved_dynamics(robot, q, v, commands, wrenches)
+
+    needed = inverse_dynamics(robot, q, v, acceleration, wrenches)
+    assert relative_error(needed, all_efforts(robot, q, v, commands)) < TOLERANCE
+    product = np.array(mass_matrix(robot, q)) @ solver.solve(commands)
+    assert relative_error(product, commands) < TOLERANCE
+    speeds = np.array(v)
+    energy = 0.5 * speeds @ np.array(mass_matrix(robot, q)) @ speeds
+    assert kinetic_energy(robot, q, v) == pytest.approx(energy, rel=1e-12)
 
 
 @pytest.mark.parametrize('has_followers', [False, True])

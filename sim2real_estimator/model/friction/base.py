@@ -63,7 +63,7 @@ class AbstractFriction(ABC):
         return joint.kind.velocity_size == 1 and joint.mimic is None
 
     def nominal(self, physics):
-        """Return the value that a robot description gives in `JointPhysics`, None where it cannot."""
+        """Return the value in the `JointPhysics` of a description, None where it has none."""
         return None
 
 
