@@ -36,7 +36,7 @@ _SPIN_UP = 240.0
 # of them: a body of this mass [kg] and size [m], but no more than these parts of the robot.
 _CONGRUENCE, _LOOSE_MASS, _LOOSE_SIZE = 0.3, 0.2, 0.08
 _LOOSE_PART_OF_MASS, _LOOSE_PART_OF_REACH = 0.01, 0.08
-# Of the measured torque over the true one, where it is asked for.
+# Of the true torque over the measured one.
 _GAIN = 0.02
 
 
@@ -82,7 +82,7 @@ def torque_priors(parameters, joints):
             own['coupled_armature'] = Prior(0.0, _COUPLED_ARMATURE, False)
             own['coupled_damping'] = own['damping']
             own['coupled_friction'] = Prior(0.0, own['friction'].sd, False)
-        columns += [f'{joint.name}.{name}' for name in FRICTIONS]
+        columns += [f'{joint.name}.{name}' for name in (*FRICTIONS, 'gain')]
         columns += [f'{joint.name}.{name}' for name in own if name in COUPLED]
         fixed[f'{joint.name}.friction_velocity'] = FRICTION_VELOCITY[turns]
         priors |= {f'{joint.name}.{name}': prior for name, prior in own.items()}

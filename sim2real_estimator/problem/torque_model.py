@@ -6,11 +6,15 @@ import casadi
 import numpy as np
 
 from ..dynamics.regressor import regressor, regressor_names, regressor_parameters, STANDARD_NAMES
+from ..model.friction import COUPLED, COUPLED_FRICTIONS
 from ..model.robot import realize
 
 # A joint that turns or slides more slowly than this many times the speed over which friction
 # changes its sign may stick, and its torque is whatever holds it.
 _SLOWEST = 1.0
+# What cannot be negative, and what wears, warms up and is never the same again.
+_LOSSES = ('damping', 'friction', 'load_friction', *COUPLED_FRICTIONS)
+_POSITIVE = ('damping', 'friction', 'armature', *COUPLED)
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,8 @@ class TorqueModel:
     What torques of some joints tell of the coordinates of a chart.
 
     joints: names of the J joints with a row; velocities [J]: their places among the robot's;
-    limits [J]: largest efforts; slowest [J]: speeds below which joints may stick; names: of the P
+    positive, losses: numbers of coordinates that cannot be negative, and of those that friction
+    is; limits [J]: largest efforts; slowest [J]: speeds below which joints may stick; names: of the P
     standard parameters; encoder_sd [n]: of every position, as the sensors say. Coordinates [p]
     are those of the chart that it was made with.
     """
@@ -65,6 +70,13 @@ class TorqueModel:
         self._load = _traced_load(model, robot)
         self._columns = _traced_columns(model, robot, self.velocities)
         self._standard = _traced_parameters(parameters, chart, known)
+        entries = [name.rpartition('.')[2] for name in chart.labels]
+        self.positive = np.array(
+            [k for k, entry in enumerate(entries) if entry in _POSITIVE], dtype=int
+        )
+        self.losses = np.array(
+            [k for k, entry in enumerate(entries) if entry in _LOSSES], dtype=int
+        )
         gains = ((row, f'{name}.gain') for row, name in enumerate(self.joints))
         self._gains = [(row, chart.names.index(g)) for row, g in gains if g in chart.names]
         self._sensors, self.encoder_sd = {}, np.full(model.velocity_size, np.inf)

@@ -37,6 +37,8 @@ _MOVED, _MOVED_SDS = 1e-3, 8.0
 _AFTER_REST = 0.03
 # How often the posterior is worked out [ns], and over how much time of rows correlation is judged.
 _RENEWED_NS, _RECENT_NS = _SECOND // 2, 30 * _SECOND
+# Friction is never known better than this part of it: it is another tomorrow.
+_LOSS_FLOOR = 0.05
 # Samples of encoders and of torques that are so many deviations off are left out.
 _OUTLIER_SDS = 8.0
 
@@ -118,7 +120,9 @@ class MeasuredTorque(AbstractEstimator):
         size, found = problem.tangent_size, state.fit
         count = len(found.mean)
         root = np.zeros((1, size + count, size + count))
-        root[0, size:, size:] = found.root
+        floor = np.zeros(count)
+        floor[problem.torque.losses] = _LOSS_FLOOR * found.mean[problem.torque.losses]
+        root[0, size:, size:] = np.linalg.qr(np.vstack([found.root.T, np.diag(floor)]), 'r').T
         point = problem.neutral.copy()
         if state.state is not None:
             known = np.concatenate(state.state)
