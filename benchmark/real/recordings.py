@@ -22,6 +22,8 @@ _UR_GAINS = 0.92 * np.array([14.87, 13.26, 11.13, 10.62, 11.03, 11.47])
 _PANDA_HAND = ('panda_hand', 'panda_hand_tcp', 'panda_leftfinger', 'panda_rightfinger')
 # Gear ratio times torque constant, as the authors give them [N m / A]; the torso's is not known.
 _TIAGO_GAINS = np.array([np.nan, *[100 * 0.136] * 2, *[100 * -0.087] * 2, *[336 * -0.0613] * 3])
+# Moments of inertia of a flange of .2 kg that is 5 cm wide [kg m^2].
+_TX40_FLANGE = 1e-4
 # Rest that is kept before the first motion and after the last [s], and what counts as motion
 # [rad/s].
 _REST, _MOVING = 0.5, 3e-3
@@ -202,6 +204,11 @@ def tx40(shared):
     saved = np.load(folder / 'arm_excitation.npz')
     joints = tuple(saved['joint_names'].tolist())
     urdf = (folder / 'tx40.urdf').read_text(encoding='utf-8')
+    # Its last link has its inertia rounded to zero, which no joint can be simulated with.
+    before, last = urdf.split('<link name="link_6">')
+    for moment in ('ixx', 'iyy', 'izz'):
+        last = last.replace(f'{moment}="0.000"', f'{moment}="{_TX40_FLANGE}"', 1)
+    urdf = f'{before}<link name="link_6">{last}'
     robot = _robot('TX40', urdf, joints, couple=joints[4:6], cutoff=25.0, stride=3, width=0.02)
     whole = Recording('tx40', robot, saved['t'], saved['q'], saved['tau'].astype(float))
     return whole.between(0.0, 7.45)

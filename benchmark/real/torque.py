@@ -61,13 +61,17 @@ def torque_of_named(urdf, joints, values, motion):
     for bodies, and else nothing.
     """
     model = arm_of(urdf, joints)
-    for joint, body in bodies_of_named(model, urdf, values).items():
-        model.inertias[joint] = body
-    data, still = model.createData(), np.zeros(model.nv)
+    bodies, still = bodies_of_named(model, urdf, values).ravel(), np.zeros(model.nv)
+    data = model.createData()
     at = [pin.integrate(model, pin.neutral(model), each) for each in motion.q]
     v, a = motion.v, motion.a
-    torque = np.array([pin.rnea(model, data, *each) for each in zip(at, v, a)])
-    weight = np.array([pin.rnea(model, data, each, still, still) for each in at])
+
+    def of_bodies(*state):
+        # By columns and not by RNEA, as an estimate may be of bodies that cannot be built.
+        return pin.computeJointTorqueRegressor(model, data, *state) @ bodies
+
+    torque = np.array([of_bodies(*each) for each in zip(at, v, a)])
+    weight = np.array([of_bodies(each, still, still) for each in at])
 
     def of_joints(word, otherwise=0.0):
         return np.array([values.get(f'{joint}.{word}', otherwise) for joint in joints])
@@ -89,15 +93,18 @@ def torque_of_named(urdf, joints, values, motion):
 
 
 def bodies_of_named(model, urdf, values):
-    """Return joint number -> body of all links it carries, in its frame; values: as above."""
-    bodies = {joint: pin.Inertia.Zero() for joint in range(1, model.njoints)}
+    """
+    Return the ten numbers [n, 10] of what every joint carries, in Pinocchio's order.
+
+    About the frames of the joints; values: as above.
+    """
+    bodies = np.zeros((model.njoints, 10))
     for link in ElementTree.fromstring(urdf).findall('link'):
         name = link.get('name')
         frame = model.frames[model.getBodyId(name)]
-        if frame.parentJoint:
-            numbers = {**described_body(link), **_of_link(name, values)}
-            bodies[frame.parentJoint] += frame.placement.act(body_of(numbers))
-    return bodies
+        numbers = {**described_body(link), **_of_link(name, values)}
+        bodies[frame.parentJoint] += moved(body_of(numbers), frame.placement)
+    return bodies[1:]
 
 
 def described_body(link):
@@ -125,10 +132,30 @@ def described_body(link):
 
 
 def body_of(numbers):
-    """Return the inertia, in the frame of its link, of word -> number."""
-    centre = np.array([numbers.get(f'com.{axis}', 0.0) for axis in 'xyz'])
-    inertia = pin.Symmetric3(np.array([numbers.get(f'inertia.{pair}', 0.0) for pair in _PAIRS]))
-    return pin.Inertia(numbers['mass'], centre, inertia.matrix())
+    """Return the ten numbers of a body about the frame of its link; numbers: word -> number."""
+    mass, centre = numbers['mass'], np.array([numbers.get(f'com.{axis}', 0.0) for axis in 'xyz'])
+    inertia = np.array([numbers.get(f'inertia.{pair}', 0.0) for pair in _PAIRS])
+    square = centre @ centre * np.eye(3) - np.outer(centre, centre)
+    shift = np.array([square['xyz'.index(i), 'xyz'.index(j)] for i, j in _PAIRS])
+    return np.concatenate([[mass], mass * centre, inertia + mass * shift])
+
+
+def moved(numbers, placement):
+    """Return ten numbers of a body in the frame in which its own has a placement; linear."""
+    mass, first = numbers[0], numbers[1:4]
+    inertia = np.zeros((3, 3))
+    for (i, j), entry in zip(_PAIRS, numbers[4:]):
+        i, j = 'xyz'.index(i), 'xyz'.index(j)
+        inertia[i, j] = inertia[j, i] = entry
+    # The pseudo-inertia: second moments, first moments, mass.
+    pseudo = np.block(
+        [[np.trace(inertia) / 2 * np.eye(3) - inertia, first[:, None]], [first, mass]]
+    )
+    pseudo = placement.homogeneous @ pseudo @ placement.homogeneous.T
+    second = pseudo[:3, :3]
+    inertia = np.trace(second) * np.eye(3) - second
+    entries = [inertia['xyz'.index(i), 'xyz'.index(j)] for i, j in _PAIRS]
+    return np.array([pseudo[3, 3], *pseudo[:3, 3], *entries])
 
 
 def torque_error(predicted, measured):
