@@ -8,13 +8,16 @@ both covariances together allow, in every direction in which both have learned s
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import binomtest, chi2, norm
 
 from .ours import ours
 from .recordings import panda, tiago, tx40, ur10e, UR_FREE
 
-# A direction is learned whose variance is below this part of the prior's.
-LEARNED = 0.1
+# A direction is learned whose variance is below this part of the prior's: of whole recordings
+# against all others, and of halves of one, which learn few directions well.
+LEARNED, LEARNED_OF_HALVES = 0.1, 0.3
+# Intervals of what was counted hold the truth with this probability.
+_SURE = 0.99
 _ROUNDING = 1e-10
 _FRICTION = ('damping', 'friction', 'torque_offset', 'load_friction', 'stribeck')
 
@@ -53,19 +56,23 @@ def part_of(recording, adjust=None):
     return part, [(event.time, event.name) for event in run.events], run.used
 
 
-def compare(one, other):
-    """Return group -> what two `Part`s differ by in learned directions, standard deviations."""
+def compare(one, other, learned):
+    """
+    Return group -> what two `Part`s differ by in learned directions, standard deviations.
+
+    learned: part of the prior's variance below which a direction is.
+    """
     words = [name.rpartition('.')[2] for name in one.names]
     of_friction = np.array([word.startswith((*_FRICTION, 'coupled')) for word in words])
-    can_vary = np.diag(one.prior) > 0
+    two, can_vary = (one, other), np.diag(one.prior) > 0
     groups = {'bodies and rotors': ~of_friction, 'friction': of_friction}
     return {
-        name: _scores(*(part.only(np.flatnonzero(rows & can_vary)) for part in (one, other)))
+        name: _scores(*(part.only(np.flatnonzero(rows & can_vary)) for part in two), learned)
         for name, rows in groups.items()
     }
 
 
-def _scores(one, other):
+def _scores(one, other, learned):
     """Return the differences [m] along generalised eigenvectors that were learned."""
     scale = np.sqrt(np.diag(one.prior))
     sizes, vectors = np.linalg.eigh(one.prior / np.outer(scale, scale))
@@ -75,16 +82,26 @@ def _scores(one, other):
     both = white @ (one.covariance + other.covariance) @ white.T
     left, directions = np.linalg.eigh(both)
     along = directions.T @ white @ (one.mean - other.mean)
-    return (along / np.sqrt(left))[left < LEARNED].tolist()
+    return (along / np.sqrt(left))[left < learned].tolist()
 
 
 def judged(scores):
-    """Return (share within 90 %, within 50 %, mean square, how many) of standard deviations."""
+    """
+    Return (value, low, high) of the share within 90 %, within 50 %, and of the mean square.
+
+    scores: standard deviations. The intervals are those of as many independent normal numbers.
+    """
     away = np.abs(scores)
     if not away.size:
-        return np.nan, np.nan, np.nan, 0
-    shares = [float((away < norm.ppf((1 + level) / 2)).mean()) for level in (0.9, 0.5)]
-    return (*shares, float((away**2).mean()), len(away))
+        return [(np.nan, np.nan, np.nan)] * 3
+    found = []
+    for level in (0.9, 0.5):
+        inside = away < norm.ppf((1 + level) / 2)
+        low, high = binomtest(int(inside.sum()), inside.size).proportion_ci(_SURE)
+        found.append((float(inside.mean()), float(low), float(high)))
+    total = float((away**2).sum())
+    low, high = total / chi2.ppf([(1 + _SURE) / 2, (1 - _SURE) / 2], away.size)
+    return [*found, (total / away.size, float(low), float(high))]
 
 
 def comparisons(data, shared):

@@ -18,8 +18,6 @@ LOADS = {**dict.fromkeys(UR_LOADED[:3], 2.8), UR_LOADED[3]: 2.6}
 MARKS = (3.0, 5.0, 10.0)
 # What is fed after the load is taken up [s].
 _AFTER = 12.0
-# By these beginnings of events something is said to have changed.
-ALARMS = ('changed', 'explained', 'forgotten', 'payload', 'load')
 _DAY = slice(0, len('ur-20_02_05'))
 
 # Free recordings in a row, and the loaded one after them.
@@ -58,15 +56,16 @@ def take_up(free, loaded, adjust=None):
     intervals hold it; early: events before; events: after; used: time of the processor [s/s].
     """
     both, begin = free.then(loaded.between(loaded.t[0], loaded.motion_begins + _AFTER))
-    moves = begin + loaded.motion_begins - loaded.t[0]
+    moves = float(begin + loaded.motion_begins - loaded.t[0])
     run = ours(both, looks=[moves + mark for mark in MARKS], adjust=adjust, since=begin)
-    mass, errors, inside = LOADS[loaded.name], [], []
+    mass, first, errors, inside = LOADS[loaded.name], run.first_load, [], []
     for look in run.looks:
-        off = mass if look.load is None else abs(look.load.mass - mass)
+        # What was said before the load was taken up is not about it.
+        load = look.load if first and first.time <= look.time else None
+        off = mass if load is None else abs(load.mass - mass)
         errors.append(float(off))
-        inside.append(look.load is not None and bool(off < 1.645 * look.load.mass_sd))
-    first = run.first_load
-    alarms = [(event.time - moves, event.name) for event in run.events if _is_alarm(event)]
+        inside.append(load is not None and bool(off < 1.645 * load.mass_sd))
+    alarms = [(event.time - moves, event.name) for event in run.events if event.is_alarm]
     return {
         'splice': both.name,
         'named': None if first is None else first.time - moves,
@@ -92,14 +91,10 @@ def unchanged(data, count=None, seed=0):
 def alarms_of(recording, adjust=None):
     """Return how often, and for how long [s], nothing changed and something was said to."""
     run = ours(recording, adjust=adjust)
-    alarms = [(event.time, event.name, event.changed) for event in run.events if _is_alarm(event)]
+    alarms = [(event.time, event.name, event.changed) for event in run.events if event.is_alarm]
     return {
         'pair': recording.name,
         'seconds': recording.seconds,
         'alarms': alarms,
         'used': run.used / recording.seconds,
     }
-
-
-def _is_alarm(event):
-    return event.name.startswith(ALARMS)

@@ -22,6 +22,8 @@ from .torque import arm_of, bodies_of_named, moved
 ESTIMATOR = 'measured_torque'
 # Stamps are seconds since an epoch; those of recordings begin near zero.
 _EPOCH_NS, _NANO = 1_700_000_000 * 10**9, 10**9
+# So events begin by which the robot is said to have changed.
+_ALARMS = ('changed', 'explained', 'forgotten', 'payload', 'load')
 _COUPLED = ('coupled_armature', 'coupled_damping', 'coupled_friction')
 # The places of Pinocchio's ten numbers in our order: mass, moments, xx, yy, zz, xy, xz, yz.
 _OUR_ORDER = ('mass', 'mx', 'my', 'mz', 'xx', 'yy', 'zz', 'xy', 'xz', 'yz')
@@ -34,6 +36,11 @@ class Event:
     time: float
     name: str
     changed: tuple = ()
+
+    @property
+    def is_alarm(self):
+        """Whether it says that the robot is not what it was."""
+        return self.name.startswith(_ALARMS)
 
 
 @dataclass(frozen=True)
@@ -81,12 +88,13 @@ def ours(recording, seconds=None, looks=(), adjust=None, since=-np.inf):
     Return the `Run` of our package over a recording.
 
     seconds: only so much of its beginning; looks: times [s] at which to ask for the load;
-    adjust: function Config -> Config; since: time [s] from which on a load counts as named.
+    adjust: function Config -> Config; since: time [s] from which on a load counts as named,
+    unless it is the one of before.
     """
     if seconds is not None:
         recording = recording.between(-np.inf, recording.t[0] + seconds)
     pipeline = pipeline_of(recording, adjust)
-    waiting, seen, events, first = sorted(looks), [], [], None
+    waiting, seen, events, first, old = sorted(looks), [], [], None, None
     begin = time.process_time()
     for message in messages(recording):
         for name in pipeline.sources:
@@ -94,8 +102,12 @@ def ours(recording, seconds=None, looks=(), adjust=None, since=-np.inf):
         for estimate in pipeline.step():
             events += _events(estimate)
         now = _seconds(pipeline.estimate().stamp_ns)
-        if first is None and now >= since and (load := pipeline.latest_findings().load):
-            first = Look(now, load)
+        load = pipeline.latest_findings().load
+        if now < since:
+            old = load
+        elif first is None and load is not None:
+            is_said = any(event.is_alarm and event.time >= since for event in events)
+            first = Look(now, load) if old is None or is_said else None
         while waiting and now >= waiting[0]:
             seen.append(Look(waiting.pop(0), pipeline.findings(exact=False).load))
     for estimate in pipeline.finish():
