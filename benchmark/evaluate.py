@@ -9,7 +9,16 @@ import time
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 # Each is a module of this folder with `run(arguments) -> bool`. A new one is a file and a line.
-SECTIONS = ('oracles', 'drift', 'optimizers', 'mixture', 'robots', 'estimation', 'pictures')
+SECTIONS = (
+    'oracles',
+    'drift',
+    'optimizers',
+    'mixture',
+    'robots',
+    'estimation',
+    'real',
+    'pictures',
+)
 
 
 def parse(arguments=None):
@@ -38,6 +47,33 @@ def parse(arguments=None):
     )
     parser.add_argument(
         '--robot-seeds', type=int, default=1, help='how many robots of each kind to identify (1)'
+    )
+    parser.add_argument(
+        '--data',
+        help='of the section real: folder with dynamic_calibration, FrankaEmikaPandaDynModel and, '
+        'for the description of TIAGo, figaroh-plus; else $REAL_DATA',
+    )
+    parser.add_argument(
+        '--shared',
+        help='of the section real: folder with data/staubli_tx40 and data/tiago_arm; else '
+        '$REAL_SHARED',
+    )
+    parser.add_argument(
+        '--real-part',
+        choices=('torque', 'calibration', 'payload', 'alarms'),
+        action='append',
+        help='of the section real, this part only; may be repeated',
+    )
+    parser.add_argument(
+        '--real-robot',
+        choices=('UR10e', 'Panda', 'TX40', 'TIAGo'),
+        action='append',
+        help='of the section real, this robot only; may be repeated',
+    )
+    parser.add_argument(
+        '--real-pairs',
+        type=int,
+        help='of the section real: so many pairs of days at most are run for false alarms (all)',
     )
     return parser.parse_args(arguments)
 
