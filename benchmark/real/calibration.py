@@ -114,7 +114,7 @@ def comparisons(data, shared):
     for title, make in _COMPARISONS.items():
         try:
             found[title] = make(data, shared)
-        except (OSError, TypeError) as error:
+        except OSError as error:
             missing[title] = str(error)
     return found, missing
 

@@ -152,7 +152,7 @@ UR_TESTS = ('ur-20_02_10-30sec_12harm', 'ur-20_02_19_14harm50sec', 'ur-20_02_19_
 
 def ur10e(data, names):
     """Return name -> `Recording` of the UR10e."""
-    folder = Path(data, _UR_FOLDER)
+    folder = _within(data, '--data', _UR_FOLDER)
     joints = ('shoulder_pan', 'shoulder_lift', 'elbow', 'wrist_1', 'wrist_2', 'wrist_3')
     urdf = (folder / 'URe/urdf/ur10e.urdf').read_text(encoding='utf-8')
     joints = tuple(f'{joint}_joint' for joint in joints)
@@ -183,7 +183,8 @@ def _ur_recording(folder, name, robot):
 # --------------------------------------------------------------------------------------- Panda
 def panda(data):
     """Return the `Recording` of the Panda, without rows that are written twice."""
-    folder = Path(data, _PANDA_FOLDER, 'matlab/data/Exciting_Traj/Trajectory_1/rbt_log')
+    folder = _within(data, '--data', _PANDA_FOLDER)
+    folder /= 'matlab/data/Exciting_Traj/Trajectory_1/rbt_log'
     t, q, v, tau = (
         np.loadtxt(folder / f'exciting_traj_{what}.txt')
         for what in ('time', 'positions', 'velocity', 'torques')
@@ -200,7 +201,7 @@ def panda(data):
 # ------------------------------------------------------------------------------- TX40 and TIAGo
 def tx40(shared):
     """Return the `Recording` of the TX40, as long as it moves [7.45 s]."""
-    folder = Path(shared, 'data/staubli_tx40')
+    folder = _within(shared, '--shared', 'data/staubli_tx40')
     saved = np.load(folder / 'arm_excitation.npz')
     joints = tuple(saved['joint_names'].tolist())
     urdf = (folder / 'tx40.urdf').read_text(encoding='utf-8')
@@ -221,7 +222,7 @@ def tiago(data, shared):
     Its description is the authors' where their repository is there, else that of
     example-robot-data, which has lighter links and another hand.
     """
-    saved = np.load(Path(shared, 'data/tiago_arm/arm_excitation.npz'))
+    saved = np.load(_within(shared, '--shared', 'data/tiago_arm') / 'arm_excitation.npz')
     joints = tuple(saved['joint_names'].tolist())
     path = Path(data or '', _TIAGO_URDF)
     if not path.exists():
@@ -243,8 +244,8 @@ def trials(data, shared):
     for title, make in _TRIALS.items():
         try:
             found += make(data, shared)
-        except (OSError, TypeError) as error:
-            missing[title] = f'{error}'
+        except OSError as error:
+            missing[title] = str(error)
     return found, missing
 
 
@@ -280,6 +281,14 @@ _TRIALS = {
 def _split(title, whole, learnt, tested):
     """Return the `Trial` of a recording of which a part is learnt from and another predicted."""
     return Trial(title, whole, ((whole, tested),), learnt)
+
+
+def _within(folder, option, part):
+    """Return the path of a part of a folder of recordings; option: that names the folder."""
+    path = Path(folder or '', part)
+    if not folder or not path.is_dir():
+        raise FileNotFoundError(f'no folder {part} in that of {option}')
+    return path
 
 
 def _robot(title, urdf, joints, without=(), **settings):

@@ -94,7 +94,7 @@ def run(arguments):
     begin, parts = time.perf_counter(), arguments.real_part or PARTS
     tasks, missing = _tasks(parts, data, shared, arguments)
     for what, why in missing.items():
-        print(f'{what}: left out, as its recordings are not there ({why})')
+        print(f'{what}: left out, as its recordings are not there: {why}')
     if not tasks:
         print('Give folders of recordings by --data and --shared.')
         return True
@@ -146,10 +146,10 @@ def _tasks(parts, data, shared, arguments):
             pairs = changes.unchanged(data, arguments.real_pairs, arguments.seed)
             for k, pair in enumerate(pairs):
                 tasks['alarms', 'UR10e', k] = changes.alarms_of, pair
-    except (OSError, TypeError) as error:
+    except OSError as error:
         missing['UR10e'] = str(error)
     wanted = {key: task for key, task in tasks.items() if not robots or key[1] in robots}
-    return wanted, missing
+    return wanted, {title: missing[title] for title in missing if not robots or title in robots}
 
 
 def _take_up(splice):
