@@ -12,14 +12,12 @@ import numpy as np
 from peers.least_squares import BODY, column_names, PER_JOINT
 
 from sim2real_estimator.config import load_config
-from sim2real_estimator.config.tree import JointConfig, PriorConfig
-from sim2real_estimator.inference.estimators import ESTIMATORS
+from sim2real_estimator.config.tree import JointConfig
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.starter import starter_yaml
 
 from .torque import arm_of, bodies_of_named, moved
 
-ESTIMATOR = 'measured_torque'
 # Stamps are seconds since an epoch; those of recordings begin near zero.
 _EPOCH_NS, _NANO = 1_700_000_000 * 10**9, 10**9
 # So events begin by which the robot is said to have changed.
@@ -136,12 +134,10 @@ def _adjusted(config, recording):
     }
     joints = joints or {name: JointConfig('measured') for name in known}
     config = replace(config, joints=joints)
-    if ESTIMATOR not in ESTIMATORS:
-        return config
     if couple := recording.robot.couple:
-        pair = {f'{couple[1]}.{word}': PriorConfig() for word in _COUPLED}
-        config = replace(config, estimate=config.estimate | pair)
-    return replace(config, estimator=replace(config.estimator, name=ESTIMATOR, settings={}))
+        first, second = couple
+        config = replace(config, model=replace(config.model, couplings={second: first}))
+    return config
 
 
 def messages(recording):

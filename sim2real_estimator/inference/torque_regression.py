@@ -22,7 +22,7 @@ from scipy.linalg import solve_triangular
 # joint's limit. Chosen on recordings of a UR10e and on arms in MuJoCo.
 _PRIOR_ROWS, _PRIOR_SD = 1.0, 1e-3
 # Prior of the inflation, and the number of rows that it counts for. As above.
-_PRIOR_INFLATION, _INFLATION_ROWS = 5.0, 40.0
+_PRIOR_INFLATION, _INFLATION_ROWS = 5.0, 160.0
 # Rows of less than this share of a block's samples do not count as rows.
 _SHARE_OF_A_ROW = 0.3
 # Residuals of a model that is a little wrong come back with the motion that causes them, which a
@@ -32,7 +32,7 @@ _UNSEEN = 1.5
 # Gauss-Newton steps; the problem is bilinear at worst, and starts at the last mean.
 _STEPS = 3
 # Residual over signal from which a joint's torque counts as not explained, with so many rows.
-_UNEXPLAINED, _ROWS_TO_JUDGE = 0.5, 40.0
+_UNEXPLAINED, _ROWS_TO_JUDGE = 0.5, 160.0
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ..model.robot import realize
 _SLOWEST = 1.0
 # What cannot be negative, and what wears, warms up and is never the same again.
 _LOSSES = ('damping', 'friction', 'load_friction', *COUPLED_FRICTIONS)
-_POSITIVE = ('damping', 'friction', 'armature', *COUPLED)
+_POSITIVE = ('damping', 'friction', *COUPLED)
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from .base import AbstractEstimator
 _SECOND = 10**9
 # Rows are means over this time, and are made this much later, from motion smoothed over a window
 # that begins so much before; several at a time.
-_BLOCK_NS, _LAG_NS, _CONTEXT_NS = 40_000_000, 100_000_000, 200_000_000
+_BLOCK_NS, _LAG_NS, _CONTEXT_NS = 20_000_000, 100_000_000, 200_000_000
 # Residuals of real arms hang together over up to two seconds.
 _CORRELATED_NS = 2_000_000_000
-_AT_ONCE = 3
+_AT_ONCE = 6
 # The smoother needs so many samples beside a block, whatever their rate.
 _LAG_SAMPLES, _CONTEXT_SAMPLES = 4, 8
 # What is kept of the past to learn how joints move [ns], and how many samples are looked at.
@@ -33,8 +33,9 @@ _LEARNED_AT, _LEARNED_EVERY = (0.3, 0.6, 1.0, 2.0), 10.0
 # A joint moves where its positions span more than this [rad or m], and more than so many standard
 # deviations of its encoder.
 _MOVED, _MOVED_SDS = 1e-3, 8.0
-# A joint that has just stood still is not used for so long: friction has not settled [s].
-_AFTER_REST = 0.03
+# A joint rests that is slow for so long, and is not used for a while after it: friction has not
+# settled [s]. Nor is one used that is slower than this part of slow.
+_REST, _AFTER_REST, _CREEP = 0.1, 0.03, 0.2
 # How often the posterior is worked out [ns], and over how much time of rows correlation is judged.
 _RENEWED_NS, _RECENT_NS = _SECOND // 2, 30 * _SECOND
 # Friction is never known better than this part of it: it is another tomorrow.
@@ -160,7 +161,12 @@ class MeasuredTorque(AbstractEstimator):
         if rows is None or not state.sums.number.any() or until_ns < state.due_ns:
             return state, ()
         found = fit(
-            problem.torque, problem.prior, state.sums, Rows.joined(state.recent), state.fit, int(_CORRELATED_NS // _BLOCK_NS)
+            problem.torque,
+            problem.prior,
+            state.sums,
+            Rows.joined(state.recent),
+            state.fit,
+            _CORRELATED_NS // _BLOCK_NS,
         )
         events = _events(state, found, problem.torque.joints)
         return replace(state, fit=found, due_ns=until_ns + _RENEWED_NS), events
@@ -202,7 +208,9 @@ class MeasuredTorque(AbstractEstimator):
         stamps = np.array([ns for ns, _ in used])
         torques = np.array([values for _, values in used])
         at = motion_at(1e-9 * (stamps - origin), seconds, motion)
-        usable = np.isfinite(torques) & ~_rests(stamps, at[1][:, model.velocities], model.slowest)
+        moves = _moves(seconds, motion[1][:, model.velocities], model.slowest)
+        nearest = np.searchsorted(seconds, 1e-9 * (stamps - origin)).clip(0, len(seconds) - 1)
+        usable = np.isfinite(torques) & moves[nearest]
         usable[stamps < times[0]] = False
         if not usable.any():
             return None, place
@@ -242,16 +250,23 @@ def motion_at(times, samples, motion):
     )
 
 
-def _rests(stamps, speeds, slowest):
-    """Return [M, J] where a joint stands still, or did a moment before."""
-    still = np.abs(speeds) < slowest
-    back = max(round(_AFTER_REST / max(1e-9 * np.median(np.diff(stamps)), 1e-4)), 1) if len(
-        stamps
-    ) > 1 else 1
-    result = still.copy()
-    for lag in range(1, min(back, len(stamps) - 1) + 1):
-        result[lag:] |= still[:-lag]
-    return result
+def _moves(samples, speeds, slowest):
+    """
+    Return [N, J] where a joint moves, at samples [N] s with speeds [N, J].
+
+    Whoever turns round is slow for a moment only. Who is slow for longer may stick, and so may who
+    has just begun to move.
+    """
+    is_slow = np.abs(speeds) < slowest
+    since = np.where(is_slow, np.inf, samples[:, None])
+    before = np.where(is_slow, -np.inf, samples[:, None])
+    # The last instant of motion before each sample, and the first one after it.
+    before = np.maximum.accumulate(before, 0)
+    after = np.minimum.accumulate(since[::-1], 0)[::-1]
+    before = np.maximum(before, samples[0])
+    rests = is_slow & (np.minimum(after, samples[-1]) - before > _REST)
+    last_rest = np.maximum.accumulate(np.where(rests, samples[:, None], -np.inf), 0)
+    return (samples[:, None] - last_rest > _AFTER_REST) & (np.abs(speeds) > _CREEP * slowest)
 
 
 def _outliers(residuals, usable, limits):
