@@ -31,6 +31,8 @@ _SHARE_OF_A_ROW = 0.3
 _UNSEEN = 1.5
 # Gauss-Newton steps; the problem is bilinear at worst, and starts at the last mean.
 _STEPS = 3
+# Rows of the last half minute that vary so many times as much as all before are of more noise.
+_NOISIER = 2.0
 # Residual over signal from which a joint's torque counts as not explained, with so many rows.
 _UNEXPLAINED, _ROWS_TO_JUDGE = 0.5, 160.0
 
@@ -113,6 +115,10 @@ class Sums:
             self.number + rows.shares.sum(0),
         )
 
+    def less(self, before):
+        """Return the sums of the rows that came after those of others."""
+        return Sums(*(mine - others for mine, others in zip(vars(self).values(), vars(before).values())))
+
     def squares_left(self, standard, scales):
         """Return the sum of squared residuals [J] at standard parameters [P]."""
         fitted = np.einsum('jpq,q->jp', self.gram, standard)
@@ -162,7 +168,7 @@ class Fit:
     scales: np.ndarray
 
 
-def fit(model, prior, sums, recent, before, lags=25):
+def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS):
     """
     Return the `Fit` of all rows so far.
 
@@ -170,15 +176,22 @@ def fit(model, prior, sums, recent, before, lags=25):
     and `limits` [J], and
     `positive`: numbers of coordinates that cannot be negative; prior: `Gaussian` of the coordinates; sums: `Sums`; recent: the newest `Rows`,
     in the order of time, by which correlation is judged over so many lags;
-    before: `Fit` to begin from.
+    before: `Fit` to begin from; earlier: (squares left, number of rows, inflation) [J] of rows
+    that are not in the sums and had the same noise; steps: of Gauss and Newton.
     """
     mean, noise = before.mean, before.noise
-    for _ in range(_STEPS):
+    usual = _PRIOR_INFLATION if earlier is None else earlier[2]
+    for _ in range(steps):
         mean, root, slope = _step(model, prior, sums, noise, mean)
         mean = not_negative(mean, root, model.positive)
         (standard, _), (scales, _) = model.standard(mean), model.scales(mean)
         spread = slope @ root
-        noise = _learned(model.limits, sums, recent, noise, standard, scales, spread, lags)
+        left, number = sums.squares_left(standard, scales), sums.number
+        if earlier is not None:
+            left, number = left + earlier[0], number + earlier[1]
+        noise = _learned(
+            model.limits, sums, (left, number), recent, noise, standard, scales, spread, lags, usual
+        )
     return Fit(mean, root, noise, standard, scales)
 
 
@@ -232,16 +245,24 @@ def not_negative(mean, root, positive):
     return result
 
 
-def _learned(limits, sums, recent, noise, standard, scales, spread, lags):
-    """Return the `TorqueNoise` at a mean; spread [P, p]: root of its covariance."""
-    unsure = scales**2 * np.einsum('pr,jpq,qr->j', spread, sums.gram, spread, optimize=True)
-    left = sums.squares_left(standard, scales)
+def _learned(limits, sums, squares, recent, noise, standard, scales, spread, lags, usual):
+    """
+    Return the `TorqueNoise` at a mean; spread [P, p]: root of its covariance.
+
+    squares: (those that are left, of how many rows) [J]; usual: inflation that is expected.
+    """
+    left, number = squares
+    unsure = scales**2 * np.einsum('pr,jpr->j', spread, sums.gram @ spread)
     variance = (_PRIOR_ROWS * _least_variance(limits) + left + unsure / noise.inflation) / (
-        _PRIOR_ROWS + sums.number
+        _PRIOR_ROWS + number
     )
+    residuals = recent.residuals(standard, scales)
     lags = min(lags, max(recent.count - 2, 0))
-    inflation = inflations(recent.residuals(standard, scales), recent.shares, lags)
-    explained = ~(left > _UNEXPLAINED**2 * _signals(sums)) | (sums.number < _ROWS_TO_JUDGE)
+    inflation = inflations(residuals, recent.shares, lags, usual)
+    # Who has become noisier is so from now on.
+    now = (residuals**2).sum(0) / np.maximum(recent.shares.sum(0), _ROWS_TO_JUDGE)
+    variance = np.where(now > _NOISIER * variance, now, variance)
+    explained = ~(left > _UNEXPLAINED**2 * sums.square) | (sums.number < _ROWS_TO_JUDGE)
     return TorqueNoise(variance, inflation, explained)
 
 
@@ -249,17 +270,12 @@ def _least_variance(limits):
     return (_PRIOR_SD * np.asarray(limits)) ** 2
 
 
-def _signals(sums):
-    """Return the sum of squares of torques about their mean [J]."""
-    return sums.square
-
-
-def inflations(residuals, shares, lags):
+def inflations(residuals, shares, lags, usual=_PRIOR_INFLATION):
     """
     Return how many times less correlated rows tell than independent ones, [J].
 
     One plus twice the sum of the autocorrelation of residuals [K, J], with the window of Bartlett
-    over so many lags, drawn to its prior where there are few rows.
+    over so many lags, drawn to the usual one where there are few rows.
     """
     power = (residuals**2).sum(0) + 1e-30
     total = np.ones(residuals.shape[1])
@@ -267,6 +283,6 @@ def inflations(residuals, shares, lags):
         products = (residuals[lag:] * residuals[:-lag]).sum(0)
         total += 2 * (1 - lag / lags) * products / power
     number = (shares > _SHARE_OF_A_ROW).sum(0)
-    return (_UNSEEN * np.maximum(total, 1.0) * number + _PRIOR_INFLATION * _INFLATION_ROWS) / (
+    return (_UNSEEN * np.maximum(total, 1.0) * number + usual * _INFLATION_ROWS) / (
         number + _INFLATION_ROWS
     )

@@ -6,6 +6,7 @@ import casadi
 import numpy as np
 
 from ..dynamics.regressor import regressor, regressor_names, regressor_parameters, STANDARD_NAMES
+from ..inference.protocol import Jump
 from ..model.friction import COUPLED, COUPLED_FRICTIONS
 from ..model.robot import realize
 
@@ -15,6 +16,14 @@ _SLOWEST = 1.0
 # What cannot be negative, and what wears, warms up and is never the same again.
 _LOSSES = ('damping', 'friction', 'load_friction', *COUPLED_FRICTIONS)
 _POSITIVE = ('damping', 'friction', *COUPLED)
+# Standard deviations of a body that may be taken up: mass [kg], but no more than this part of the
+# robot; first moment [m] and inertia [m^2] of every kilogram.
+_HELD, _HELD_PART = (2.0, 0.15, 0.02), 0.15
+# What may change inside a joint, as parts of its limit.
+_INSIDE = {
+    'friction': {'damping': 0.05, 'friction': 0.05},
+    'torque offset': {'torque_offset': 0.02},
+}
 
 
 @dataclass(frozen=True)
@@ -77,6 +86,8 @@ class TorqueModel:
         self.losses = np.array(
             [k for k, entry in enumerate(entries) if entry in _LOSSES], dtype=int
         )
+        masses = {n: known.get(n, 0.0) for n in parameters if n.endswith('.mass')}
+        self._jumps = self._possible_jumps(chart, model, masses)
         gains = ((row, f'{name}.gain') for row, name in enumerate(self.joints))
         self._gains = [(row, chart.names.index(g)) for row, g in gains if g in chart.names]
         self._sensors, self.encoder_sd = {}, np.full(model.velocity_size, np.inf)
@@ -84,6 +95,34 @@ class TorqueModel:
             places = sensor.places[: len(sensor.joints)]
             self._sensors[sensor.name] = places
             self.encoder_sd[places] = sensor.sd[: len(places)]
+
+    def jumps(self):
+        """Return a `Jump` for each way in which the robot may change, the link at the end first."""
+        return self._jumps
+
+    def _possible_jumps(self, chart, model, masses):
+        """Return the `Jump`s of bodies that links may hold, and of what is inside joints."""
+        size, found = len(chart.labels), []
+        inner = chart.inner
+        total = sum(masses.values()) or 1.0
+        mass = min(_HELD[0], _HELD_PART * total)
+        deviations = np.array([mass, *[_HELD[1] * mass] * 3, *[_HELD[2] * mass] * 6])
+        places = dict(zip(getattr(inner, 'links', {}), inner.rows))
+        depths = {link.name: model.attachments[link.name].body for link in model.links}
+        for link in sorted(places, key=lambda name: -depths[name]):
+            root = np.zeros((size, len(deviations)))
+            root[places[link], range(len(deviations))] = deviations
+            names = tuple(inner.links[link])
+            found.append(Jump(f'mass on {link}', names, root, np.diag(deviations), link))
+        for joint, limit in zip(self.joints, self.limits):
+            for title, words in _INSIDE.items():
+                names = [f'{joint}.{word}' for word in words if f'{joint}.{word}' in chart.names]
+                if names:
+                    root = np.zeros((size, len(names)))
+                    for k, name in enumerate(names):
+                        root[chart.names.index(name), k] = words[name.rpartition('.')[2]] * limit
+                    found.append(Jump(f'{title} of {joint}', tuple(names), root))
+        return tuple(found)
 
     def read(self, frame):
         """Return the `Reading` of a frame."""

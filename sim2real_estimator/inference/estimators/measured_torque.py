@@ -8,12 +8,16 @@ linear from the first sample on: there is no batch, no start to choose and nothi
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from ...records import UpdateReport
+from ...records import Status, UpdateReport
+from ..hypotheses import Memory
 from ..mixture import Mixture
 from ..motion import learn_motion_noise, MotionNoise, smoothed_motion
+from ..protocol import Gaussian
+from ..torque_changes import look, Snapshot
 from ..torque_regression import begin, block_rows, Fit, fit, Rows, Sums
 from .base import AbstractEstimator
 
@@ -38,6 +42,15 @@ _MOVED, _MOVED_SDS = 1e-3, 8.0
 _REST, _AFTER_REST, _CREEP = 0.1, 0.03, 0.2
 # How often the posterior is worked out [ns], and over how much time of rows correlation is judged.
 _RENEWED_NS, _RECENT_NS = _SECOND // 2, 30 * _SECOND
+# Steps of a fit: it goes on from the last one, which the first do not have.
+_FIRST_STEPS, _FIRST_RENEWALS = 3, 10
+# How often changes are looked for [ns], over how much time of snapshots [ns], and after how many
+# seconds of motion: since the beginning, and since the last change.
+_LOOKED_NS, _SNAPSHOTS_NS = 3 * _SECOND // 10, 83 * _SECOND // 10
+_KNOWN_AFTER, _KNOWN_AGAIN = 15.0, 3.0
+# Answers to what has changed: the least weight of one, and how many are carried on; and how many
+# memories of what was known before.
+_LEAST_WEIGHT, _MOST_BRANCHES, _MOST_MEMORIES = 0.01, 4, 3
 # Friction is never known better than this part of it: it is another tomorrow.
 _LOSS_FLOOR = 0.05
 # Samples of encoders and of torques that are so many deviations off are left out.
@@ -45,28 +58,63 @@ _OUTLIER_SDS = 8.0
 
 
 @dataclass(frozen=True)
+class Branch:
+    """
+    One answer to what has changed: its prior of the rows since then, and their `Fit`.
+
+    memory: of what was known before, None where nothing has changed; log_weight: of the answer.
+    """
+
+    prior: Gaussian
+    fit: Fit
+    memory: Memory | None = None
+    log_weight: float = 0.0
+
+
+@dataclass(frozen=True)
 class TorqueState:
     """
     All that is carried on.
 
-    motion: ((stamp_ns, positions [n]), ...) of the newest samples, and torques: ((stamp_ns,
-    torques [J]), ...) not used yet; until_ns: end of the last block; noise: `MotionNoise`, None
-    before any motion; moved, learned: seconds of motion, and of those when noise was learned last;
-    sums: of all `Rows`; recent: the newest ones, as a tuple; fit: the posterior; due_ns: when it
-    is worked out next; state: (positions, velocities) of the newest block's end.
+    branches: the answers that are possible, the likeliest first; sums: of all `Rows` since the
+    robot changed last; earlier: (squares left, number of rows, inflation) [J] of those before;
+    recent:
+    ((end_ns, `Rows`), ...), the newest; motion: ((stamp_ns, positions [n]), ...) of the newest
+    samples, and torques: ((stamp_ns, torques [J]), ...) not used yet; until_ns: end of the last
+    block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion, and of
+    those when noise was learned last; renewed_ns, looked_ns: when the posterior was worked out,
+    and when changes were looked for; renewals: how often; snapshots: of the last seconds;
+    memories: of what was known before changes; noisier: joints that are said to be so; state:
+    (positions, velocities) at the end of the newest block.
     """
 
-    fit: Fit
+    branches: tuple
     sums: Sums
+    earlier: tuple | None = None
+    recent: tuple = ()
     motion: tuple = ()
     torques: tuple = ()
     until_ns: int | None = None
     noise: MotionNoise | None = None
     moved: float = 0.0
     learned: float = 0.0
-    recent: tuple = ()
-    due_ns: int = 0
+    renewed_ns: int | None = None
+    looked_ns: int | None = None
+    renewals: int = 0
+    snapshots: tuple = ()
+    memories: tuple = ()
+    noisier: frozenset = frozenset()
     state: tuple | None = None
+
+    @property
+    def fit(self):
+        """The `Fit` of the likeliest answer."""
+        return self.branches[0].fit
+
+    @property
+    def last_change(self):
+        """The `Memory` of what was known before the last change, None where there was none."""
+        return self.branches[0].memory
 
 
 @dataclass(frozen=True)
@@ -79,34 +127,39 @@ class MeasuredTorque(AbstractEstimator):
 
     def init(self, problem):
         """Return the state before any data."""
-        model = problem.torque
-        sums = Sums.none(len(model.joints), len(model.names))
-        return TorqueState(begin(model, problem.prior), sums)
+        model, count = problem.torque, len(problem.torque.joints)
+        branch = Branch(problem.prior, begin(model, problem.prior))
+        return TorqueState((branch,), Sums.none(count, len(model.names)))
 
     def update(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
         reading = problem.torque.read(frame)
-        events, is_last = (), frame.is_last
+        report = _Report()
         if frame.after_gap and state.motion:
-            state, events = self._taken(problem, state, None)
+            # What is left is used; the motion in between is unknown.
+            state = self._taken(problem, state, None, report)
             state = replace(state, motion=(), torques=(), until_ns=None)
         if reading.positions is not None:
             state = replace(state, motion=(*state.motion, reading.positions))
         if reading.torques:
             state = replace(state, torques=(*state.torques, *reading.torques))
-        if not state.motion:
-            return state, UpdateReport('batch', events=events)
-        if state.until_ns is None:
-            state = replace(state, until_ns=state.motion[0][0])
-        newest = state.motion[-1][0]
+        if state.motion:
+            if state.until_ns is None:
+                state = replace(state, until_ns=state.motion[0][0])
+            newest_ns = state.motion[-1][0]
+            if frame.is_last:
+                state = self._taken(problem, state, None, report)
+            elif self._is_due(state, newest_ns):
+                state = self._taken(problem, state, newest_ns, report)
+        return state, report.of('filter' if state.renewals else 'batch')
+
+    @staticmethod
+    def _is_due(state, newest_ns):
+        """Tell whether enough samples have come for the next blocks."""
         due_ns = state.until_ns + _AT_ONCE * _BLOCK_NS
-        enough = len(state.motion) > _LAG_SAMPLES and newest - _LAG_NS >= due_ns
-        nis, degrees = 0.0, 0
-        if is_last or (enough and state.motion[-1 - _LAG_SAMPLES][0] >= due_ns):
-            state, more = self._taken(problem, state, None if is_last else newest)
-            events += more
-        stage = 'filter' if state.noise is not None and state.sums.number.any() else 'batch'
-        return state, UpdateReport(stage, nis, degrees, events)
+        if newest_ns - _LAG_NS < due_ns or len(state.motion) <= _LAG_SAMPLES:
+            return False
+        return state.motion[-1 - _LAG_SAMPLES][0] >= due_ns
 
     def kept_frames(self, state):
         """Return no frames: none is looked at again."""
@@ -117,35 +170,35 @@ class MeasuredTorque(AbstractEstimator):
         return state
 
     def mixture(self, problem, state):
-        """Return the posterior as a `Mixture` of one component."""
-        size, found = problem.tangent_size, state.fit
-        count = len(found.mean)
-        root = np.zeros((1, size + count, size + count))
-        floor = np.zeros(count)
-        floor[problem.torque.losses] = _LOSS_FLOOR * found.mean[problem.torque.losses]
-        root[0, size:, size:] = np.linalg.qr(np.vstack([found.root.T, np.diag(floor)]), 'r').T
+        """Return the posterior as a `Mixture`, a component for each possible answer."""
+        size, count = problem.tangent_size, len(problem.prior.mean)
+        known = [(branch.fit.mean, believed(problem.torque, branch.fit)) for branch in state.branches]
+        roots = np.zeros((len(known), size + count, size + count))
+        roots[:, size:, size:] = [root for _, root in known]
         point = problem.neutral.copy()
         if state.state is not None:
-            known = np.concatenate(state.state)
-            point[: len(known)] = known
-        return Mixture(np.zeros(1), point[:, None], found.mean[:, None], root)
+            place = np.concatenate(state.state)
+            point[: len(place)] = place
+        points = np.repeat(point[:, None], len(known), 1)
+        weights = np.array([branch.log_weight for branch in state.branches])
+        return Mixture(weights, points, np.stack([mean for mean, _ in known], 1), roots)
 
-    def _taken(self, problem, state, newest_ns):
+    def _taken(self, problem, state, newest_ns, report):
         """
-        Return (state, events) with the blocks that are complete.
+        Return the state with the blocks that are complete.
 
         newest_ns: stamp of the newest sample, later ones may come; None: none comes.
         """
         times = np.array([stamp for stamp, _ in state.motion])
         positions = np.array([values for _, values in state.motion])
         state = self._watched(problem, state, times, positions)
-        end_ns = int(times[-1]) + 1 if newest_ns is None else newest_ns - _LAG_NS
-        whole = (end_ns - state.until_ns) // _BLOCK_NS
-        until_ns = state.until_ns + max(int(whole), 0) * _BLOCK_NS
         if newest_ns is None:
-            until_ns = end_ns
+            until_ns = int(times[-1]) + 1
+        else:
+            whole = (newest_ns - _LAG_NS - state.until_ns) // _BLOCK_NS
+            until_ns = state.until_ns + int(whole) * _BLOCK_NS
         if state.noise is None or len(times) < _LAG_SAMPLES + 2:
-            return self._trimmed(state, times, until_ns), ()
+            return self._trimmed(state, times, until_ns)
         first = min(
             np.searchsorted(times, state.until_ns - _CONTEXT_NS),
             max(np.searchsorted(times, state.until_ns) - _CONTEXT_SAMPLES, 0),
@@ -154,22 +207,95 @@ class MeasuredTorque(AbstractEstimator):
         rows, place = self._rows(
             problem.torque, state, (times[window], positions[window]), until_ns
         )
-        if rows is not None:
-            recent = _kept((*state.recent, rows))
-            state = replace(state, sums=state.sums.plus(rows), recent=recent)
         state = self._trimmed(replace(state, state=place), times, until_ns)
-        if rows is None or not state.sums.number.any() or until_ns < state.due_ns:
-            return state, ()
-        found = fit(
-            problem.torque,
-            problem.prior,
-            state.sums,
-            Rows.joined(state.recent),
-            state.fit,
-            _CORRELATED_NS // _BLOCK_NS,
+        if rows is None:
+            return state
+        recent = _kept((*state.recent, (until_ns, rows)))
+        state = replace(state, sums=state.sums.plus(rows), recent=recent)
+        if state.renewed_ns is None or until_ns - state.renewed_ns >= _RENEWED_NS:
+            state = self._renewed(problem, state, until_ns, report)
+        if state.looked_ns is None or until_ns - state.looked_ns >= _LOOKED_NS:
+            state = self._looked(problem, state, until_ns, report)
+        return state
+
+    def _renewed(self, problem, state, now_ns, report):
+        """Return the state with the posterior of all rows so far."""
+        model, recent = problem.torque, Rows.joined([rows for _, rows in state.recent])
+        steps = _FIRST_STEPS if state.renewals < _FIRST_RENEWALS else 1
+        lags, branches = _CORRELATED_NS // _BLOCK_NS, []
+        for branch in state.branches:
+            found = fit(
+                model, branch.prior, state.sums, recent, branch.fit, lags, state.earlier, steps
+            )
+            branches.append(replace(branch, fit=found))
+        if not all(np.isfinite(branch.fit.mean).all() for branch in branches):
+            report.events += (Status.UPDATE_REFUSED.value,)
+            return replace(state, renewed_ns=now_ns)
+        branches = _weighed(state.sums, branches)
+        if not state.renewals:
+            report.events += ('fitted',)
+        if len(state.branches) > 1 and branches[0].memory.name != state.last_change.name:
+            report.explained(branches[0])
+        before, now = state.fit.noise.explained, branches[0].fit.noise.explained
+        for joint, was, still in zip(model.joints, before, now):
+            if was and not still:
+                report.events += (f'not explained: {joint}',)
+        return replace(
+            state, branches=branches, renewed_ns=now_ns, renewals=state.renewals + 1
         )
-        events = _events(state, found, problem.torque.joints)
-        return replace(state, fit=found, due_ns=until_ns + _RENEWED_NS), events
+
+    def _looked(self, problem, state, now_ns, report):
+        """Return the state after a look at whether the robot has changed."""
+        model, now = problem.torque, Snapshot(now_ns, state.sums, state.fit)
+        state = replace(state, looked_ns=now_ns)
+        kept = [s for s in state.snapshots if s.end_ns >= now_ns - _SNAPSHOTS_NS]
+        moved = 1e-9 * _BLOCK_NS * state.sums.number.max(initial=0.0)
+        seconds = _KNOWN_AFTER if state.last_change is None else _KNOWN_AGAIN
+        if moved >= seconds and kept:
+            found = look(
+                model, kept, now, model.jumps(), state.memories, partial(believed, model)
+            )
+            if found.causes:
+                return self._changed(problem, state, found.causes, report)
+            noisier = frozenset(model.joints[k] for k in found.noisier)
+            new = sorted(noisier - state.noisier)
+            report.events += tuple(f'more noise: {joint}' for joint in new)
+            state = replace(state, noisier=noisier)
+        return replace(state, snapshots=(*kept, now))
+
+    def _changed(self, problem, state, causes, report):
+        """Return the state of a robot that has changed, by one of some `Cause`s."""
+        model, since = problem.torque, causes[0].since
+        before, root = since.fit, believed(model, since.fit)
+        earlier = since.sums.squares_left(before.standard, before.scales), since.sums.number
+        if state.earlier is not None:
+            earlier = tuple(a + b for a, b in zip(state.earlier, earlier))
+        branches = []
+        for cause in causes[:_MOST_BRANCHES]:
+            if cause.memory is not None:
+                prior = Gaussian(cause.memory.mean, cause.memory.root)
+            else:
+                wide = np.hstack([root, cause.jump.root])
+                prior = Gaussian(before.mean, np.linalg.qr(wide.T, 'r').T)
+            parameters = (cause.memory or cause.jump).parameters
+            memory = Memory(cause.name, parameters, before.mean, root, cause.jump)
+            begun = replace(before, mean=prior.mean, root=prior.root)
+            branches.append(Branch(prior, begun, memory, cause.evidence))
+        memories = [m for m in state.memories if m.name != branches[0].memory.name]
+        known = replace(branches[0].memory, jump=None)
+        recent = tuple(each for each in state.recent if each[0] > since.end_ns)
+        state = replace(
+            state,
+            branches=_normalized(branches),
+            sums=state.sums.less(since.sums),
+            earlier=(*earlier, before.noise.inflation),
+            recent=recent,
+            snapshots=(),
+            memories=(*memories, known)[-_MOST_MEMORIES:],
+        )
+        report.events += ('changed',)
+        report.explained(state.branches[0])
+        return self._renewed(problem, state, state.looked_ns, report)
 
     def _watched(self, problem, state, times, positions):
         """Return the state with the noise of motion learned, where it is time to."""
@@ -280,22 +406,57 @@ def _outliers(residuals, usable, limits):
         return np.abs(residuals - centre) > _OUTLIER_SDS * np.maximum(spread, 5e-3 * limits)
 
 
+def believed(model, found):
+    """Return a root [p, p] of the covariance of a `Fit`: friction is never the same again."""
+    floor = np.zeros(len(found.mean))
+    floor[model.losses] = _LOSS_FLOOR * found.mean[model.losses]
+    return np.linalg.qr(np.vstack([found.root.T, np.diag(floor)]), 'r').T
+
+
+def _weighed(sums, branches):
+    """Return `Branch`es with their weights by all rows, the likeliest first, without the rest."""
+    if len(branches) == 1:
+        return tuple(branches)
+    noise = branches[0].fit.noise
+    freedom, number = 4.0, sums.number / noise.inflation
+    found = []
+    for branch in branches:
+        squares = noise.weights * sums.squares_left(branch.fit.standard, branch.fit.scales)
+        away = np.linalg.solve(branch.prior.root, branch.fit.mean - branch.prior.mean)
+        volume = np.linalg.slogdet(branch.fit.root)[1] - np.linalg.slogdet(branch.prior.root)[1]
+        score = ((freedom + number) * np.log1p(squares / freedom)).sum() + away @ away
+        found.append(replace(branch, log_weight=float(volume - score / 2)))
+    return _normalized(found)
+
+
+def _normalized(branches):
+    """Return `Branch`es the likeliest first, without those that are hardly possible."""
+    branches = sorted(branches, key=lambda branch: -branch.log_weight)
+    weights = np.exp([branch.log_weight - branches[0].log_weight for branch in branches])
+    kept = weights >= _LEAST_WEIGHT
+    logs = np.log(weights[kept] / weights[kept].sum())
+    likely = [branch for branch, is_kept in zip(branches, kept) if is_kept]
+    return tuple(replace(b, log_weight=float(w)) for b, w in zip(likely, logs))
+
+
+class _Report:
+    """Collects what an update has to say."""
+
+    def __init__(self):
+        self.events, self.changed = (), ()
+
+    def explained(self, branch):
+        """Say what a change is put down to."""
+        weight = np.exp(branch.log_weight)
+        self.events += ('explained', f'cause: {branch.memory.name} ({weight:.2f})')
+        self.changed = branch.memory.parameters
+
+    def of(self, stage):
+        """Return the `UpdateReport`."""
+        return UpdateReport(stage, events=self.events, changed=self.changed)
+
+
 def _kept(recent):
-    """Return the newest `Rows` of a tuple, as many as correlation is judged by."""
-    most, count, kept = _RECENT_NS // _BLOCK_NS, 0, []
-    for rows in reversed(recent):
-        kept.append(rows)
-        count += rows.count
-        if count >= most:
-            break
-    return tuple(reversed(kept))
-
-
-def _events(state, found, joints):
-    """Return what has happened with a new `Fit`."""
-    events = ('fitted',) if not state.due_ns else ()
-    before, now = state.fit.noise.explained, found.noise.explained
-    for joint, was, now_is in zip(joints, before, now):
-        if was and not now_is:
-            events += (f'not explained: {joint}',)
-    return events
+    """Return the newest rows, as many as correlation is judged by."""
+    least = recent[-1][0] - _RECENT_NS
+    return tuple(each for each in recent if each[0] > least)
