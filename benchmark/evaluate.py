@@ -9,7 +9,16 @@ import time
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 # Each is a module of this folder with `run(arguments) -> bool`. A new one is a file and a line.
-SECTIONS = ('oracles', 'drift', 'optimizers', 'mixture', 'robots', 'estimation', 'pictures')
+SECTIONS = (
+    'oracles',
+    'drift',
+    'optimizers',
+    'mixture',
+    'robots',
+    'estimation',
+    'workday',
+    'pictures',
+)
 
 
 def parse(arguments=None):
@@ -26,7 +35,7 @@ def parse(arguments=None):
     parser.add_argument(
         '--study',
         action='append',
-        help='of the section estimation, run this study only; may be repeated',
+        help='of the sections estimation and workday, run this study only; may be repeated',
     )
     parser.add_argument(
         '--processes', type=int, default=2, help='how many problems to estimate side by side'
@@ -38,6 +47,14 @@ def parse(arguments=None):
     )
     parser.add_argument(
         '--robot-seeds', type=int, default=1, help='how many robots of each kind to identify (1)'
+    )
+    parser.add_argument(
+        '--estimator',
+        default='',
+        help="of the section workday: its name in settings; 'none': least squares alone",
+    )
+    parser.add_argument(
+        '--seconds', type=float, help='of the section workday: read no more of motion than this'
     )
     return parser.parse_args(arguments)
 

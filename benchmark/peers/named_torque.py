@@ -30,22 +30,28 @@ def links_of(model):
     return {model.names[k]: name for k, name in links.items() if k}
 
 
-def with_bodies(model, values):
-    """Return a copy of Pinocchio's model with the bodies that are named; others stay."""
-    result = pin.Model(model)
-    for joint, link in links_of(model).items():
-        k = model.getJointId(joint)
+def numbers_of_bodies(model, values):
+    """
+    Return Pinocchio's ten numbers of every joint's body, one after the other, [10 nv].
+
+    values: as in `torque_of_named`; no body has to have them: least squares finds any.
+    """
+    found, links = [], links_of(model)
+    for joint in list(model.names)[1:]:
+        link, given = links.get(joint), model.inertias[model.getJointId(joint)]
         if f'{link}.mass' not in values:
+            found.append(given.toDynamicParameters())
             continue
-        given = model.inertias[k]
-        com = [values.get(f'{link}.com.{x}', given.lever[i]) for i, x in enumerate('xyz')]
-        inertia = np.empty((3, 3))
+        mass = values[f'{link}.mass']
+        com = np.array([values.get(f'{link}.com.{x}', c) for x, c in zip('xyz', given.lever)])
+        about = np.empty((3, 3))
         for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
             name = f'{link}.inertia.{"xyz"[i]}{"xyz"[j]}'
-            inertia[i, j] = inertia[j, i] = values.get(name, given.inertia[i, j])
-        mass = values[f'{link}.mass']
-        result.inertias[k] = pin.Inertia(mass, np.array(com, dtype=float), inertia)
-    return result
+            about[i, j] = about[j, i] = values.get(name, given.inertia[i, j])
+        about += mass * (com @ com * np.eye(3) - np.outer(com, com))
+        entries = [about[0, 0], about[0, 1], about[1, 1], about[0, 2], about[1, 2], about[2, 2]]
+        found.append(np.array([mass, *(mass * com), *entries]))
+    return np.concatenate(found)
 
 
 def torque_of_named(model, values, joints, q, v, a):
@@ -57,15 +63,15 @@ def torque_of_named(model, values, joints, q, v, a):
     .friction, .friction_velocity, .stribeck, .load_friction, .torque_offset, each zero where it
     is missing, bodies as in the model; joints: names of the columns of q, v, a [N, n].
     """
-    robot = with_bodies(model, values)
-    data, count, n = robot.createData(), len(q), len(joints)
-    columns = [robot.joints[robot.getJointId(name)].idx_v for name in joints]
-    rigid, weight = np.empty((count, n)), np.empty((count, n))
-    full = np.zeros((3, count, robot.nv))
+    bodies, data, still = numbers_of_bodies(model, values), model.createData(), np.zeros(model.nv)
+    columns = [model.joints[model.getJointId(name)].idx_v for name in joints]
+    rigid, weight = np.empty(v.shape), np.empty(v.shape)
+    full = np.zeros((3, len(q), model.nv))
     full[:, :, columns] = q, v, a
-    for k in range(count):
-        rigid[k] = pin.rnea(robot, data, full[0, k], full[1, k], full[2, k])[columns]
-        weight[k] = pin.computeGeneralizedGravity(robot, data, full[0, k])[columns]
+    for k, (x, y, z) in enumerate(full.transpose(1, 0, 2)):
+        rigid[k] = (pin.computeJointTorqueRegressor(model, data, x, y, z) @ bodies)[columns]
+        at_rest = pin.computeJointTorqueRegressor(model, data, x, still, still)
+        weight[k] = (at_rest @ bodies)[columns]
 
     def column(word, default=0.0):
         return np.array([values.get(f'{joint}.{word}', default) for joint in joints])

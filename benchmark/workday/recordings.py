@@ -26,8 +26,8 @@ _SHARE_OF_SPEED = 0.9
 # Of moves this share speeds up and down evenly, the others are quintic.
 _TRAPEZOIDS, _RAMP = 0.5, 0.25
 _HARMONICS, _BASE_FREQUENCY = 5, 0.1
-# Messages a second; sd of stamps [s]; step of encoders [rad]; of gains; largest offset, of limit.
-_RATES, _JITTER, _ENCODERS = (125, 250, 500), 5e-5, (2e-5, 1e-4)
+# Deviation of stamps [s]; step of encoders [rad]; of gains; largest offset, of limit.
+_JITTER, _ENCODERS = 5e-5, (2e-5, 1e-4)
 _GAIN_SD, _OFFSET = 0.015, 0.02
 # Boxes [kg, m], their density [kg/m^3], and how much longer and shorter than cubes edges are.
 _MASSES, _AWAY, _DENSITY, _EDGES = (0.6, 3.0), 0.08, 1000.0, (0.7, 1.3)
@@ -49,8 +49,8 @@ class Scenario:
     seconds: of a recording; noise: white, of torques, as a part of the limit; payload: '',
     'at rest' or 'in motion'; has_springs: whether joints are elastic; warms: whether friction
     falls; is_harmonic: moves without rests, as for identification; robots: names of those it
-    takes in turn; is_smooth: friction as in our columns, for tests of the plant; step: of the
-    integrator [s].
+    takes in turn; rates: of messages, one of which is drawn [1/s]; is_smooth: friction as in our
+    columns, for tests of the plant; step: of the integrator [s].
     """
 
     name: str
@@ -62,6 +62,7 @@ class Scenario:
     warms: bool = False
     is_harmonic: bool = False
     robots: tuple = tuple(ROBOTS)
+    rates: tuple = (125, 250, 500)
     is_smooth: bool = False
     step: float = STEP
 
@@ -222,7 +223,7 @@ def simulate(scenario, seed, index):
     kind = Harmonic if scenario.is_harmonic else PointToPoint
     motion = kind(arm, scenario.seconds, stream(_OF_MOTION))
     events = _box(scenario, arm, motion, stream(_OF_BOX))
-    rate = int(chance.choice(_RATES))
+    rate = int(chance.choice(scenario.rates))
     every = int(round(1 / (rate * scenario.step)))
     trace = arm.simulate(hidden, motion, events, every, scenario.step)
     other = kind(arm, _UNSEEN_SECONDS, stream(_OF_UNSEEN))
