@@ -19,9 +19,13 @@ ROBOT_FILES = Path(sysconfig.get_path('purelib'), 'cmeel.prefix/share/example-ro
 GRAVITY = 9.81
 # Of the integrator [s], and how many steps the servo holds its torque.
 STEP, STEPS_OF_SERVO = 5e-4, 2
-# The servo: its natural frequency [1/s] and damping ratio; the least inertia it reckons with
-# [kg m^2]; its stiffness is at least so many effort limits per radian [1/rad].
-_FREQUENCY, _RATIO, _LEAST_INERTIA, _STIFFNESS = 40.0, 0.7, 0.02, 4.0
+# The servo: its natural frequency and the largest it may have [1/s], its damping ratio; its
+# stiffness is so many effort limits per radian where that allows [1/rad].
+_FREQUENCY, _FASTEST, _RATIO, _STIFFNESS = 40.0, 120.0, 0.7, 4.0
+# The least inertia of a joint with its rotor [kg m^2].
+_LEAST_INERTIA = 0.02
+# Of so many postures the one is looked for in which a joint is lightest.
+_POSTURES = 100
 # Every so many steps the load on a joint, of which its friction depends, is computed again.
 _STEPS_OF_LOAD = 4
 # Bodies that the URDF says are thinner than any matter get this radius of gyration [m].
@@ -147,7 +151,7 @@ class Arm:
         self.range = np.where(np.array(is_free)[:, None], (-np.pi, np.pi), self.model.jnt_range)
         middle = self.range.mean(1)
         self.home = np.array([robot.home.get(j, m) for j, m in zip(self.joints, middle)])
-        self.inertia = self._inertia()
+        self.inertia, self.lightest = self._inertias()
 
     def _spec(self):
         root = ElementTree.fromstring(self.urdf)
@@ -164,14 +168,25 @@ class Arm:
         model.opt.disableflags |= int(flags.mjDSBL_CONTACT) | int(flags.mjDSBL_LIMIT)
         model.dof_damping[:], model.dof_frictionloss[:], model.dof_armature[:] = 0, 0, 0
 
-    def _inertia(self):
-        """Return the diagonal [n] of the mass matrix at home [kg m^2]."""
+    def _inertias(self):
+        """Return the diagonal [n] of the mass matrix at home, and the least inertias [n].
+
+        Those are of joints that move alone while the others give way [kg m^2].
+        """
+        inertia = self._mass_matrix(self.home)
+        generator, light = np.random.default_rng(0), []
+        for _ in range(_POSTURES):
+            matrix = self._mass_matrix(generator.uniform(*self.range.T))
+            light.append(1 / np.diag(np.linalg.inv(matrix)))
+        return np.diag(inertia).copy(), np.min(light, axis=0)
+
+    def _mass_matrix(self, q):
         data = mujoco.MjData(self.model)
-        data.qpos[:] = self.home
+        data.qpos[:] = q
         mujoco.mj_forward(self.model, data)
         full = np.zeros((self.model.nv, self.model.nv))
         mujoco.mj_fullM(self.model, data, full)
-        return np.diag(full).copy()
+        return full
 
     def hidden(self, generator, has_springs=False, warming=False, spread=0.2):
         """
@@ -186,8 +201,8 @@ class Arm:
         armature = inertia * np.exp(uniform(np.log(0.01), np.log(0.5), n))
         # Rotors of direct drives weigh nothing. Where links weigh nothing rotors do, by their
         # gears: no servo of a kilohertz holds a joint that has no inertia at all.
-        armature[(uniform(size=n) < 0.2) & (self.inertia > 0.1)] = 0.0
-        armature = np.maximum(armature, uniform(1, 2, n) * _LEAST_INERTIA - self.inertia)
+        armature[(uniform(size=n) < 0.2) & (self.lightest > 0.1)] = 0.0
+        armature = np.maximum(armature, uniform(1, 2, n) * _LEAST_INERTIA - self.lightest)
         friction = uniform(0.02, 0.06, n) * self.limit
         stiffness = np.zeros(0)
         if has_springs:
@@ -243,8 +258,9 @@ class Arm:
         data, scratch = mujoco.MjData(model), mujoco.MjData(model)
         wanted = motion(np.arange(0, count, STEPS_OF_SERVO) * step)
         feedforward = self._feedforward(*wanted)
-        inertia = np.maximum(self.inertia, _LEAST_INERTIA)
-        p = np.maximum(inertia * _FREQUENCY**2, _STIFFNESS * self.limit)
+        # Who builds a servo knows its rotor; behind a spring it is all that gives way.
+        inertia = hidden.armature + (0 if hidden.stiffness.size else self.lightest)
+        p = np.clip(_STIFFNESS * self.limit, inertia * _FREQUENCY**2, inertia * _FASTEST**2)
         d = 2 * _RATIO * np.sqrt(p * inertia)
         data.qpos[motors] = wanted[0][0]
         waiting, bodies = sorted(events, key=lambda event: event.t), hidden.bodies.copy()
