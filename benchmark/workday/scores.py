@@ -55,7 +55,7 @@ def payload(recording, told):
     """
     Return what was noticed of a box: a record of plain values.
 
-    found: whether a change was reported while it was held; late: after motion began [s]; error:
+    found: whether a change was reported while it was held, and a load named within 10 s; late: after motion began [s]; error:
     of its mass 3 s after motion began [kg], and rank of the truth; has_link: whether it is on the
     right link 10 s after; has_return: whether putting it down was noticed.
     """
@@ -67,7 +67,7 @@ def payload(recording, told):
     soon, later, gone = at.get(begin + 3.0), at.get(begin + 10.0), at.get(again + 10.0)
     known = soon if during else None
     return {
-        'found': bool(during),
+        'found': bool(during) and bool(soon or later),
         'late': max(0.0, during[0] - begin) if during else None,
         'error': abs(known[1] - grasp.mass) if known else (grasp.mass if during else None),
         'rank': float(norm.cdf((grasp.mass - known[1]) / known[2])) if known else None,
