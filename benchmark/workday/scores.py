@@ -55,9 +55,10 @@ def payload(recording, told):
     """
     Return what was noticed of a box: a record of plain values.
 
-    found: whether a change was reported while it was held, and a load named within 10 s; late: after motion began [s]; error:
-    of its mass 3 s after motion began [kg], and rank of the truth; has_link: whether it is on the
-    right link 10 s after; has_return: whether putting it down was noticed.
+    found: whether a change was reported while it was held, and a load named within 10 s; late:
+    after motion began [s]; error: of its mass 3 s after motion began [kg], all of it where none
+    was named by then, and rank of the truth; has_link: whether it is on the right link 10 s
+    after; has_return: whether putting it down was noticed.
     """
     grasp, release = recording.events
     begin, again = (recording.motion_after(event.t) for event in (grasp, release))
