@@ -17,6 +17,7 @@ SECTIONS = (
     'robots',
     'estimation',
     'real',
+    'workday',
     'pictures',
 )
 
@@ -35,7 +36,7 @@ def parse(arguments=None):
     parser.add_argument(
         '--study',
         action='append',
-        help='of the section estimation, run this study only; may be repeated',
+        help='of the sections estimation and workday, run this study only; may be repeated',
     )
     parser.add_argument(
         '--processes', type=int, default=2, help='how many problems to estimate side by side'
@@ -74,6 +75,14 @@ def parse(arguments=None):
         '--real-pairs',
         type=int,
         help='of the section real: so many pairs of days at most are run for false alarms (all)',
+    )
+    parser.add_argument(
+        '--estimator',
+        default='',
+        help="of the section workday: its name in settings; 'none': least squares alone",
+    )
+    parser.add_argument(
+        '--seconds', type=float, help='of the section workday: read no more of motion than this'
     )
     return parser.parse_args(arguments)
 

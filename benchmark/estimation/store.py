@@ -9,10 +9,10 @@ RESULTS = ROOT / 'results'
 _CODE = ('sim2real_estimator', 'test/problems', 'benchmark/estimation')
 
 
-def code_digest():
-    """Return a digest of all that decides what comes out."""
+def code_digest(folders=_CODE):
+    """Return a digest of all that decides what comes out: the Python files of some folders."""
     digest = hashlib.sha256()
-    for folder in _CODE:
+    for folder in folders:
         for path in sorted((ROOT / folder).rglob('*.py')):
             digest.update(str(path.relative_to(ROOT)).encode())
             digest.update(path.read_bytes())
@@ -22,9 +22,9 @@ def code_digest():
 class Store:
     """A file of JSON lines in results/, one per problem of one state of the code."""
 
-    def __init__(self, digest):
+    def __init__(self, digest, name='estimation'):
         """Read what there is of the same code; lines of other code are dropped."""
-        self._digest, self._path = digest, RESULTS / 'estimation.jsonl'
+        self._digest, self._path = digest, RESULTS / f'{name}.jsonl'
         RESULTS.mkdir(exist_ok=True)
         self._records, kept = {}, []
         for text in self._path.read_text().splitlines() if self._path.exists() else ():
