@@ -156,8 +156,7 @@ def build_estimator(config, has_torques=False):
     for key in config.settings:
         if key not in known:
             raise ConfigError(
-                f"estimator.settings.{key}: '{name}' has no such setting; "
-                f'{nearest(key, known)}'
+                f"estimator.settings.{key}: '{name}' has no such setting; {nearest(key, known)}"
             )
     settings = {k: tuple(v) if isinstance(v, list) else v for k, v in config.settings.items()}
     if isinstance(settings.get('noise'), str):

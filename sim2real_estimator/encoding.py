@@ -17,11 +17,13 @@ from .identity import Recording
 from .inference.batch import Fits, Window
 from .inference.changes import ChangeMemory, FrameFit
 from .inference.estimators.gumbel_mixture import GumbelState
+from .inference.estimators.measured_torque import Branch, TorqueState
 from .inference.explaining import CarriedOn, Explanation, Past
 from .inference.hypotheses import Hypothesis, Memory
 from .inference.lagging import Lag
 from .inference.mixture import Mixture
 from .inference.moments import Moments
+from .inference.motion import MotionNoise
 from .inference.noise_scales import NoiseScales
 from .inference.phases import BatchState, DoubtingState, FilterState
 from .inference.protocol import Gaussian, Jump, Linearization
@@ -30,6 +32,8 @@ from .inference.shifts import Pull
 from .inference.smoother import FrameStep
 from .inference.suspicion import SuspectState
 from .inference.tangents import Tangents
+from .inference.torque_changes import Snapshot
+from .inference.torque_regression import Fit, Rows, Sums, TorqueNoise
 from .records import (
     CombinationFinding,
     Estimate,
@@ -46,6 +50,7 @@ from .stream.restamping import Restamping
 # What the classes are called in files; a new class of a state is a new line.
 KINDS = {
     'batch state': BatchState,
+    'branch': Branch,
     'carried on': CarriedOn,
     'change memory': ChangeMemory,
     'combination finding': CombinationFinding,
@@ -55,6 +60,7 @@ KINDS = {
     'explanation': Explanation,
     'filter state': FilterState,
     'findings': Findings,
+    'fit': Fit,
     'fits': Fits,
     'frame': Frame,
     'frame fit': FrameFit,
@@ -69,6 +75,7 @@ KINDS = {
     'memory': Memory,
     'mixture': Mixture,
     'moments': Moments,
+    'motion noise': MotionNoise,
     'noise scales': NoiseScales,
     'parameter finding': ParameterFinding,
     'past': Past,
@@ -77,9 +84,14 @@ KINDS = {
     'recording': Recording,
     'reference plan': ReferencePlan,
     'restamping': Restamping,
+    'rows': Rows,
     'sample': Sample,
+    'snapshot': Snapshot,
+    'sums': Sums,
     'suspect state': SuspectState,
     'tangents': Tangents,
+    'torque noise': TorqueNoise,
+    'torque state': TorqueState,
     'update report': UpdateReport,
     'window': Window,
 }

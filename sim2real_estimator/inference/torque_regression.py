@@ -117,7 +117,9 @@ class Sums:
 
     def less(self, before):
         """Return the sums of the rows that came after those of others."""
-        return Sums(*(mine - others for mine, others in zip(vars(self).values(), vars(before).values())))
+        return Sums(
+            *(mine - others for mine, others in zip(vars(self).values(), vars(before).values()))
+        )
 
     def squares_left(self, standard, scales):
         """Return the sum of squared residuals [J] at standard parameters [P]."""
@@ -190,7 +192,16 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS):
         if earlier is not None:
             left, number = left + earlier[0], number + earlier[1]
         noise = _learned(
-            model.limits, sums, (left, number), recent, noise, standard, scales, spread, lags, usual
+            model.limits,
+            sums,
+            (left, number),
+            recent,
+            noise,
+            standard,
+            scales,
+            spread,
+            lags,
+            usual,
         )
     return Fit(mean, root, noise, standard, scales)
 

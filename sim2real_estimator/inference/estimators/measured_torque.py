@@ -172,7 +172,9 @@ class MeasuredTorque(AbstractEstimator):
     def mixture(self, problem, state):
         """Return the posterior as a `Mixture`, a component for each possible answer."""
         size, count = problem.tangent_size, len(problem.prior.mean)
-        known = [(branch.fit.mean, believed(problem.torque, branch.fit)) for branch in state.branches]
+        known = [
+            (branch.fit.mean, believed(problem.torque, branch.fit)) for branch in state.branches
+        ]
         roots = np.zeros((len(known), size + count, size + count))
         roots[:, size:, size:] = [root for _, root in known]
         point = problem.neutral.copy()
@@ -240,9 +242,7 @@ class MeasuredTorque(AbstractEstimator):
         for joint, was, still in zip(model.joints, before, now):
             if was and not still:
                 report.events += (f'not explained: {joint}',)
-        return replace(
-            state, branches=branches, renewed_ns=now_ns, renewals=state.renewals + 1
-        )
+        return replace(state, branches=branches, renewed_ns=now_ns, renewals=state.renewals + 1)
 
     def _looked(self, problem, state, now_ns, report):
         """Return the state after a look at whether the robot has changed."""
@@ -252,9 +252,7 @@ class MeasuredTorque(AbstractEstimator):
         moved = 1e-9 * _BLOCK_NS * state.sums.number.max(initial=0.0)
         seconds = _KNOWN_AFTER if state.last_change is None else _KNOWN_AGAIN
         if moved >= seconds and kept:
-            found = look(
-                model, kept, now, model.jumps(), state.memories, partial(believed, model)
-            )
+            found = look(model, kept, now, model.jumps(), state.memories, partial(believed, model))
             if found.causes:
                 return self._changed(problem, state, found.causes, report)
             noisier = frozenset(model.joints[k] for k in found.noisier)
