@@ -48,6 +48,9 @@ _FIRST_STEPS, _FIRST_RENEWALS = 3, 10
 # seconds of motion: since the beginning, and since the last change.
 _LOOKED_NS, _SNAPSHOTS_NS = 3 * _SECOND // 10, 83 * _SECOND // 10
 _KNOWN_AFTER, _KNOWN_AGAIN = 15.0, 3.0
+# Rows that the noise of before a change counts for after it, and how many seconds of motion it
+# takes until what has changed is known.
+_NOISE_ROWS, _SETTLED = 100.0, 10.0
 # Answers to what has changed: the least weight of one, and how many are carried on; and how many
 # memories of what was known before.
 _LEAST_WEIGHT, _MOST_BRANCHES, _MOST_MEMORIES = 0.01, 4, 3
@@ -254,44 +257,57 @@ class MeasuredTorque(AbstractEstimator):
         if moved >= seconds and kept:
             found = look(model, kept, now, model.jumps(), state.memories, partial(believed, model))
             if found.causes:
-                return self._changed(problem, state, found.causes, report)
+                return self._changed(problem, state, found.causes, moved, report)
             noisier = frozenset(model.joints[k] for k in found.noisier)
             new = sorted(noisier - state.noisier)
             report.events += tuple(f'more noise: {joint}' for joint in new)
             state = replace(state, noisier=noisier)
         return replace(state, snapshots=(*kept, now))
 
-    def _changed(self, problem, state, causes, report):
-        """Return the state of a robot that has changed, by one of some `Cause`s."""
+    def _changed(self, problem, state, causes, moved, report):
+        """
+        Return the state of a robot that has changed, by one of some `Cause`s.
+
+        moved: seconds of motion since the last change.
+        """
         model, since = problem.torque, causes[0].since
         before, root = since.fit, believed(model, since.fit)
-        earlier = since.sums.squares_left(before.standard, before.scales), since.sums.number
-        if state.earlier is not None:
-            earlier = tuple(a + b for a, b in zip(state.earlier, earlier))
+        # How noisy joints are may have changed as well: what was known counts for a while only.
+        number = np.minimum(since.sums.number, _NOISE_ROWS)
+        earlier = number * before.noise.variance, number, before.noise.inflation
+        last = state.last_change
+        if last is not None and last.jump is not None and moved < _SETTLED:
+            # What came was not known yet: it is asked again what has changed since before.
+            known = Gaussian(last.mean, last.root)
+        else:
+            known = Gaussian(before.mean, root)
         branches = []
         for cause in causes[:_MOST_BRANCHES]:
             if cause.memory is not None:
                 prior = Gaussian(cause.memory.mean, cause.memory.root)
             else:
-                wide = np.hstack([root, cause.jump.root])
-                prior = Gaussian(before.mean, np.linalg.qr(wide.T, 'r').T)
+                wide = np.hstack([known.root, cause.jump.root])
+                prior = Gaussian(known.mean, np.linalg.qr(wide.T, 'r').T)
             parameters = (cause.memory or cause.jump).parameters
-            memory = Memory(cause.name, parameters, before.mean, root, cause.jump)
+            memory = Memory(cause.name, parameters, known.mean, known.root, cause.jump)
             begun = replace(before, mean=prior.mean, root=prior.root)
             branches.append(Branch(prior, begun, memory, cause.evidence))
         memories = [m for m in state.memories if m.name != branches[0].memory.name]
-        known = replace(branches[0].memory, jump=None)
+        remembered = replace(branches[0].memory, jump=None)
+        if any(m.mean is remembered.mean for m in memories):
+            remembered = None
         recent = tuple(each for each in state.recent if each[0] > since.end_ns)
         state = replace(
             state,
             branches=_normalized(branches),
             sums=state.sums.less(since.sums),
-            earlier=(*earlier, before.noise.inflation),
+            earlier=earlier,
             recent=recent,
             snapshots=(),
-            memories=(*memories, known)[-_MOST_MEMORIES:],
+            memories=(*memories, *filter(None, (remembered,)))[-_MOST_MEMORIES:],
         )
-        report.events += ('changed',)
+        if known.mean is before.mean:
+            report.events += ('changed',)
         report.explained(state.branches[0])
         return self._renewed(problem, state, state.looked_ns, report)
 
