@@ -87,8 +87,8 @@ class TorqueState:
     block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion, and of
     those when noise was learned last; renewed_ns, looked_ns: when the posterior was worked out,
     and when changes were looked for; renewals: how often; snapshots: of the last seconds;
-    memories: of what was known before changes; noisier: joints that are said to be so; state:
-    (positions, velocities) at the end of the newest block.
+    memories: of what was known before changes; noisier: joints that are said to be so; place:
+    (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this.
     """
 
     branches: tuple
@@ -107,7 +107,8 @@ class TorqueState:
     snapshots: tuple = ()
     memories: tuple = ()
     noisier: frozenset = frozenset()
-    state: tuple | None = None
+    place: tuple | None = None
+    posterior: Mixture | None = None
 
     @property
     def fit(self):
@@ -174,19 +175,7 @@ class MeasuredTorque(AbstractEstimator):
 
     def mixture(self, problem, state):
         """Return the posterior as a `Mixture`, a component for each possible answer."""
-        size, count = problem.tangent_size, len(problem.prior.mean)
-        known = [
-            (branch.fit.mean, believed(problem.torque, branch.fit)) for branch in state.branches
-        ]
-        roots = np.zeros((len(known), size + count, size + count))
-        roots[:, size:, size:] = [root for _, root in known]
-        point = problem.neutral.copy()
-        if state.state is not None:
-            place = np.concatenate(state.state)
-            point[: len(place)] = place
-        points = np.repeat(point[:, None], len(known), 1)
-        weights = np.array([branch.log_weight for branch in state.branches])
-        return Mixture(weights, points, np.stack([mean for mean, _ in known], 1), roots)
+        return state.posterior or _posterior(problem, state)
 
     def _taken(self, problem, state, newest_ns, report):
         """
@@ -212,9 +201,16 @@ class MeasuredTorque(AbstractEstimator):
         rows, place = self._rows(
             problem.torque, state, (times[window], positions[window]), until_ns
         )
-        state = self._trimmed(replace(state, state=place), times, until_ns)
-        if rows is None:
-            return state
+        state = self._trimmed(replace(state, place=place), times, until_ns)
+        if rows is not None:
+            state = self._told(problem, state, rows, until_ns, report)
+        if state.posterior is None:
+            return replace(state, posterior=_posterior(problem, state))
+        points = _points(problem, state, state.posterior.size)
+        return replace(state, posterior=replace(state.posterior, points=points))
+
+    def _told(self, problem, state, rows, until_ns, report):
+        """Return the state with more `Rows`, and what they say where it is time to ask."""
         recent = _kept((*state.recent, (until_ns, rows)))
         state = replace(state, sums=state.sums.plus(rows), recent=recent)
         if state.renewed_ns is None or until_ns - state.renewed_ns >= _RENEWED_NS:
@@ -245,7 +241,9 @@ class MeasuredTorque(AbstractEstimator):
         for joint, was, still in zip(model.joints, before, now):
             if was and not still:
                 report.events += (f'not explained: {joint}',)
-        return replace(state, branches=branches, renewed_ns=now_ns, renewals=state.renewals + 1)
+        renewals = state.renewals + 1
+        new = replace(state, branches=branches, renewed_ns=now_ns, renewals=renewals)
+        return replace(new, posterior=None)
 
     def _looked(self, problem, state, now_ns, report):
         """Return the state after a look at whether the robot has changed."""
@@ -418,6 +416,26 @@ def _outliers(residuals, usable, limits):
         centre = np.sort(order, 0)[middle, joints]
         spread = 1.48 * np.sort(np.abs(order - centre), 0)[middle, joints]
         return np.abs(residuals - centre) > _OUTLIER_SDS * np.maximum(spread, 5e-3 * limits)
+
+
+def _posterior(problem, state):
+    """Return the `Mixture` of the possible answers, at the newest state that is known."""
+    size, count = problem.tangent_size, len(problem.prior.mean)
+    fits = [branch.fit for branch in state.branches]
+    roots = np.zeros((len(fits), size + count, size + count))
+    roots[:, size:, size:] = [believed(problem.torque, found) for found in fits]
+    means = np.stack([found.mean for found in fits], 1)
+    weights = np.array([branch.log_weight for branch in state.branches])
+    return Mixture(weights, _points(problem, state, len(fits)), means, roots)
+
+
+def _points(problem, state, count):
+    """Return the newest state [nx, K] that is known, for so many components."""
+    point = problem.neutral.copy()
+    if state.place is not None:
+        known = np.concatenate(state.place)
+        point[: len(known)] = known
+    return np.repeat(point[:, None], count, 1)
 
 
 def believed(model, found):
