@@ -38,8 +38,9 @@ _LEARNED_AT, _LEARNED_EVERY = (0.3, 0.6, 1.0, 2.0), 10.0
 # deviations of its encoder.
 _MOVED, _MOVED_SDS = 1e-3, 8.0
 # A joint rests that is slow for so long, and is not used for a while after it: friction has not
-# settled [s]. Nor is one used that is slower than this part of slow.
-_REST, _AFTER_REST, _CREEP = 0.1, 0.03, 0.2
+# settled [s]. Nor is one used that is slower than so many times slow, where joints that stick are
+# not what the smoothed sign of Coulomb friction makes of them.
+_REST, _AFTER_REST, _CREEP = 0.1, 0.03, 1.5
 # How often the posterior is worked out [ns], and over how much time of rows correlation is judged.
 _RENEWED_NS, _RECENT_NS = _SECOND // 2, 30 * _SECOND
 # Steps of a fit: it goes on from the last one, which the first do not have.
@@ -51,6 +52,9 @@ _KNOWN_AFTER, _KNOWN_AGAIN = 15.0, 3.0
 # Rows that the noise of before a change counts for after it, and how many seconds of motion it
 # takes until what has changed is known.
 _NOISE_ROWS, _SETTLED = 100.0, 10.0
+# Friction warms up and wears: in so many seconds of rows it may change by this part, and what is
+# known of the noise counts for so many rows then.
+_DRIFTS_AFTER, _DRIFT, _DRIFT_ROWS = 60.0, 0.03, 2000.0
 # Answers to what has changed: the least weight of one, and how many are carried on; and how many
 # memories of what was known before.
 _LEAST_WEIGHT, _MOST_BRANCHES, _MOST_MEMORIES = 0.01, 4, 3
@@ -85,7 +89,7 @@ class TorqueState:
     ((end_ns, `Rows`), ...), the newest; motion: ((stamp_ns, positions [n]), ...) of the newest
     samples, and torques: ((stamp_ns, torques [J]), ...) not used yet; until_ns: end of the last
     block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion, and of
-    those when noise was learned last; renewed_ns, looked_ns: when the posterior was worked out,
+    those when noise was learned last; used: seconds of rows since the last change; renewed_ns, looked_ns: when the posterior was worked out,
     and when changes were looked for; renewals: how often; snapshots: of the last seconds;
     memories: of what was known before changes; noisier: joints that are said to be so; place:
     (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this.
@@ -101,6 +105,7 @@ class TorqueState:
     noise: MotionNoise | None = None
     moved: float = 0.0
     learned: float = 0.0
+    used: float = 0.0
     renewed_ns: int | None = None
     looked_ns: int | None = None
     renewals: int = 0
@@ -212,7 +217,8 @@ class MeasuredTorque(AbstractEstimator):
     def _told(self, problem, state, rows, until_ns, report):
         """Return the state with more `Rows`, and what they say where it is time to ask."""
         recent = _kept((*state.recent, (until_ns, rows)))
-        state = replace(state, sums=state.sums.plus(rows), recent=recent)
+        used = state.used + 1e-9 * _BLOCK_NS * float(rows.shares.max(1).sum())
+        state = replace(state, sums=state.sums.plus(rows), recent=recent, used=used)
         if state.renewed_ns is None or until_ns - state.renewed_ns >= _RENEWED_NS:
             state = self._renewed(problem, state, until_ns, report)
         if state.looked_ns is None or until_ns - state.looked_ns >= _LOOKED_NS:
@@ -242,39 +248,34 @@ class MeasuredTorque(AbstractEstimator):
             if was and not still:
                 report.events += (f'not explained: {joint}',)
         renewals = state.renewals + 1
-        new = replace(state, branches=branches, renewed_ns=now_ns, renewals=renewals)
-        return replace(new, posterior=None)
+        state = replace(state, branches=branches, renewed_ns=now_ns, renewals=renewals)
+        return replace(_drifted(model, state), posterior=None)
 
     def _looked(self, problem, state, now_ns, report):
         """Return the state after a look at whether the robot has changed."""
         model, now = problem.torque, Snapshot(now_ns, state.sums, state.fit)
         state = replace(state, looked_ns=now_ns)
         kept = [s for s in state.snapshots if s.end_ns >= now_ns - _SNAPSHOTS_NS]
-        moved = 1e-9 * _BLOCK_NS * state.sums.number.max(initial=0.0)
         seconds = _KNOWN_AFTER if state.last_change is None else _KNOWN_AGAIN
-        if moved >= seconds and kept:
+        if state.used >= seconds and kept:
             found = look(model, kept, now, model.jumps(), state.memories, partial(believed, model))
             if found.causes:
-                return self._changed(problem, state, found.causes, moved, report)
+                return self._changed(problem, state, found.causes, report)
             noisier = frozenset(model.joints[k] for k in found.noisier)
             new = sorted(noisier - state.noisier)
             report.events += tuple(f'more noise: {joint}' for joint in new)
             state = replace(state, noisier=noisier)
         return replace(state, snapshots=(*kept, now))
 
-    def _changed(self, problem, state, causes, moved, report):
-        """
-        Return the state of a robot that has changed, by one of some `Cause`s.
-
-        moved: seconds of motion since the last change.
-        """
+    def _changed(self, problem, state, causes, report):
+        """Return the state of a robot that has changed, by one of some `Cause`s."""
         model, since = problem.torque, causes[0].since
         before, root = since.fit, believed(model, since.fit)
         # How noisy joints are may have changed as well: what was known counts for a while only.
         number = np.minimum(since.sums.number, _NOISE_ROWS)
         earlier = number * before.noise.variance, number, before.noise.inflation
         last = state.last_change
-        if last is not None and last.jump is not None and moved < _SETTLED:
+        if last is not None and last.jump is not None and state.used < _SETTLED:
             # What came was not known yet: it is asked again what has changed since before.
             known = Gaussian(last.mean, last.root)
         else:
@@ -301,6 +302,7 @@ class MeasuredTorque(AbstractEstimator):
             sums=state.sums.less(since.sums),
             earlier=earlier,
             recent=recent,
+            used=0.0,
             snapshots=(),
             memories=(*memories, *filter(None, (remembered,)))[-_MOST_MEMORIES:],
         )
@@ -416,6 +418,31 @@ def _outliers(residuals, usable, limits):
         centre = np.sort(order, 0)[middle, joints]
         spread = 1.48 * np.sort(np.abs(order - centre), 0)[middle, joints]
         return np.abs(residuals - centre) > _OUTLIER_SDS * np.maximum(spread, 5e-3 * limits)
+
+
+def _drifted(model, state):
+    """
+    Return a state in which rows that are old are not of what friction is now.
+
+    What they have told becomes the prior of rows to come, in which friction has moved on.
+    """
+    (branch, *others), sums = state.branches, state.sums
+    if others or sums.number.max() * 1e-9 * _BLOCK_NS < _DRIFTS_AFTER:
+        return state
+    found = branch.fit
+    away = np.zeros(len(found.mean))
+    away[model.losses] = _DRIFT * found.mean[model.losses]
+    root = np.linalg.qr(np.vstack([found.root.T, np.diag(away)]), 'r').T
+    number = np.minimum(sums.number, _DRIFT_ROWS)
+    zero = Sums.none(*sums.cross.shape)
+    return replace(
+        state,
+        branches=(replace(branch, prior=Gaussian(found.mean, root)),),
+        sums=zero,
+        earlier=(number * found.noise.variance, number, found.noise.inflation),
+        # Only differences of sums are looked at.
+        snapshots=tuple(replace(s, sums=s.sums.less(sums)) for s in state.snapshots),
+    )
 
 
 def _posterior(problem, state):
