@@ -94,7 +94,9 @@ def test_it_says_what_efforts_are_taken_for(written, double_pendulum_urdf):
 
 
 def test_it_says_why_efforts_are_not_taken_as_measured(written, double_pendulum_urdf):
-    path = written(double_pendulum_urdf.replace('"elbow" type="revolute"', '"elbow" type="planar"'))
+    path = written(
+        double_pendulum_urdf.replace('"elbow" type="revolute"', '"elbow" type="planar"')
+    )
     assert load_config(path).joints['shoulder'].effort == 'commanded'
     assert 'encoders on all joints, and elbow has none' in head_of(path)
     assert not np.isnan(run(Pipeline.from_config(load_config(path)), 3)[-1].mean).any()
@@ -216,7 +218,9 @@ def test_a_file_is_overwritten_only_by_force(tmp_path, capsys, written, pendulum
 
 
 @pytest.mark.skipif(not PANDA.exists(), reason='needs the robots of example-robot-data')
-@pytest.mark.parametrize(('effort', 'least', 'most'), [('measured', 101, 999), ('commanded', 1, 74)])
+@pytest.mark.parametrize(
+    ('effort', 'least', 'most'), [('measured', 101, 999), ('commanded', 1, 74)]
+)
 def test_a_real_arm(tmp_path, effort, least, most):
     options = ['-o', str(tmp_path / 'panda.yaml'), '--effort', effort]
     assert main(['init', str(PANDA), *options]) == 0
