@@ -37,6 +37,8 @@ _STEPS = 3
 _NOISIER = 2.0
 # Residual over signal from which a joint's torque counts as not explained, with so many rows.
 _UNEXPLAINED, _ROWS_TO_JUDGE = 0.5, 160.0
+# So much a joint that was left out has to have at the most to be of use again.
+_EXPLAINED_AGAIN = 0.4
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,7 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS):
             lags,
             usual,
         )
+        noise = _reconsidered(model, prior, sums, noise, mean)
     return Fit(mean, root, noise, standard, scales)
 
 
@@ -281,6 +284,23 @@ def _learned(model, sums, squares, recent, noise, standard, scales, spread, lags
     variance = np.where(now > _NOISIER * variance, now, variance)
     explained = ~(left > _UNEXPLAINED**2 * sums.square) | (sums.number < _ROWS_TO_JUDGE)
     return TorqueNoise(variance, inflation, explained)
+
+
+def _reconsidered(model, prior, sums, noise, mean):
+    """
+    Return the `TorqueNoise` with joints that would be explained if they were not left out.
+
+    Those are not known by the rows of others alone, so without their own they would stay so.
+    """
+    if noise.explained.all():
+        return noise
+    everything = replace(noise, explained=np.ones_like(noise.explained))
+    mean, root, _ = _step(model, prior, sums, everything, mean)
+    mean = not_negative(mean, root, model.positive)
+    left = sums.squares_left(model.standard(mean)[0], model.scales(mean)[0])
+    return replace(
+        noise, explained=noise.explained | (left < _EXPLAINED_AGAIN**2 * sums.square)
+    )
 
 
 def _least_variance(limits):

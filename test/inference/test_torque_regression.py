@@ -1,6 +1,6 @@
 """Least squares on torques: parameters, noise, gains and correlation, learned as rows come."""
 
-from linear_robots import JOINTS, LinearRobot, LIMITS, rows_of, SIZE
+from linear_robots import JOINTS, LIMITS, LinearRobot, rows_of, SIZE
 import numpy as np
 import pytest
 

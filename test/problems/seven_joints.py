@@ -29,15 +29,18 @@ def config(**changes):
 
     changes: settings by path, with two underscores for a dot.
     """
-    known = measured()
-    known = replace(
+    given = {name.replace('__', '.'): value for name, value in changes.items()}
+    return with_values(commanded(measured()), given)
+
+
+def commanded(known):
+    """Return a `Config` with all efforts just what acts."""
+    return replace(
         known,
         joints={name: JointConfig('commanded') for name in known.joints},
         efforts=EffortsConfig(commanded='joint_states'),
         estimator=replace(known.estimator, settings=_SETTINGS),
     )
-    given = {name.replace('__', '.'): value for name, value in changes.items()}
-    return with_values(known, given)
 
 
 def measured():

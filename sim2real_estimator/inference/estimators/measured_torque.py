@@ -64,6 +64,9 @@ _LOSS_FLOOR = 0.05
 _MISSED_SDS = 2.0
 # Samples of encoders and of torques that are so many deviations off are left out.
 _OUTLIER_SDS = 8.0
+# Where more than this part of the samples about a block is off nobody knows the motion: a clock
+# that was set back mixes two of them.
+_MOST_OFF = 0.1
 
 
 @dataclass(frozen=True)
@@ -366,6 +369,9 @@ class MeasuredTorque(AbstractEstimator):
         off = np.abs(positions - motion[0]) > _OUTLIER_SDS * np.maximum(
             state.noise.sd, model.encoder_sd
         )
+        if off.mean(0).max() > _MOST_OFF:
+            last = np.searchsorted(times, until_ns, side='right') - 1
+            return None, (motion[0, last], motion[1, last])
         if off.any():
             motion = smoothed_motion(seconds, np.where(off, np.nan, positions), state.noise)
         last = np.searchsorted(times, until_ns, side='right') - 1
