@@ -46,7 +46,7 @@ def physical_draws(chart, coordinates, generator, pause=None, mend=None):
     offsets = chart.inner.offsets(coordinates.shape[1], generator)
     current = _on_a_straight_line(chart, coordinates, offsets)
     if chart.is_straight:
-        current = mend(current) if mend else current
+        current = mend(current, offsets) if mend else current
         return current[:, chart.inner.are_sound(current)]
     size, settled = chart.responses.size, []
     known, prior = chart.embed(coordinates), chart.inner.prior.mean[:, None] + offsets
@@ -82,7 +82,8 @@ def draw_samples(problem, mixture, count, seed, pause=None):
 
 def mending(problem, mixture):
     """
-    Return the function from draws [P, N] of a posterior to the likeliest that can be built.
+    Return the function from draws [P, N] of a posterior, and of the prior less its mean, to draws
+    that can be built.
 
     None where no problem is known by which to tell; see `PossibleRobots`.
     """

@@ -120,11 +120,13 @@ class PossibleRobots:
             result[:, which] = self._scale @ scaled
         return result
 
-    def likeliest(self, chart, mixture, points):
+    def likeliest(self, chart, mixture, points, offsets=None):
         """
         Return such robots [P, B], each nearest to a point by the answer that it belongs to.
 
-        chart: that of the posterior `Mixture` [p]; points [P, B]: of its inner chart.
+        chart: that of the posterior `Mixture` [p]; points [P, B]: of its inner chart. Where these
+        are draws of the mixture, offsets [P, B]: draws of what was known beforehand, less its
+        mean. As far as data tell nothing draws then vary as these do, which can all be built.
         """
         told = chart.combinations @ (points - chart.embed(np.zeros((len(chart.labels), 1))))
         answers, result = _answers(mixture, told), np.array(points, dtype=float)
@@ -137,7 +139,10 @@ class PossibleRobots:
                 covariance = covariance - chart.combinations @ prior @ chart.combinations.T
                 covariance = prior + chart.basis @ covariance @ chart.basis.T
             which = answers == k
-            result[:, which] = self.nearest(result[:, which], mean, covariance)
+            draws = result[:, which]
+            if offsets is not None and chart.responses is None:
+                draws = _like_before(chart, mean, covariance, draws, offsets[:, which])
+            result[:, which] = self.nearest(draws, mean, covariance)
         return result
 
     def _nearest(self, points, mean, covariance):
@@ -266,6 +271,23 @@ def likeliest_possible(problem, mixture, values):
     points = chart.inner.from_named(np.stack([values[name] for name in chart.names]))
     found = chart.inner.to_named(possible.likeliest(chart, mixture, points))
     return {**values, **dict(zip(chart.names, found))}
+
+
+def _like_before(chart, mean, covariance, draws, offsets):
+    """
+    Return draws [P, B] of a normal distribution that vary like others [P, B] of the prior.
+
+    By as much as data have left of each direction; the rest is as in the draws given.
+    """
+    root = chart.inner.prior.root
+    half = np.linalg.solve(root, covariance)
+    left, directions = np.linalg.eigh(np.linalg.solve(root, half.T))
+    deviations = np.sqrt(np.maximum(left, _RIDGE))[:, None]
+    told = directions.T @ np.linalg.solve(root, draws - mean[:, None]) / deviations
+    before = directions.T @ np.linalg.solve(root, offsets)
+    share = np.minimum(deviations, 1.0)
+    mixed = share * before + np.sqrt(1 - share**2) * told
+    return mean[:, None] + root @ (directions @ (deviations * mixed))
 
 
 def _answers(mixture, points):
