@@ -14,7 +14,7 @@ from .inference.verdicts import (
     null_directions,
     Verdict,
 )
-from .problem.fibre import physical_draws, spectrum_of, tangents_of
+from .problem.fibre import mending, physical_draws, spectrum_of, tangents_of
 from .problem.load import load_since
 from .problem.parameter_chart import DirectChart
 from .records import CombinationFinding, Findings, ParameterFinding
@@ -131,7 +131,7 @@ def find(problem, mixture, stamp_ns, exact=True, tangents=None):
     chart, inner = problem.chart, problem.chart.inner
     tangents = tangents or tangents_of(chart, mixture)
     mean, covariance = tangents.moments(mixture)
-    draws = _draws(chart, mixture, tangents, np.random.default_rng([abs(stamp_ns)]), exact)
+    draws = _draws(problem, mixture, tangents, np.random.default_rng([abs(stamp_ns)]), exact)
     found = spectrum_of(inner, mean, covariance)
     directions = null_directions(found, _NAMED)
     judged = inner.separated(draws), _modes_apart(inner, tangents, mixture), directions
@@ -175,10 +175,11 @@ def _values(inner, tangents, at):
     return tuple(inner.to_named(tangents.follow(at[:, None]))[:, 0].tolist())
 
 
-def _draws(chart, mixture, tangents, generator, exact):
+def _draws(problem, mixture, tangents, generator, exact):
     """Return draws of all parameters, as coordinates of the inner chart."""
     if exact:
-        draws = physical_draws(chart, mixture.draw(_EXACT_DRAWS, generator), generator)
+        coordinates, mend = mixture.draw(_EXACT_DRAWS, generator), mending(problem, mixture)
+        draws = physical_draws(problem.chart, coordinates, generator, mend=mend)
         if draws.shape[1] >= _LEAST_DRAWS:
             return draws
     return tangents.draw(mixture.draw(_LINEAR_DRAWS, generator), generator)

@@ -10,8 +10,8 @@ from ..dynamics.regressor import STANDARD_NAMES, unit_body
 from ..dynamics.rnea import body_accelerations, project_forces
 from ..model.parameters import INSIDE_JOINT
 from ..model.robot import realize
+from ..problem.possible_robots import blocks_of
 from ..spatial.motion import Force
-from .blocks import blocks_of
 
 # At least so many random motions, and so many rows of efforts for every unknown.
 _MOTIONS, _ROWS = 20, 2

@@ -17,9 +17,9 @@ from ..model.checks import NEVER_NEGATIVE
 from ..model.robot import joint_origin, link_inertia
 from ..posterior_file import load, Posterior, require_same_prior
 from ..problem.fibre import likeliest
+from ..problem.possible_robots import likeliest_possible
 from ..records import Findings
 from .alike import alike_directions
-from .likely_bodies import likeliest_possible
 from .possible_bodies import nearest_possible, relative
 
 # A combination of which data leave more of the prior's standard deviation stays as it was.
@@ -119,16 +119,20 @@ def robot_of(problem, posterior):
     """
     findings = posterior.findings or find(problem, posterior.mixture, 0, exact=False)
     values = _values(problem, posterior.mixture)
-    raised = _negative(values)
+    raised, given_way = _negative(values), []
+    mean = {name: np.array([value]) for name, value in values.items()}
     values.update(dict.fromkeys(raised, 0.0))
     named = {name: np.array([value]) for name, value in values.items()}
-    bodies, is_possible = possible_bodies(problem, named)
-    if not is_possible.all() and not problem.model.accepts_infeasible_inertia:
-        named = likeliest_possible(problem, posterior.mixture, named)
+    if problem.possible is None or problem.chart.responses is not None:
+        bodies, is_possible = possible_bodies(problem, named)
+    else:
+        # Nothing is left out that no motion shows: all numbers give way at once.
+        every = {link.name: _bodies(problem, link.name, mean, 1) for link in _moving(problem)}
+        given_way = [link for link, body in every.items() if not are_possible(body).all()]
+        is_possible = np.zeros(1, dtype=bool)
+    if not is_possible.all() and problem.possible is not None:
+        named, raised = likeliest_possible(problem, posterior.mixture, mean), {}
         values = {name: float(each[0]) for name, each in named.items()}
-        # With the bodies all else has moved as well.
-        raised = _negative(values) | raised
-        values.update(dict.fromkeys(raised, 0.0))
         bodies, is_possible = possible_bodies(problem, named)
     if not is_possible.all() and not problem.model.accepts_infeasible_inertia:
         raise DataError(
@@ -137,11 +141,11 @@ def robot_of(problem, posterior):
             'above zero; move more, give masses and inertias narrower priors, or take it as it is '
             'by inertia_check: warn under model in the settings'
         )
-    completed = []
+    completed = given_way
     for link, body in bodies.items():
         said = _bodies(problem, link, named, 1)
         if np.abs(body - said).max() > _ROUNDING * np.abs(said).max():
-            completed.append(link)
+            completed += [] if link in completed else [link]
             # The numbers of a link that is stretched are those of another length.
             if f'{link}.length' not in values:
                 numbers = numbers_of(problem.parameters, link, body)

@@ -7,9 +7,9 @@ import numpy as np
 from ..errors import DataError
 from ..model.body_numbers import at_centre
 from ..problem.fibre import draw_samples
+from ..problem.possible_robots import likeliest_possible
 from .estimated_robot import numbers_of, possible_bodies
 from .files import replace_file
-from .likely_bodies import likeliest_possible
 from .provenance import facts
 
 FORMAT, VERSION = 'sim2real_estimator randomization', 1

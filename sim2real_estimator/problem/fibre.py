@@ -1,6 +1,7 @@
 """From what data can tell back to physical parameters, under the prior."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -33,18 +34,19 @@ def straight_draws(chart, coordinates, generator):
     return _on_a_straight_line(chart, coordinates, offsets)
 
 
-def physical_draws(chart, coordinates, generator, pause=None):
+def physical_draws(chart, coordinates, generator, pause=None, mend=None):
     """
     Return draws [P, N'] of all parameters, as coordinates of the inner chart.
 
     coordinates [p, N]: draws of the estimator's coordinates. Each is joined with a draw of the
     prior: the parameters nearest to that in the metric of the prior, among all that respond like
     the estimator's. The few that do not settle are left out. pause: called before every piece of
-    work that takes a while, to let others go first.
+    work that takes a while, to let others go first; mend: `mending` of the posterior.
     """
     offsets = chart.inner.offsets(coordinates.shape[1], generator)
     current = _on_a_straight_line(chart, coordinates, offsets)
     if chart.is_straight:
+        current = mend(current, offsets) if mend else current
         return current[:, chart.inner.are_sound(current)]
     size, settled = chart.responses.size, []
     known, prior = chart.embed(coordinates), chart.inner.prior.mean[:, None] + offsets
@@ -63,17 +65,31 @@ def draw_samples(problem, mixture, count, seed, pause=None):
     Return draws [P, count] of a problem's parameters, in the order of the names of its chart.
 
     mixture: in the problem's coordinates. What data cannot tell varies as in the prior, along the
-    curves on which the robot moves alike; this may take seconds. The same seed gives the same
-    draws. Where ever so few settle there are fewer than asked for. pause: as `physical_draws`.
+    curves on which the robot moves alike; this may take seconds. Where torques are linear in the
+    coordinates, all draws are robots that can be built. The same seed gives the same draws. Where
+    ever so few settle there are fewer than asked for. pause: as `physical_draws`.
     """
     generator, chart = np.random.default_rng(seed), problem.chart
-    found = np.zeros((len(chart.names), 0))
+    found, mend = np.zeros((len(chart.names), 0)), mending(problem, mixture)
     for _ in range(_ATTEMPTS):
         missing = count - found.shape[1]
         if missing:
-            drawn = physical_draws(chart, mixture.draw(missing, generator), generator, pause)
+            coordinates = mixture.draw(missing, generator)
+            drawn = physical_draws(chart, coordinates, generator, pause, mend)
             found = np.concatenate([found, drawn], 1)
     return chart.inner.to_named(found)
+
+
+def mending(problem, mixture):
+    """
+    Return the function from draws [P, N] of a posterior, and of the prior less its mean, to draws
+    that can be built.
+
+    None where no problem is known by which to tell; see `PossibleRobots`.
+    """
+    if problem.possible is None:
+        return None
+    return partial(problem.possible.likeliest, problem.chart, mixture)
 
 
 def likeliest(chart, coordinates):

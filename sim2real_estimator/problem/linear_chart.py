@@ -80,7 +80,7 @@ class LinearChart:
                 labels[row] = label
         self.prior, self.labels = Gaussian(mean, root), tuple(labels)
         masses = mean[self.rows[:, 0]]
-        self._least, self._worth_the_name = NO_MASS * masses, _WORTH_THE_NAME * masses
+        self._least, self.worth_the_name = NO_MASS * masses, _WORTH_THE_NAME * masses
         self.basis = self.combinations = np.eye(len(mean))
         by_itself = np.linalg.inv(self.separation(mean[:, None])[0])
         self.relative_root = by_itself * [
@@ -160,7 +160,7 @@ class LinearChart:
 
     def are_sound(self, coordinates):
         """Tell which of coordinates [P, B] are of bodies that have a mass worth the name."""
-        return (coordinates[self.rows[:, 0]] > self._worth_the_name[:, None]).all(0)
+        return (coordinates[self.rows[:, 0]] > self.worth_the_name[:, None]).all(0)
 
     def offsets(self, count, generator):
         """Return draws [P, count] of what single parameters are beforehand, less the mean."""

@@ -15,6 +15,7 @@ from .friction_ratios import FrictionRatios
 from .hidden_forces import HiddenForces
 from .mass_spread import MassSpread
 from .possible_changes import PossibleChanges
+from .possible_robots import PossibleRobots
 from .process_noise import ProcessNoise
 from .state_chart import StateChart
 from .timeline import TimelineCache
@@ -124,6 +125,11 @@ class RobotProblem:
         """How far apart starts may be along each coordinate, [p]; see the protocol."""
         is_delay = np.array([label.endswith('.delay') for label in self.labels], dtype=bool)
         return np.where(is_delay, _DELAY_SPACING, np.inf)
+
+    @cached_property
+    def possible(self):
+        """The `PossibleRobots`; None where the chart is not one of bodies."""
+        return PossibleRobots.of(self.parameters, self.chart)
 
     def _late_sensors(self, reference):
         rows = np.eye(len(self.labels))

@@ -89,8 +89,7 @@ def test_where_bodies_give_way_no_loss_becomes_one_that_feeds_energy_in(arm):
     )
     robot = robot_of(problem, replace(posterior, mixture=mixture))
     losses = {n: v for n, v in robot.values.items() if n.split('.')[-1] in NEVER_NEGATIVE}
-    assert min(losses.values()) == 0 and robot.raised
-    assert all(losses[name] == 0 for name in robot.raised)
+    assert min(losses.values()) >= 0 and not robot.raised
 
 
 def without_friction(robot):

@@ -13,11 +13,10 @@ from sim2real_estimator.config.tree import (
     SimulationConfig,
 )
 from sim2real_estimator.export.alike import alike_directions
-from sim2real_estimator.export.blocks import blocks_of
-from sim2real_estimator.export.likely_bodies import likeliest_possible
 from sim2real_estimator.export.possible_bodies import nearest_possible, relative
 from sim2real_estimator.inference.mixture import Mixture
 from sim2real_estimator.model.body_numbers import about_frame, are_possible
+from sim2real_estimator.problem.possible_robots import blocks_of, likeliest_possible
 
 _LINK = """
   <link name="{0}"><inertial><origin xyz="0.02 0 -0.1"/><mass value="0.5"/>

@@ -180,6 +180,7 @@ class Charted:
     """As much of a problem as draws need."""
 
     chart: object
+    possible: object = None
 
 
 def known_well(chart):

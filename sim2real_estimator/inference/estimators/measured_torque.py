@@ -60,6 +60,8 @@ _DRIFTS_AFTER, _DRIFT, _DRIFT_ROWS = 60.0, 0.03, 2000.0
 _LEAST_WEIGHT, _MOST_BRANCHES, _MOST_MEMORIES = 0.01, 4, 3
 # Friction is never known better than this part of it: it is another tomorrow.
 _LOSS_FLOOR = 0.05
+# Motion that misses half of its samples by so many deviations does not follow them.
+_MISSED_SDS = 2.0
 # Samples of encoders and of torques that are so many deviations off are left out.
 _OUTLIER_SDS = 8.0
 # Where more than this part of the samples about a block is off nobody knows the motion: a clock
@@ -206,8 +208,10 @@ class MeasuredTorque(AbstractEstimator):
             max(np.searchsorted(times, state.until_ns) - _CONTEXT_SAMPLES, 0),
         )
         window = slice(first, len(times))
+        seconds = 1e-9 * (times[window] - times[first])
+        state, motion = self._smoothed(state, seconds, positions[window])
         rows, place = self._rows(
-            problem.torque, state, (times[window], positions[window]), until_ns
+            problem.torque, state, (times[window], positions[window], motion), until_ns
         )
         state = self._trimmed(replace(state, place=place), times, until_ns)
         if rows is not None:
@@ -330,14 +334,38 @@ class MeasuredTorque(AbstractEstimator):
             return state
         times, positions = times[-_MOST_SAMPLES:], positions[-_MOST_SAMPLES:]
         noise = learn_motion_noise(1e-9 * (times - times[0]), positions)
+        if state.noise is not None:
+            # Motion that was slow of late may be fast again.
+            jerk = np.maximum(noise.jerk, state.noise.jerk)
+            noise = MotionNoise(jerk, np.sqrt(noise.sd * state.noise.sd))
         return replace(state, noise=noise, learned=moved)
 
+    def _smoothed(self, state, seconds, positions):
+        """
+        Return (state, motion [3, N, n]) of a window of samples.
+
+        Where the motion does not follow its samples, joints move in another way than was learned.
+        """
+        motion = smoothed_motion(seconds, positions, state.noise)
+        missed = 1.48 * _median(np.abs(positions - motion[0]))
+        if not (missed > _MISSED_SDS * state.noise.sd).any():
+            return state, motion
+        new, noise = learn_motion_noise(seconds, positions), state.noise
+        is_off = missed > _MISSED_SDS * noise.sd
+        jerk = np.where(is_off, np.maximum(new.jerk, noise.jerk), noise.jerk)
+        sd = np.where(is_off, np.maximum(new.sd, noise.sd), noise.sd)
+        state = replace(state, noise=MotionNoise(jerk, sd))
+        return state, smoothed_motion(seconds, positions, state.noise)
+
     def _rows(self, model, state, window, until_ns):
-        """Return (`Rows` of the torques up to a stamp or None, motion at the end)."""
-        times, positions = window
+        """
+        Return (`Rows` of the torques up to a stamp or None, motion at the end).
+
+        window: (stamps [N], positions [N, n], smoothed motion [3, N, n]).
+        """
+        times, positions, motion = window
         origin = times[0]
         seconds = 1e-9 * (times - origin)
-        motion = smoothed_motion(seconds, positions, state.noise)
         off = np.abs(positions - motion[0]) > _OUTLIER_SDS * np.maximum(
             state.noise.sd, model.encoder_sd
         )
@@ -415,6 +443,14 @@ def _moves(samples, speeds, slowest):
     return (samples[:, None] - last_rest > _AFTER_REST) & (np.abs(speeds) > _CREEP * slowest)
 
 
+def _median(values):
+    """Return the medians of columns, zero of one without a number."""
+    is_any = np.isfinite(values).any(0)
+    result = np.zeros(values.shape[1])
+    result[is_any] = np.nanmedian(values[:, is_any], 0)
+    return result
+
+
 def _outliers(residuals, usable, limits):
     """Return [M, J] where a torque is far off from all others about it."""
     # What is not usable is sorted to the end.
@@ -436,8 +472,7 @@ def _drifted(model, state):
     if others or sums.number.max() * 1e-9 * _BLOCK_NS < _DRIFTS_AFTER:
         return state
     found = branch.fit
-    away = np.zeros(len(found.mean))
-    away[model.losses] = _DRIFT * found.mean[model.losses]
+    away = _DRIFT * model.friction(found.mean)
     root = np.linalg.qr(np.vstack([found.root.T, np.diag(away)]), 'r').T
     number = np.minimum(sums.number, _DRIFT_ROWS)
     zero = Sums.none(*sums.cross.shape)
@@ -473,8 +508,7 @@ def _points(problem, state, count):
 
 def believed(model, found):
     """Return a root [p, p] of the covariance of a `Fit`: friction is never the same again."""
-    floor = np.zeros(len(found.mean))
-    floor[model.losses] = _LOSS_FLOOR * found.mean[model.losses]
+    floor = _LOSS_FLOOR * model.friction(found.mean)
     return np.linalg.qr(np.vstack([found.root.T, np.diag(floor)]), 'r').T
 
 
