@@ -15,7 +15,7 @@ import numpy as np
 from ...records import Status, UpdateReport
 from ..hypotheses import Memory
 from ..mixture import Mixture
-from ..motion import learn_motion_noise, MotionNoise, smoothed_motion
+from ..motion import learn_motion_noise, MotionNoise, smoothed_motion, without_spikes
 from ..protocol import Gaussian
 from ..torque_changes import look, Snapshot
 from ..torque_regression import begin, block_rows, Fit, fit, Rows, Sums
@@ -195,6 +195,7 @@ class MeasuredTorque(AbstractEstimator):
         """
         times = np.array([stamp for stamp, _ in state.motion])
         positions = np.array([values for _, values in state.motion])
+        positions = without_spikes(positions, problem.torque.encoder_sd)
         state = self._watched(problem, state, times, positions)
         if newest_ns is None:
             until_ns = int(times[-1]) + 1
