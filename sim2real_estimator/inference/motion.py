@@ -19,8 +19,8 @@ _RATIOS = tuple(10.0 ** np.arange(-8.0, 3.1, 0.5))
 _LEAST_SD = 2e-7
 # Fewer samples tell nothing of how a joint moves, or not even where it is.
 _FEWEST, _FEWEST_TO_SMOOTH = 8, 4
-# Stamps that are closer than this part of the usual spacing count as so far apart: information goes
-# with the fifth power of one over the step, and below a twelfth equations are ill-conditioned.
+# Stamps that are closer than this part of the usual spacing count as so far apart: information
+# goes with one over the fifth power of the step; below a twelfth equations are ill-conditioned.
 _LEAST_STEP = 0.1
 # A sample is far off that differs from the median of so many about it by more than so many times
 # what lies about that median, and by more than so many standard deviations of its encoder.
