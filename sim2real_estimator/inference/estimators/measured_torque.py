@@ -95,26 +95,15 @@ class TorqueState:
 
     branches: the answers that are possible, the likeliest first; sums: of all `Rows` since the
     robot changed last; earlier: (squares left, number of rows, inflation) [J] of those before;
-    <<<<<<< HEAD
-    recent:
-    ((end_ns, `Rows`), ...), the newest; motion: ((stamp_ns, positions [n]), ...) of the newest
-    samples, and torques: ((stamp_ns, torques [J]), ...) not used yet; until_ns: end of the last
-    block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion, and of
-    those when noise was learned last; used: seconds of rows since the last change; renewed_ns, looked_ns: when the posterior was worked out,
-    and when changes were looked for; renewals: how often; snapshots: of the last seconds;
-    memories: of what was known before changes; noisier: joints that are said to be so;
-    is_suspected: whether the last look found a change; place:
-    (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this.
-    =======
     recent: ((end_ns, `Rows`), ...), the newest; motion: ((stamp_ns, positions [n]), ...) of the
     newest samples, and torques: ((stamp_ns, torques [J]), ...) not used yet; until_ns: end of the
     last block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion,
     and of those when noise was learned last; used: seconds of rows since the last change;
     renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
     renewals: how often; snapshots: of the last seconds; memories: of what was known before
-    changes; noisier: joints that are said to be so; place: (positions, velocities) at the end of
-    the newest block; posterior: `Mixture` of all this.
-    >>>>>>> tests2
+    changes; noisier: joints that are said to be so; is_suspected: whether the last look found a
+    change; place: (positions, velocities) at the end of the newest block; posterior: `Mixture` of
+    all this.
     """
 
     branches: tuple
