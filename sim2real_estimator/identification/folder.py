@@ -133,6 +133,21 @@ def _scores(held_out):
             }
             for trace in held_out.traces
         ],
+        'torques': {
+            'error of all': {name: held_out.torque_error(name) for name in held_out.predictors},
+            'joints': [
+                {
+                    'joint': trace.joint,
+                    'blocks': len(trace.measured),
+                    'explained': trace.is_explained,
+                    'sd of what is left': trace.sd,
+                    'rms': {name: trace.rms(name) for name in held_out.predictors},
+                    'error': {name: trace.share(name) for name in held_out.predictors},
+                    'within 90 %': trace.coverage(),
+                }
+                for trace in held_out.torques
+            ],
+        },
     }
 
 

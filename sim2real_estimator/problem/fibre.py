@@ -82,10 +82,10 @@ def draw_samples(problem, mixture, count, seed, pause=None):
 
 def mending(problem, mixture):
     """
-    Return the function from draws [P, N] of a posterior, and of the prior less its mean, to draws
-    that can be built.
+    Return the function by which draws of a posterior become such as can be built.
 
-    None where no problem is known by which to tell; see `PossibleRobots`.
+    Of (draws [P, N], draws of the prior less its mean [P, N]); None where there is none, see
+    `PossibleRobots`.
     """
     if problem.possible is None:
         return None

@@ -25,6 +25,7 @@ _SECOND = 10**9
 # Rows are means over this time, and are made this much later, from motion smoothed over a window
 # that begins so much before; several at a time.
 _BLOCK_NS, _LAG_NS, _CONTEXT_NS = 20_000_000, 100_000_000, 200_000_000
+BLOCK_NS = _BLOCK_NS
 # Residuals of real arms hang together over up to two seconds.
 _CORRELATED_NS = 2_000_000_000
 _AT_ONCE = 6
@@ -332,7 +333,7 @@ class MeasuredTorque(AbstractEstimator):
         stamps = np.array([ns for ns, _ in used])
         torques = np.array([values for _, values in used])
         at = motion_at(1e-9 * (stamps - origin), seconds, motion)
-        moves = _moves(seconds, motion[1][:, model.velocities], model.slowest)
+        moves = are_moving(seconds, motion[1][:, model.velocities], model.slowest)
         nearest = np.searchsorted(seconds, 1e-9 * (stamps - origin)).clip(0, len(seconds) - 1)
         usable = np.isfinite(torques) & moves[nearest]
         usable[stamps < times[0]] = False
@@ -374,7 +375,7 @@ def motion_at(times, samples, motion):
     )
 
 
-def _moves(samples, speeds, slowest):
+def are_moving(samples, speeds, slowest):
     """
     Return [N, J] where a joint moves, at samples [N] s with speeds [N, J].
 

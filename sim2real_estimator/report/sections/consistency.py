@@ -18,7 +18,7 @@ def consistency(found):
     blocks = []
     if (found.course.degrees > 0).any():
         blocks.append(_innovations(found))
-    if found.held_out.traces:
+    if found.held_out.traces or found.held_out.torques:
         blocks.append(_coverage(found.held_out))
     if not blocks:
         return Section(
@@ -89,7 +89,8 @@ def _coverage(held):
 def _ranks(held):
     """Return of every measurement which share of its predicted distribution lies below it."""
     shares = []
-    for trace in held.traces:
+    # Torques are what a model of measured torques is about.
+    for trace in held.torques or held.traces:
         away = (trace.measured[:, None] - trace.predicted['draws']) / trace.sd
         shares.append(ndtr(away).mean(1))
     return np.concatenate(shares)
