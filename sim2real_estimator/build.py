@@ -87,10 +87,16 @@ def build_problem(config, model, sensors):
 
 
 def measured_joints(config):
-    """Return the names of the joints whose torque is a measurement."""
-    if config.estimator.name not in ('auto', MeasuredTorque.name):
-        return ()
-    return tuple(name for name, joint in config.joints.items() if joint.effort == 'measured')
+    """Return the names of the joints whose torque is a measurement; not every estimator can."""
+    found = tuple(name for name, joint in config.joints.items() if joint.effort == 'measured')
+    chosen = config.estimator.name
+    if found and chosen in ESTIMATORS and chosen != MeasuredTorque.name:
+        raise ConfigError(
+            f"joints.{found[0]}.effort: is 'measured', but estimator.name is '{chosen}', which "
+            "takes efforts as just what acts; write 'commanded' if they are, and their topic in "
+            'efforts.commanded, else let estimator.name be auto'
+        )
+    return found
 
 
 def _torque_rows(config, model, sensors):
@@ -109,7 +115,8 @@ def _torque_rows(config, model, sensors):
         raise ConfigError(
             f'joints: measured torques tell of a robot whose joints are all measured by encoders, '
             f'and no sensor has {", ".join(unseen)}; add them to a sensor of joint_positions, or '
-            "set estimator.name to gaussian_sum and joints.JOINT.effort to 'commanded'"
+            "write 'commanded' instead of 'measured', and the topic of the efforts in "
+            'efforts.commanded'
         )
     rows = {}
     for name, wish in config.joints.items():
@@ -154,6 +161,11 @@ def build_estimator(config, has_torques=False):
     member = ESTIMATORS[name]
     known = {f.name for f in fields(member)} - {'seed'}
     for key in config.settings:
+        if not known:
+            raise ConfigError(
+                f"estimator.settings.{key}: '{name}' has no settings; take them out, or write "
+                "'commanded' in joints.JOINT.effort, which another estimator takes"
+            )
         if key not in known:
             raise ConfigError(
                 f"estimator.settings.{key}: '{name}' has no such setting; {nearest(key, known)}"

@@ -29,6 +29,12 @@ def main(arguments=None):
     init.add_argument(
         '--base', choices=('fixed', 'floating'), default='fixed', help='of the robot (fixed)'
     )
+    init.add_argument(
+        '--effort',
+        choices=('measured', 'commanded'),
+        help='on driven joints: measured by torque sensors or motor currents, with noise, or '
+        'commanded, which is just what acts (measured where all joints have encoders)',
+    )
     init.add_argument('--force', action='store_true', help='overwrite the file')
     init.set_defaults(run=_init)
     add_identify(commands)
@@ -126,7 +132,7 @@ def _init(chosen):
     from .starter import starter_yaml  # imported here, so that `--help` answers at once
 
     folder = chosen.output.parent if chosen.output else Path()
-    text = starter_yaml(chosen.urdf, folder, chosen.base)
+    text = starter_yaml(chosen.urdf, folder, chosen.base, chosen.effort)
     if chosen.output is None:
         print(text, end='')
         return 0

@@ -10,6 +10,7 @@ from textwrap import wrap
 
 from .config import Config, to_yaml
 from .config.tree import (
+    EffortsConfig,
     EstimatorConfig,
     FramesConfig,
     JointConfig,
@@ -53,25 +54,43 @@ _ENCODER_SD, _POSITION_SD, _ORIENTATION_SD = 1e-3, 1e-3, 5e-3
 _logger = logging.getLogger(__name__)
 
 
-def starter_yaml(urdf, folder='.', base='fixed'):
+# Who knows the efforts on joints, in a sentence each.
+_OF_EFFORTS = {
+    'measured': 'Efforts are taken as measured, by torque sensors or motor currents: with noise, '
+    'offset and gain. Where they are just what acts (simulation, torque control), `commanded` is '
+    'sharper.',
+    'commanded': 'Efforts are taken as commanded, which is just what acts, without noise; those '
+    'of torque sensors or motor currents are `measured`.',
+}
+_NO_ENCODERS = (
+    'Not as measured: that takes encoders on all joints, and {0} has none. Noise and offsets of '
+    'efforts are then taken for motion of unknown cause.'
+)
+
+
+def starter_yaml(urdf, folder='.', base='fixed', effort=None):
     """
     Return YAML that loads and runs as it is, with a comment on every setting.
 
-    urdf: path; folder: where the YAML will lie, so that it can name the URDF from there.
+    urdf: path; folder: where the YAML will lie, so that it can name the URDF from there; effort:
+    'measured' or 'commanded', of joints that are driven; None: measured where that can be.
     """
     model, check = _loaded(urdf, base)
     parameters = Parameters(model)
     described = ModelConfig(os.path.relpath(urdf, folder), base=base, inertia_check=check)
-    config = _config(model, parameters, described)
+    config = _config(model, parameters, described, effort)
     chosen = choose_priors(parameters, config.estimate, beside_torques=_usual(parameters, config))
     lines = [
         f'# Settings for {Path(urdf).name}, written by `sim2real-estimator init`. Go through',
         '# sensors (topics, noise), joints (who knows their effort) and estimate.',
+        *_comment(_about_efforts(model, config, effort)),
         '',
         to_yaml(config),
         '# The priors that these patterns give. To change one, copy its line to the end of',
         '# `estimate`; sd is relative where log is true.',
     ]
+    if _measured(config):
+        lines += ['# Offsets, gains and more of what resists joints come with measured torques.']
     if said := disbelieved(parameters, chosen.priors):
         _logger.warning('%s: %s', model.source, said)
         lines += ['#', *_comment(f'Warning: {said}.'), '#']
@@ -103,11 +122,28 @@ def _loaded(urdf, base):
             raise error from None
 
 
-def _config(model, parameters, described):
+def _about_efforts(model, config, effort):
+    """Return what the config says of efforts, and why; '' where nothing drives the robot."""
+    found = {joint.effort for joint in config.joints.values()} & set(_OF_EFFORTS)
+    said = [_OF_EFFORTS[each] for each in found]
+    if without := _without_encoder(model):
+        said += [_NO_ENCODERS.format(without[0])] if found and effort is None else []
+    return ' '.join(said)
+
+
+def _without_encoder(model):
+    """Return the names of joints that no encoder can measure, as they have no single position."""
+    moving = (m.joint for m in model.moving_joints if m.is_independent)
+    return [joint.name for joint in moving if joint.kind.position_size != 1]
+
+
+def _config(model, parameters, described, effort):
     """Return the `Config` that a robot most likely needs; described: its `ModelConfig`."""
     moving = [m.joint for m in model.moving_joints if m.is_independent]
-    single = tuple(joint.name for joint in moving if joint.kind.position_size == 1)
-    joints = {joint.name: JointConfig(_effort(model, joint)) for joint in moving}
+    without = _without_encoder(model)
+    single = tuple(joint.name for joint in moving if joint.name not in without)
+    usual = effort or ('commanded' if without else 'measured')
+    joints = {joint.name: JointConfig(_effort(model, joint, usual)) for joint in moving}
     sensors = {}
     if single:
         sensors['encoders'] = SensorConfig(
@@ -127,9 +163,12 @@ def _config(model, parameters, described):
     chosen = choose_priors(parameters, estimate)
     widened, step = _resistance(parameters, chosen.priors)
     estimate |= {name: PriorConfig(mean=v, fixed=True) for name, v in widened.items()}
+    is_commanded = any(joint.effort == 'commanded' for joint in joints.values())
     config = Config(
         model=described,
         joints=joints,
+        # Most robots tell the efforts together with the positions.
+        efforts=EffortsConfig(commanded='joint_states') if is_commanded else EffortsConfig(),
         sensors=sensors,
         estimate=estimate,
         simulation=SimulationConfig(max_step=step),
@@ -150,10 +189,14 @@ def _usual(parameters, config):
     return torque_priors(parameters, joints) if joints else None
 
 
-def _effort(model, joint):
-    """Return who knows the effort on a joint; on a free base something acts that nobody knows."""
+def _effort(model, joint, usual):
+    """
+    Return who knows the effort on a joint; on a free base something acts that nobody knows.
+
+    usual: of joints that are driven.
+    """
     if joint.actuator.takes_command:
-        return 'measured'
+        return usual
     is_base = joint.parent == model.base and joint.kind.velocity_size == 6
     return 'driven' if is_base and len(model.moving_joints) > 1 else 'none'
 

@@ -49,7 +49,7 @@ def samples_of(recording):
     samples = []
     for stamp, angles, torques in zip(recording.stamps, recording.angles, recording.torques):
         samples.append(Sample('encoders', int(stamp), angles))
-        samples.append(Sample('measured_efforts', int(stamp), torques))
+        samples.append(Sample('commanded_efforts', int(stamp), torques))
     return samples
 
 

@@ -20,7 +20,7 @@ def samples_of(seconds=2.5, remounted_at=1.9):
         if stamp - recording.stamps[0] > remounted_at * 1e9:
             angles = angles + np.array([0.5, -0.3])
         samples.append(Sample('encoders', int(stamp), angles))
-        samples.append(Sample('measured_efforts', int(stamp), torques))
+        samples.append(Sample('commanded_efforts', int(stamp), torques))
     return samples
 
 

@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = sorted((ROOT / 'config').glob('*.yaml'))
 MINIMAL = """
 model: {urdf: arm.urdf}
-joints: {elbow: {effort: measured}}
+joints: {elbow: {effort: commanded}}
 sensors:
   encoders: {kind: joint_positions, topic: joint_states, joints: [elbow], sd: 1e-3}
 estimate:
@@ -267,13 +267,14 @@ def test_settings_that_do_not_fit_the_robot_are_errors(values, message):
 
 def test_a_sensor_may_not_take_the_name_of_the_efforts():
     config = shipped()
-    sensors = {'measured_efforts': config.sensors['encoders']}
-    with pytest.raises(ConfigError, match='sensors.measured_efforts'):
+    sensors = {'commanded_efforts': config.sensors['encoders']}
+    with pytest.raises(ConfigError, match='sensors.commanded_efforts'):
         build_parts(replace(config, sensors=sensors))
 
 
 def test_every_source_has_a_topic():
-    config = with_values(shipped(), {'joints.elbow.effort': 'commanded'})
+    changes = {'joints.shoulder.effort': 'measured', 'efforts.commanded': 'joint_commands'}
+    config = with_values(shipped(), changes)
     *_, sources, _ = build_parts(config)
     assert topics(config) == {
         'encoders': 'joint_states',
@@ -282,6 +283,35 @@ def test_every_source_has_a_topic():
     }
     assert {source.name for source in sources} == set(topics(config))
     assert [source.places for source in sources[1:]] == [(0,), (1,)]
+
+
+@pytest.mark.parametrize('effort', ['measured', 'commanded'])
+def test_who_is_not_told_takes_the_estimator_that_fits_the_efforts(effort):
+    efforts = {f'joints.{joint}.effort': effort for joint in ('shoulder', 'elbow')}
+    problem, estimator, *_ = build_parts(with_values(shipped(), efforts))
+    is_measured = effort == 'measured'
+    assert estimator.name == ('measured_torque' if is_measured else 'gaussian_sum')
+    assert (problem.torque is not None) == is_measured
+
+
+@pytest.mark.parametrize('name', ['gaussian_sum', 'gumbel_mixture'])
+def test_who_takes_efforts_as_what_acts_takes_none_that_are_measured(name):
+    changes = {'joints.elbow.effort': 'measured', 'estimator.name': name}
+    message = f"joints.elbow.effort: is 'measured', .* '{name}', .*'commanded'.* be auto"
+    with pytest.raises(ConfigError, match=message):
+        build_parts(with_values(shipped(), changes))
+
+
+def test_settings_of_another_estimator_are_an_error():
+    changes = {'joints.elbow.effort': 'measured', 'estimator.settings.starts': 1}
+    with pytest.raises(ConfigError, match="settings.starts: 'measured_torque' has no settings"):
+        build_parts(with_values(shipped(), changes))
+
+
+def test_measured_torques_without_encoders_are_an_error():
+    changes = {'joints.elbow.effort': 'measured', 'sensors.encoders.joints': ['elbow']}
+    with pytest.raises(ConfigError, match="no sensor has shoulder; .*'commanded'"):
+        build_parts(with_values(shipped(), changes))
 
 
 def test_settings_reach_the_estimator():

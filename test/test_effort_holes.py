@@ -16,12 +16,12 @@ HOLES = ((0.5, 0.6), (2.2, 2.3))
 LONG_HOLE = ((1.9, 2.3),)
 
 
-def lossy(recording, holes, sources=('encoders', 'measured_efforts')):
+def lossy(recording, holes, sources=('encoders', 'commanded_efforts')):
     """Yield the samples of a recording less those of some sources that fall into holes."""
     for stamp, *values in zip(recording.stamps, recording.angles, recording.torques):
         at = 1e-9 * (stamp - recording.stamps[0])
         is_lost = any(low + 1e-9 < at < high - 1e-9 for low, high in holes)
-        for name, row in zip(('encoders', 'measured_efforts'), values):
+        for name, row in zip(('encoders', 'commanded_efforts'), values):
             if not (is_lost and name in sources):
                 yield Sample(name, int(stamp), row)
 
@@ -47,12 +47,12 @@ def test_holes_make_no_change_and_no_false_certainty(seed):
     assert isinstance(pipeline.state, FilterState)
     assert np.abs(misses(pipeline, recording.values)).max() < 4
     # Both efforts, in each hole.
-    assert pipeline.counts.of('measured_efforts', Status.MISSING_EFFORT) == 4
+    assert pipeline.counts.of('commanded_efforts', Status.MISSING_EFFORT) == 4
 
 
 def test_efforts_that_are_lost_alone_are_no_change_either():
     recording = record(3.2, 1)
-    pipeline, events = followed(lossy(recording, HOLES, ('measured_efforts',)))
+    pipeline, events = followed(lossy(recording, HOLES, ('commanded_efforts',)))
     assert 'changed' not in events
     # What the message before the hole said acts for one frame; nine more know no efforts.
     assert events.count('efforts unknown') == 9

@@ -99,7 +99,7 @@ def test_every_fault_has_its_count():
             'repeated': 1,
             'used': received['hand'] - 6,
         },
-        'measured_efforts': {
+        'commanded_efforts': {
             # The encoders have just restarted the stream when theirs arrives.
             'jumped back': waiting,
             'late': 1,
@@ -108,7 +108,7 @@ def test_every_fault_has_its_count():
             'missing effort': 4,
             'repeated': 1,
             'unknown joint': 1,
-            'used': received['measured_efforts'] - 2 - waiting,
+            'used': received['commanded_efforts'] - 2 - waiting,
             'zero effort with motion': 10,
         },
     }
@@ -124,7 +124,7 @@ def test_encoders_that_hang_are_counted_and_make_a_gap(has_hand, word):
         torques = 3 * np.sin(0.3 * k + np.arange(2))
         message = joint_state(int(stamp), JOINTS, angles, effort=torques)
         pipeline.receive('encoders', message)
-        pipeline.receive('measured_efforts', message)
+        pipeline.receive('commanded_efforts', message)
         if has_hand:
             place = [0.1 * np.sin(0.1 * k), 0.0, -0.01 * k]
             pipeline.receive('hand', pose_stamped(int(stamp), place, (1.0, 0.0, 0.0, 0.0)))
@@ -145,5 +145,5 @@ def test_a_number_that_is_none_leaves_out_its_joint_only():
     pipeline.finish()
     assert pipeline.counts.table() == {
         'encoders': {'missing joint': 1, 'used': 21},
-        'measured_efforts': {'missing effort': 1, 'used': 21},
+        'commanded_efforts': {'missing effort': 1, 'used': 21},
     }

@@ -51,9 +51,11 @@ def run(pipeline, count):
     return pipeline.finish()
 
 
-def test_what_it_writes_runs_as_it_is(written, urdf):
-    path = written(urdf)
+@pytest.mark.parametrize('effort', ['measured', 'commanded'])
+def test_what_it_writes_runs_as_it_is(written, urdf, effort):
+    path = written(urdf, '--effort', effort)
     config = load_config(path)
+    assert {joint.effort for joint in config.joints.values()} == {effort}
     assert config.model.urdf == str(Path('robots') / 'robot.urdf')
     pipeline = Pipeline.from_config(config)
     estimates = run(pipeline, 5)
@@ -72,12 +74,37 @@ def test_a_floating_robot_is_seen_by_motion_capture(written, double_pendulum_urd
     assert config.model.base == 'floating'
     # Something holds a base in the air, and nobody measures with what force.
     assert config.joints['floating_base'].effort == 'driven'
+    # Measured torques take encoders on all joints, and a base in the air has none.
+    assert config.joints['elbow'].effort == 'commanded'
+    assert config.efforts.commanded == 'joint_states'
     assert config.sensors['mocap_base'].topic == 'vicon/base/base'
     Pipeline.from_config(config)
 
 
-def test_every_prior_is_written_as_a_line_to_copy(written, double_pendulum_urdf):
+def head_of(path):
+    text = path.read_text().partition('\n\n')[0]
+    return ' '.join(line.strip('# ') for line in text.splitlines())
+
+
+def test_it_says_what_efforts_are_taken_for(written, double_pendulum_urdf):
     path = written(double_pendulum_urdf)
+    assert {joint.effort for joint in load_config(path).joints.values()} == {'measured'}
+    assert 'with noise, offset and gain' in head_of(path)
+    assert 'encoders on all joints' not in head_of(path)
+
+
+def test_it_says_why_efforts_are_not_taken_as_measured(written, double_pendulum_urdf):
+    path = written(
+        double_pendulum_urdf.replace('"elbow" type="revolute"', '"elbow" type="planar"')
+    )
+    assert load_config(path).joints['shoulder'].effort == 'commanded'
+    assert 'encoders on all joints, and elbow has none' in head_of(path)
+    assert not np.isnan(run(Pipeline.from_config(load_config(path)), 3)[-1].mean).any()
+
+
+@pytest.mark.parametrize('effort', ['measured', 'commanded'])
+def test_every_prior_is_written_as_a_line_to_copy(written, double_pendulum_urdf, effort):
+    path = written(double_pendulum_urdf, '--effort', effort)
     before = Pipeline.from_config(load_config(path)).problem.chart.priors
     lines = [
         '  ' + line.strip('# ').split('  #')[0]
@@ -115,7 +142,8 @@ def test_a_light_joint_with_much_friction_can_be_simulated(written, double_pendu
 
 
 def test_steps_are_short_enough_for_far_more_friction_than_expected(written, double_pendulum_urdf):
-    config = load_config(written(double_pendulum_urdf.replace('friction="0.02"', '')))
+    urdf = double_pendulum_urdf.replace('friction="0.02"', '')
+    config = load_config(written(urdf, '--effort', 'commanded'))
     problem = Pipeline.from_config(config).problem
     values = {name: prior.mean for name, prior in problem.chart.priors.items()}
     # A thousandth of the joints of which nothing is said have more than forty times as much.
@@ -132,7 +160,8 @@ STICKY = 'damping="3" friction="30"'
 def test_losses_that_no_drive_of_the_robot_overcomes_are_not_believed(
     written, double_pendulum_urdf, caplog
 ):
-    path = written(double_pendulum_urdf.replace('damping="0.1" friction="0.02"', STICKY))
+    urdf = double_pendulum_urdf.replace('damping="0.1" friction="0.02"', STICKY)
+    path = written(urdf, '--effort', 'commanded')
     (warning,) = caplog.messages
     assert "friction of elbow are not believed: at its largest velocity 'elbow'" in warning
     assert 'would lose 39 N m, its drive has 20 N m, and less lifts the whole robot' in warning
@@ -148,7 +177,8 @@ def test_losses_that_no_drive_of_the_robot_overcomes_are_not_believed(
 
 
 def test_who_gives_losses_a_mean_is_believed(written, double_pendulum_urdf, caplog):
-    path = written(double_pendulum_urdf.replace('damping="0.1" friction="0.02"', STICKY))
+    urdf = double_pendulum_urdf.replace('damping="0.1" friction="0.02"', STICKY)
+    path = written(urdf, '--effort', 'commanded')
     given = '  elbow.friction: {mean: 30}\n  elbow.damping: {mean: 3}\n'
     path.write_text(
         path.read_text().replace("  '*.armature': {}\n", "  '*.armature': {}\n" + given)
@@ -161,7 +191,7 @@ def test_who_gives_losses_a_mean_is_believed(written, double_pendulum_urdf, capl
 
 def test_much_friction_is_believed_of_a_drive_that_is_strong_enough(written, double_pendulum_urdf):
     urdf = double_pendulum_urdf.replace('damping="0.1" friction="0.02"', STICKY)
-    path = written(urdf.replace('effort="20"', 'effort="50"'))
+    path = written(urdf.replace('effort="20"', 'effort="50"'), '--effort', 'commanded')
     assert 'not believed' not in path.read_text()
 
 
@@ -188,10 +218,16 @@ def test_a_file_is_overwritten_only_by_force(tmp_path, capsys, written, pendulum
 
 
 @pytest.mark.skipif(not PANDA.exists(), reason='needs the robots of example-robot-data')
-def test_a_real_arm(tmp_path):
-    assert main(['init', str(PANDA), '-o', str(tmp_path / 'panda.yaml')]) == 0
+@pytest.mark.parametrize(
+    ('effort', 'least', 'most'), [('measured', 101, 999), ('commanded', 1, 74)]
+)
+def test_a_real_arm(tmp_path, effort, least, most):
+    options = ['-o', str(tmp_path / 'panda.yaml'), '--effort', effort]
+    assert main(['init', str(PANDA), *options]) == 0
     pipeline = Pipeline.from_config(load_config(tmp_path / 'panda.yaml'))
     assert len(pipeline.problem.chart.names) > 100
-    assert len(pipeline.problem.labels) < 75
+    # Torques that are just what acts tell combinations of these; measured ones leave the rest to
+    # the prior.
+    assert least <= len(pipeline.problem.labels) <= most
     assert set(pipeline.estimate().verdicts) == {'prior-only'}
     assert np.isfinite(run(pipeline, 3)[-1].mean).all()

@@ -49,7 +49,7 @@ def late_samples(seconds, seed, delays):
     for stamp, seen, torque in zip(recording.stamps, angles, recording.torques):
         samples += [
             Sample('encoders', int(stamp), seen),
-            Sample('measured_efforts', int(stamp), torque),
+            Sample('commanded_efforts', int(stamp), torque),
         ]
     return recording.values, samples
 

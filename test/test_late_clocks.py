@@ -92,7 +92,7 @@ def test_commands_that_act_before_their_stamp_are_found():
     for stamp, angles, torques in zip(recording.stamps, recording.angles, recording.torques):
         pipeline.push(Sample('encoders', int(stamp), angles))
         # Twelve milliseconds before this stamp they acted already.
-        pipeline.push(Sample('measured_efforts', int(stamp) + 12 * MILLI, torques))
+        pipeline.push(Sample('commanded_efforts', int(stamp) + 12 * MILLI, torques))
         pipeline.step()
     pipeline.finish()
     estimate = pipeline.estimate()
@@ -107,7 +107,7 @@ def test_delays_of_which_only_the_sum_counts_are_aliased():
     pipeline = Pipeline.from_config(with_values(shipped_config(), changes))
     for stamp, angles, torques in zip(recording.stamps, recording.angles, recording.torques):
         pipeline.push(Sample('encoders', int(stamp), angles))
-        pipeline.push(Sample('measured_efforts', int(stamp), torques))
+        pipeline.push(Sample('commanded_efforts', int(stamp), torques))
     pipeline.finish()
     estimate = pipeline.estimate()
     verdicts = dict(zip(estimate.names, estimate.verdicts))

@@ -33,7 +33,7 @@ def samples_of(recording):
     samples = []
     for stamp, angles, torques in zip(recording.stamps, recording.angles, recording.torques):
         samples.append(Sample('encoders', int(stamp), angles))
-        samples.append(Sample('measured_efforts', int(stamp), torques))
+        samples.append(Sample('commanded_efforts', int(stamp), torques))
     return samples
 
 
@@ -97,7 +97,7 @@ def test_every_sample_is_accounted_for(finished, recording):
     assert len(estimates) == len(recording.stamps)
     assert pipeline.counts.table() == {
         'encoders': {'used': len(recording.stamps)},
-        'measured_efforts': {'used': len(recording.stamps)},
+        'commanded_efforts': {'used': len(recording.stamps)},
     }
 
 
@@ -265,7 +265,7 @@ def test_messages_reach_the_stream_by_name(recording):
     pipeline.finish()
     assert pipeline.counts.table() == {
         'encoders': {'unknown joint': 9, 'used': 9},
-        'measured_efforts': {'missing effort': 9, 'unknown joint': 9, 'used': 9},
+        'commanded_efforts': {'missing effort': 9, 'unknown joint': 9, 'used': 9},
     }
-    with pytest.raises(DataError, match="no source 'lamp'.*encoders, measured_efforts"):
+    with pytest.raises(DataError, match="no source 'lamp'.*commanded_efforts, encoders"):
         pipeline.receive('lamp', message)

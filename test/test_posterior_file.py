@@ -143,7 +143,7 @@ def test_another_robot_is_refused_with_what_differs(saved, tmp_path):
         pipeline.begin_from(saved)
     assert posterior_bytes(pipeline) == before
     heavier.write_text(text.replace('elbow', 'knee'))
-    knee = {'model.urdf': str(heavier), 'joints': {'shoulder': {'effort': 'measured'}}}
+    knee = {'model.urdf': str(heavier), 'joints': {'shoulder': {'effort': 'commanded'}}}
     other = with_values(config(), {'sensors.encoders.joints': ['shoulder', 'knee'], **knee})
     with pytest.raises(DataError, match="joint 'knee' is in this pipeline only.*and .+ more"):
         pipeline_of(config=other).load(saved)

@@ -68,7 +68,9 @@ def _quiet():
 def _measured(kind, seed, seconds, folder):
     urdf, settings = folder / 'robot.urdf', folder / 'robot.yaml'
     urdf.write_text(kind.described(), encoding='utf-8')
-    if main(['init', str(urdf), '-o', str(settings), *kind.options]):
+    # In simulation they are just what acts.
+    exact = ('--effort', 'commanded')
+    if main(['init', str(urdf), '-o', str(settings), *exact, *kind.options]):
         raise DataError(f'{kind.urdf}: `init` wrote nothing')
     config = load_config(settings)
     robot = SyntheticRobot(moved(config, seed, kind.still), config=config)

@@ -57,7 +57,8 @@ class Arm:
                 'urdf': (_ROBOTS / self.urdf).read_text().strip(),
                 'joint_types': dict.fromkeys(self.fixed, 'fixed'),
             },
-            'joints': {joint: {'effort': 'measured'} for joint in self.joints},
+            'joints': {joint: {'effort': 'commanded'} for joint in self.joints},
+            'efforts': {'commanded': 'joint_states'},
             'sensors': {'encoders': {**encoders, 'sd': 2e-4, 'max_rate': 250.0}},
             'estimate': {
                 f'{links}.mass': {'sd': 0.25},

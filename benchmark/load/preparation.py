@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from sim2real_estimator.config import to_yaml, with_values
-from sim2real_estimator.config.tree import PriorConfig
+from sim2real_estimator.config.tree import EffortsConfig, EstimatorConfig, JointConfig, PriorConfig
 from sim2real_estimator.synthetic.settings import load_estimator, load_synthetic
 
 # All that the ready config estimates, so the filter is as large; what a batch from a wide prior
@@ -18,6 +18,9 @@ KNOWN = {
     '*.friction': PriorConfig(sd=0.01),
     '*.armature': PriorConfig(mean=0.1, sd=0.01),
 }
+# In simulation efforts are just what acts.
+_EFFORTS = EffortsConfig(commanded='joint_states')
+_ESTIMATOR = EstimatorConfig(settings={'starts': 1, 'horizons': [25, 50, 75, 100, 150, 200]})
 
 
 def prepare(robot_file, folder):
@@ -25,7 +28,9 @@ def prepare(robot_file, folder):
     settings = load_synthetic(robot_file)
     config = load_estimator(settings)
     urdf = robot_file.parents[1].resolve() / config.model.urdf
-    config = with_values(replace(config, estimate=KNOWN), {'model.urdf': str(urdf)})
+    joints = {name: JointConfig('commanded') for name in config.joints}
+    parts = {'joints': joints, 'efforts': _EFFORTS, 'estimator': _ESTIMATOR, 'estimate': KNOWN}
+    config = with_values(replace(config, **parts), {'model.urdf': str(urdf)})
     node, robot = folder / 'node.yaml', folder / 'robot.yaml'
     node.write_text(to_yaml(config), encoding='utf-8')
     settings = replace(settings, config=node.name, spread=1.0)

@@ -191,7 +191,7 @@ def config(damping):
     """Return the settings of ours but for sensors and priors; damping: part of the true one."""
     return {
         'model': {'urdf': urdf(damping)},
-        'joints': {joint: {'effort': 'measured'} for joint in JOINTS},
+        'joints': {joint: {'effort': 'commanded'} for joint in JOINTS},
         'simulation': {'max_step': STEP},
         'estimate': {'*.armature': {'mean': _ARMATURE, 'fixed': True}},
     }

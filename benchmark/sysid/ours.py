@@ -12,7 +12,7 @@ from sim2real_estimator.config import read_config
 from sim2real_estimator.inference.doubting import DOUBTS
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Frame, Sample
-from sim2real_estimator.sources import MEASURED_EFFORTS
+from sim2real_estimator.sources import COMMANDED_EFFORTS
 
 from .cases import Outcome
 
@@ -52,7 +52,7 @@ def _samples(case, recording):
     for k, stamp in enumerate(np.round(1e9 * recording.times).astype(int).tolist()):
         samples = [Sample(name, stamp, seen[k, where].ravel()) for name, where in places.items()]
         if recording.efforts.size:
-            samples.append(Sample(MEASURED_EFFORTS, stamp, recording.efforts[k]))
+            samples.append(Sample(COMMANDED_EFFORTS, stamp, recording.efforts[k]))
         yield samples
 
 

@@ -109,7 +109,7 @@ def _config(recording, estimator):
         path.write_text(recording.urdf, encoding='utf-8')
         text = starter_yaml(path, folder)
         if estimator:
-            text = text.replace('name: gaussian_sum', f'name: {estimator}')
+            text = text.replace('name: auto', f'name: {estimator}')
         # The text of the robot stands in for its file, which is gone when the config is built.
         config = read_config(text)
     return replace(config, model=replace(config.model, urdf=recording.urdf))

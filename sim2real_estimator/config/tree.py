@@ -58,10 +58,12 @@ class JointConfig:
 
     effort: str = setting(
         'unknown',
-        'torque or force on the joint: none (nothing drives it), measured or commanded (read from '
-        'the topics under efforts), or driven (it takes whatever effort its motion takes, and '
-        'nothing inside it is estimated); unknown (nobody reports it) is estimated as driven is, '
-        'but a synthetic robot moves the joint by efforts',
+        'torque or force on the joint: none (nothing drives it); measured (by a torque sensor or '
+        "from the motor's current: with noise, an offset and a gain) or commanded (just what "
+        'acts: in simulation, or where torque is controlled), both read from the topics under '
+        'efforts; driven (it takes whatever effort its motion takes, and nothing inside it is '
+        'estimated); unknown (nobody reports it) is estimated as driven is, but a synthetic robot '
+        'moves the joint by efforts',
         choices=EFFORTS,
     )
     acceleration: float | None = setting(
@@ -78,7 +80,10 @@ class EffortsConfig:
     """Where efforts come from: the field `effort` of sensor_msgs/msg/JointState, by joint name."""
 
     measured: str = setting('joint_states', 'topic of the measured efforts')
-    commanded: str = setting('joint_commands', 'topic of the commanded efforts')
+    commanded: str = setting(
+        'joint_commands',
+        'topic of the commanded efforts, the one of the joint states where they come with those',
+    )
     commanded_type: str = setting(
         '',
         'type of these messages; empty: sensor_msgs/msg/JointState. In a '

@@ -19,8 +19,9 @@ _RATIOS = tuple(10.0 ** np.arange(-8.0, 3.1, 0.5))
 _LEAST_SD = 2e-7
 # Fewer samples tell nothing of how a joint moves, or not even where it is.
 _FEWEST, _FEWEST_TO_SMOOTH = 8, 4
-# Stamps that are closer than this part of the usual spacing count as so far apart.
-_LEAST_STEP = 1e-3
+# Stamps that are closer than this part of the usual spacing count as so far apart: information goes
+# with the fifth power of one over the step, and below a twelfth equations are ill-conditioned.
+_LEAST_STEP = 0.1
 # Transition of (position, velocity, acceleration) over one unit of time, and the covariance that
 # white jerk of unit intensity adds.
 _FACTORS = np.array([[1.0, 1.0, 0.5], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])

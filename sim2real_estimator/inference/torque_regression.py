@@ -25,16 +25,20 @@ _PRIOR_ROWS, _PRIOR_SD = 1.0, 1e-3
 _PRIOR_INFLATION, _INFLATION_ROWS = 5.0, 160.0
 # Rows of less than this share of a block's samples do not count as rows.
 _SHARE_OF_A_ROW = 0.3
-# Residuals of a model that is a little wrong come back with the motion that causes them, which a
-# window of two seconds does not see. By this factor of it posteriors of eleven recordings of a
-# UR10e agree with one another.
-_UNSEEN = 1.5
+# A window over two seconds sees so much of the correlation of residuals, by the agreement of eleven
+# recordings of a UR10e.
+_SEEN = 0.8
+# Friction is never quite as its columns have it: this part of it is wrong in the same way for so
+# many rows, which white noise hides from the correlation of residuals.
+_UNSEEN_FRICTION, _UNSEEN_ROWS = 0.008, 100.0
 # Gauss-Newton steps; the problem is bilinear at worst, and starts at the last mean.
 _STEPS = 3
 # Rows of the last half minute that vary so many times as much as all before are of more noise.
 _NOISIER = 2.0
 # Residual over signal from which a joint's torque counts as not explained, with so many rows.
 _UNEXPLAINED, _ROWS_TO_JUDGE = 0.5, 160.0
+# So much a joint that was left out has to have at the most to be of use again.
+_EXPLAINED_AGAIN = 0.4
 
 
 @dataclass(frozen=True)
@@ -175,8 +179,8 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS):
     Return the `Fit` of all rows so far.
 
     model: with `standard(x) -> (phi [P], its slope [P, p])`, `scales(x) -> (c [J], slope [J, p])`
-    and `limits` [J], and
-    `positive`: numbers of coordinates that cannot be negative; prior: `Gaussian` of the coordinates; sums: `Sums`; recent: the newest `Rows`,
+    `limits` [J],
+    `positive`: numbers of coordinates that cannot be negative, and `is_friction` [P]; prior: `Gaussian` of the coordinates; sums: `Sums`; recent: the newest `Rows`,
     in the order of time, by which correlation is judged over so many lags;
     before: `Fit` to begin from; earlier: (squares left, number of rows, inflation) [J] of rows
     that are not in the sums and had the same noise; steps: of Gauss and Newton.
@@ -192,7 +196,7 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS):
         if earlier is not None:
             left, number = left + earlier[0], number + earlier[1]
         noise = _learned(
-            model.limits,
+            model,
             sums,
             (left, number),
             recent,
@@ -203,6 +207,7 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS):
             lags,
             usual,
         )
+        noise = _reconsidered(model, prior, sums, noise, mean)
     return Fit(mean, root, noise, standard, scales)
 
 
@@ -256,7 +261,7 @@ def not_negative(mean, root, positive):
     return result
 
 
-def _learned(limits, sums, squares, recent, noise, standard, scales, spread, lags, usual):
+def _learned(model, sums, squares, recent, noise, standard, scales, spread, lags, usual):
     """
     Return the `TorqueNoise` at a mean; spread [P, p]: root of its covariance.
 
@@ -264,17 +269,38 @@ def _learned(limits, sums, squares, recent, noise, standard, scales, spread, lag
     """
     left, number = squares
     unsure = scales**2 * np.einsum('pr,jpr->j', spread, sums.gram @ spread)
-    variance = (_PRIOR_ROWS * _least_variance(limits) + left + unsure / noise.inflation) / (
+    variance = (_PRIOR_ROWS * _least_variance(model.limits) + left + unsure / noise.inflation) / (
         _PRIOR_ROWS + number
     )
     residuals = recent.residuals(standard, scales)
     lags = min(lags, max(recent.count - 2, 0))
     inflation = inflations(residuals, recent.shares, lags, usual)
+    friction = np.where(model.is_friction, scales[:, None] * standard, 0.0)
+    power = np.einsum('jp,jpq,jq->j', friction, sums.gram, friction, optimize=True)
+    unseen = _UNSEEN_FRICTION**2 * power / np.maximum(sums.number, 1.0)
+    inflation = inflation + _UNSEEN_ROWS * unseen / variance
     # Who has become noisier is so from now on.
     now = (residuals**2).sum(0) / np.maximum(recent.shares.sum(0), _ROWS_TO_JUDGE)
     variance = np.where(now > _NOISIER * variance, now, variance)
     explained = ~(left > _UNEXPLAINED**2 * sums.square) | (sums.number < _ROWS_TO_JUDGE)
     return TorqueNoise(variance, inflation, explained)
+
+
+def _reconsidered(model, prior, sums, noise, mean):
+    """
+    Return the `TorqueNoise` with joints that would be explained if they were not left out.
+
+    Those are not known by the rows of others alone, so without their own they would stay so.
+    """
+    if noise.explained.all():
+        return noise
+    everything = replace(noise, explained=np.ones_like(noise.explained))
+    mean, root, _ = _step(model, prior, sums, everything, mean)
+    mean = not_negative(mean, root, model.positive)
+    left = sums.squares_left(model.standard(mean)[0], model.scales(mean)[0])
+    return replace(
+        noise, explained=noise.explained | (left < _EXPLAINED_AGAIN**2 * sums.square)
+    )
 
 
 def _least_variance(limits):
@@ -294,6 +320,6 @@ def inflations(residuals, shares, lags, usual=_PRIOR_INFLATION):
         products = (residuals[lag:] * residuals[:-lag]).sum(0)
         total += 2 * (1 - lag / lags) * products / power
     number = (shares > _SHARE_OF_A_ROW).sum(0)
-    return (_UNSEEN * np.maximum(total, 1.0) * number + usual * _INFLATION_ROWS) / (
+    return (np.maximum(total, 1.0) / _SEEN * number + usual * _INFLATION_ROWS) / (
         number + _INFLATION_ROWS
     )

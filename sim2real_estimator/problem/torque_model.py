@@ -15,6 +15,7 @@ from ..model.robot import realize
 _SLOWEST = 1.0
 # What cannot be negative, and what wears, warms up and is never the same again.
 _LOSSES = ('damping', 'friction', 'load_friction', *COUPLED_FRICTIONS)
+_FRICTION = (*_LOSSES, 'stribeck')
 _POSITIVE = ('damping', 'friction', *COUPLED)
 # Standard deviations of a body that may be taken up: mass [kg], but no more than this part of the
 # robot; first moment [m] and inertia [m^2] of every kilogram.
@@ -44,8 +45,8 @@ class TorqueModel:
     What torques of some joints tell of the coordinates of a chart.
 
     joints: names of the J joints with a row; velocities [J]: their places among the robot's;
-    positive, losses: numbers of coordinates that cannot be negative, and of those that friction
-    is; limits [J]: largest efforts; slowest [J]: speeds below which joints may stick; names: of the P
+    positive: numbers of coordinates that cannot be negative; is_friction [P]: of standard parameters;
+    limits [J]: largest efforts; slowest [J]: speeds below which joints may stick; names: of the P
     standard parameters; encoder_sd [n]: of every position, as the sensors say. Coordinates [p]
     are those of the chart that it was made with.
     """
@@ -74,6 +75,8 @@ class TorqueModel:
         speeds = [robot.bodies[moving[j].index].physics['friction_velocity'] for j in self.joints]
         self.slowest = _SLOWEST * np.array(speeds)
         self.names = tuple(regressor_names(robot))
+        entries = [name.rpartition('.')[2] for name in self.names]
+        self.is_friction = np.array([entry in _FRICTION for entry in entries])
         self._bodies = len(STANDARD_NAMES) * len(robot.bodies)
         self._sizes = len(self.joints), len(self.names)
         self._load = _traced_load(model, robot)
@@ -83,9 +86,15 @@ class TorqueModel:
         self.positive = np.array(
             [k for k, entry in enumerate(entries) if entry in _POSITIVE], dtype=int
         )
-        self.losses = np.array(
+        self._losses = np.array(
             [k for k, entry in enumerate(entries) if entry in _LOSSES], dtype=int
         )
+        pairs = [(f'{j}.stribeck', f'{j}.friction') for j in self.joints]
+        self._stribecks = [
+            [chart.names.index(name) for name in pair]
+            for pair in pairs
+            if set(pair) <= set(chart.names)
+        ]
         masses = {n: known.get(n, 0.0) for n in parameters if n.endswith('.mass')}
         self._jumps = self._possible_jumps(chart, model, masses)
         gains = ((row, f'{name}.gain') for row, name in enumerate(self.joints))
@@ -95,6 +104,14 @@ class TorqueModel:
             places = sensor.places[: len(sensor.joints)]
             self._sensors[sensor.name] = places
             self.encoder_sd[places] = sensor.sd[: len(places)]
+
+    def friction(self, coordinates):
+        """Return how large what is friction is [p] at coordinates [p], zero of all else."""
+        sizes = np.zeros(len(coordinates))
+        sizes[self._losses] = np.abs(coordinates[self._losses])
+        for stribeck, coulomb in self._stribecks:
+            sizes[stribeck] = np.hypot(coordinates[stribeck], coordinates[coulomb])
+        return sizes
 
     def jumps(self):
         """Return a `Jump` for each way in which the robot may change, the link at the end first."""

@@ -12,8 +12,8 @@ from sim2real_estimator.posterior_file import Posterior
 # Twelve turned and shifted frames, so that nothing is zero by chance; every kind of parameter.
 _ARM = """
 model: {{urdf: '{urdf}'}}
-joints: {{waist: {{effort: measured}}, left_shoulder: {{effort: measured}},
-          right_rail: {{effort: measured}}}}
+joints: {{waist: {{effort: commanded}}, left_shoulder: {{effort: commanded}},
+          right_rail: {{effort: commanded}}}}
 sensors:
   encoders: {{kind: joint_positions, topic: joint_states, joints: [waist, left_shoulder,
               right_rail], sd: 0.001}}

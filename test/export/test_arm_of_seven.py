@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from estimates import posterior_of
 import numpy as np
+from problems import seven_joints
 import pytest
 from simulated import CONFIG
 from test_written_robots import accelerations, EXACT, expect_motion_of_the_mean, situations
@@ -28,7 +29,8 @@ MOST_DRAWS = 100
 @pytest.fixture(scope='module')
 def arm():
     """Return (problem, `Posterior`) of the shipped arm, at the prior's mean."""
-    return posterior_of(load_config(CONFIG.parent / 'seven_joint_arm.yaml'), away=0.0)
+    shipped = load_config(CONFIG.parent / 'seven_joint_arm.yaml')
+    return posterior_of(seven_joints.commanded(shipped), away=0.0)
 
 
 def buildable(chart, generator):

@@ -50,7 +50,7 @@ def hand(base='fixed'):
         )
     config = Config(
         model=ModelConfig(urdf=f'<robot name="hand">{palm}{"".join(parts)}</robot>', base=base),
-        joints={joint: JointConfig('measured') for joint in joints},
+        joints={joint: JointConfig('commanded') for joint in joints},
         sensors=sensors,
         estimate={p: PriorConfig() for p in ('?[12].mass', '?[12].com.*', '?[12].inertia.*')},
         simulation=SimulationConfig(backend='eager'),

@@ -51,8 +51,8 @@ def test_each_is_solved_as_if_alone():
 
 def test_what_is_inside_by_rounding_alone_is_led_inside():
     wide = np.array([[1.0, 1.6], [0.6, 1.4], [1.2, 0.2], [0.8, 1.4]])
-    matrices = (wide @ wide.T)[None, None]
-    # Of rank two, whatever rounding makes of it.
+    # Of rank two but for a rounding, which is another one on each processor.
+    matrices = (wide @ wide.T + 4e-15 * np.eye(4))[None, None]
     assert np.linalg.eigvalsh(matrices)[..., 0] > 0
     slopes = np.stack([np.eye(4), np.diag([1.0, 2.0, 3.0, 4.0])])[None, :, None]
     steps, is_inside = interior_point(matrices, slopes, np.ones((1, 2)))

@@ -34,7 +34,7 @@ def config():
     settings = {
         'model': {'urdf': _MODEL.strip()},
         'joints': {
-            'shoulder': {'effort': 'measured'},
+            'shoulder': {'effort': 'commanded'},
             'elbow': {'effort': 'driven', 'acceleration': 100.0},
         },
         'sensors': {'encoders': {**encoders, 'sd': NOISE}},
@@ -84,7 +84,7 @@ def _samples(angles, torques):
     for k, stamp in enumerate(stamps):
         found.append(Sample('encoders', stamp, angles[k]))
         torque = torques[min(k, len(torques) - 1)]
-        found.append(Sample('measured_efforts', stamp, np.array([torque])))
+        found.append(Sample('commanded_efforts', stamp, np.array([torque])))
     return found
 
 

@@ -25,7 +25,7 @@ _MILLI = 1_000_000
 _PERIOD = round(1000 / p2.RATE)
 _CONFIG = """
 model: {urdf: '%s'}
-joints: {shoulder: {effort: measured}, elbow: {effort: measured}}
+joints: {shoulder: {effort: commanded}, elbow: {effort: commanded}}
 sensors:
   encoders: {kind: joint_positions, topic: joint_states, joints: [shoulder, elbow], sd: %.9g}
   upper body: {kind: link_pose, topic: upper, link: upper, position_sd: %g, orientation_sd: %g}
@@ -76,7 +76,7 @@ def draw(seed, delay_ms, seconds):
         tick = _BEFORE + k * _PERIOD
         noise = p2.NOISE * rng.standard_normal(2)
         samples.append(Sample('encoders', at, angles[tick] + noise))
-        samples.append(Sample('measured_efforts', at, torques[tick // _PERIOD]))
+        samples.append(Sample('commanded_efforts', at, torques[tick // _PERIOD]))
         seen = angles[tick + _AFTER_NS // _MILLI - delay_ms]
         for body in BODIES:
             pose = _pose(body, seen, values, rng)

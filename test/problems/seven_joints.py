@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from sim2real_estimator.config import with_values
+from sim2real_estimator.config.tree import EffortsConfig, JointConfig
 from sim2real_estimator.dynamics.regressor import regressor, regressor_names
 from sim2real_estimator.dynamics.system import System
 from sim2real_estimator.model.robot import realize
@@ -19,14 +20,34 @@ from sim2real_estimator.synthetic.settings import load_estimator, load_synthetic
 
 ROBOT = Path(__file__).resolve().parents[2] / 'config' / 'synthetic' / 'seven_joint_arm.yaml'
 SENSOR = 'encoders'
+_SETTINGS = {'starts': 1, 'horizons': [25, 50, 75, 100, 150, 200]}
 
 
 def config(**changes):
-    """Return the `Config`; changes: settings by path, with two underscores for a dot."""
+    """
+    Return the `Config`, in which efforts are just what acts, as they are in simulation.
+
+    changes: settings by path, with two underscores for a dot.
+    """
+    given = {name.replace('__', '.'): value for name, value in changes.items()}
+    return with_values(commanded(measured()), given)
+
+
+def commanded(known):
+    """Return a `Config` with all efforts just what acts."""
+    return replace(
+        known,
+        joints={name: JointConfig('commanded') for name in known.joints},
+        efforts=EffortsConfig(commanded='joint_states'),
+        estimator=replace(known.estimator, settings=_SETTINGS),
+    )
+
+
+def measured():
+    """Return the `Config` of the ready arm without its motion capture: efforts are measured."""
     known = load_estimator(load_synthetic(ROBOT))
     encoders = replace(known.sensors[SENSOR], max_rate=250.0)
-    given = {name.replace('__', '.'): value for name, value in changes.items()}
-    return with_values(replace(known, sensors={SENSOR: encoders}), given)
+    return replace(known, sensors={SENSOR: encoders})
 
 
 def robot(config, seed, spread=1.0, **changes):

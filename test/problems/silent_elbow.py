@@ -24,7 +24,7 @@ def draw(seed, seconds):
     truth, frames = p2.draw(seed, seconds)
     samples = [sample for frame in frames for sample in frame.samples]
     samples += [
-        Sample('measured_efforts', at, values[:1])
+        Sample('commanded_efforts', at, values[:1])
         for frame in frames
         for at, values in frame.inputs
     ]

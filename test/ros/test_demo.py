@@ -25,8 +25,9 @@ from sim2real_estimator.ros.publishers import parameters_message
 ESTIMATOR = f"""
 model: {{urdf: {CONFIG.with_suffix('.urdf')}}}
 joints:
-  shoulder: {{effort: measured}}
-  elbow: {{effort: measured}}
+  shoulder: {{effort: commanded}}
+  elbow: {{effort: commanded}}
+efforts: {{commanded: joint_states}}
 sensors:
   encoders: {{kind: joint_positions, topic: joint_states, joints: [shoulder, elbow], sd: 0.001}}
 estimate:

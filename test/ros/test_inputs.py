@@ -43,6 +43,7 @@ SETTINGS = {
     'model.urdf': CONFIG.with_suffix('.urdf').read_text().replace('</robot>', TOOL),
     'model.joint_types.wrist': 'spherical',
     'joints.wrist.effort': 'none',
+    'joints.shoulder.effort': 'commanded',
     'joints.elbow.effort': 'commanded',
     'efforts.commanded': 'effort_controller/commands',
     'efforts.commanded_type': 'std_msgs/msg/Float64MultiArray',
@@ -122,12 +123,6 @@ KINDS = {
             (joints(names=['shoulder', 'shoulder']), 'malformed'),
             (joints((0.1, 0.2, 0.3)), 'malformed'),
         ],
-    ),
-    'measured_efforts': (
-        'joint_states',
-        JointState,
-        lambda x: joints((x, x)),
-        [(joints(effort=()), 'missing effort'), (joints(effort=(NAN, 0.0)), 'missing effort')],
     ),
     'commanded_efforts': (
         'effort_controller/commands',

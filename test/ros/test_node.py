@@ -48,7 +48,7 @@ def from_arrays(recording):
     pipeline = Pipeline.from_config(config())
     for stamp, angles, torques in zip(recording.stamps, recording.angles, recording.torques):
         pipeline.push(Sample('encoders', int(stamp), angles))
-        pipeline.push(Sample('measured_efforts', int(stamp), torques))
+        pipeline.push(Sample('commanded_efforts', int(stamp), torques))
     pipeline.step()
     torch.set_num_threads(before)
     return pipeline
@@ -131,7 +131,7 @@ def test_diagnostics_count_every_message(run):
     assert set(run.health) == {
         'input /joint_states',
         'samples of encoders',
-        'samples of measured_efforts',
+        'samples of commanded_efforts',
         'node',
         'worker',
         'estimate',
@@ -139,7 +139,7 @@ def test_diagnostics_count_every_message(run):
         'saving',
     }
     assert run.health['input /joint_states']['messages'] == str(run.messages)
-    for source in ('encoders', 'measured_efforts'):
+    for source in ('encoders', 'commanded_efforts'):
         counts = {status: str(number) for status, number in run.counts[source].items()}
         assert run.health[f'samples of {source}'] == {**counts, 'dropped': '0', 'ignored': '0'}
 

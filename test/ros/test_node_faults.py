@@ -24,7 +24,7 @@ from sim2real_estimator.posterior_file import load
 
 # The first part identifies the parameters; the other parts are of the same motion, later on.
 FIRST, PART = 250, 100
-SOURCES = ('encoders', 'measured_efforts')
+SOURCES = ('encoders', 'commanded_efforts')
 
 
 class Robot:

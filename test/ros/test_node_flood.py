@@ -24,7 +24,7 @@ from waiting import PATIENCE
 from sim2real_estimator.ros.worker import BATCH, CAPACITY
 
 RATE = 20_000
-SOURCES = ('encoders', 'measured_efforts')
+SOURCES = ('encoders', 'commanded_efforts')
 # Twenty thousand messages of two joints take a tenth of it.
 MEMORY = 100e6
 

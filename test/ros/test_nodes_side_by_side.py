@@ -48,7 +48,7 @@ class Place:
     def see(self):
         """See that the node has had all that its robot sent, and nothing else."""
         client = self.client
-        sources = [f'samples of {name}' for name in ('encoders', 'measured_efforts')]
+        sources = [f'samples of {name}' for name in ('encoders', 'commanded_efforts')]
         client.wait(
             lambda: client.health['worker']['messages taken'] == str(2 * self.number), 'the data'
         )

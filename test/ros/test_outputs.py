@@ -48,7 +48,7 @@ class Arrays:
         rows = zip(recording.stamps, recording.angles, recording.torques)
         for stamp, angles, torques in rows:
             self.pipeline.push(Sample('encoders', int(stamp), angles))
-            self.pipeline.push(Sample('measured_efforts', int(stamp), torques))
+            self.pipeline.push(Sample('commanded_efforts', int(stamp), torques))
             for _ in self.pipeline.step():
                 self._note(self.pipeline.progress)
         self.stamp_ns = self.pipeline.estimate().stamp_ns

@@ -52,7 +52,7 @@ def test_a_batch_of_a_large_robot_fits_into_a_pipe():
 def test_it_takes_all_that_is_handed_over_and_ends_when_closed(started):
     worker, recording, reports = started(), record(0.1), []
     for stamp, angles, torques in zip(recording.stamps, recording.angles, recording.torques):
-        for name, values in (('encoders', angles), ('measured_efforts', torques)):
+        for name, values in (('encoders', angles), ('commanded_efforts', torques)):
             worker.backlog.append(name, Decoded((Sample(name, int(stamp), values),)))
     number = len(worker.backlog)
 

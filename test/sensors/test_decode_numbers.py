@@ -77,6 +77,7 @@ def test_an_order_that_says_not_enough_is_refused(make, order, message_type, wor
 def test_the_config_says_type_and_order_of_commanded_efforts_only():
     changes = {
         'model.urdf': str(CONFIG.with_suffix('.urdf')),
+        'joints.shoulder.effort': 'measured',
         'joints.elbow.effort': 'commanded',
         'efforts.commanded_type': NUMBERS,
         'efforts.commanded_joints': ['shoulder', 'elbow'],

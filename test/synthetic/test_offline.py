@@ -62,7 +62,7 @@ def test_no_message_is_refused(found):
     table = counts.table()
     # With the load its first frame is taken for an outlier.
     left_out = table['encoders'].pop('outlier')
-    assert set(table['encoders']) == set(table['measured_efforts']) == {'used'}
+    assert set(table['encoders']) == set(table['commanded_efforts']) == {'used'}
     assert feed.made - 3 <= table['encoders']['used'] + left_out <= feed.made
     assert left_out <= 2
 

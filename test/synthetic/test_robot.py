@@ -202,7 +202,8 @@ def test_an_arm_under_gravity_stays_within_its_limits(make, double_pendulum_urdf
     upright = double_pendulum_urdf.replace('rpy="0.3 0 0"', 'rpy="0 0 0"')
     config = read_config(f"""
 model: {{urdf: '{upright.replace(chr(10), ' ')}'}}
-joints: {{shoulder: {{effort: measured}}, elbow: {{effort: measured}}}}
+joints: {{shoulder: {{effort: commanded}}, elbow: {{effort: commanded}}}}
+efforts: {{commanded: joint_states}}
 sensors:
   encoders: {{kind: joint_positions, topic: joint_states, joints: [shoulder, elbow], sd: 1e-3}}
 estimate: {{'*.mass': {{}}}}

@@ -113,7 +113,7 @@ def test_a_change_of_what_is_seen_shows_in_the_first_reading_after_it(make):
         ),
         (
             'truth: {encoders.delay: 0.01}',
-            "topic 'joint_states': encoders, measured_efforts read it, and its messages have one",
+            "topic 'joint_states': encoders, commanded_efforts read it, and its messages have one",
         ),
         ('motion: {elbow: {amplitude: 1}}', 'motion.elbow.frequencies: is empty'),
         ('motion: {elbow: {interval: 1}}', 'motion.elbow: the joint has no limits; give low and'),

@@ -39,8 +39,9 @@ _LEARNED_AT, _LEARNED_EVERY = (0.3, 0.6, 1.0, 2.0), 10.0
 # deviations of its encoder.
 _MOVED, _MOVED_SDS = 1e-3, 8.0
 # A joint rests that is slow for so long, and is not used for a while after it: friction has not
-# settled [s]. Nor is one used that is slower than this part of slow.
-_REST, _AFTER_REST, _CREEP = 0.1, 0.03, 0.2
+# settled [s]. Nor is one used that is slower than so many times slow, where joints that stick are
+# not what the smoothed sign of Coulomb friction makes of them.
+_REST, _AFTER_REST, _CREEP = 0.1, 0.03, 1.5
 # How often the posterior is worked out [ns], and over how much time of rows correlation is judged.
 _RENEWED_NS, _RECENT_NS = _SECOND // 2, 30 * _SECOND
 # Steps of a fit: it goes on from the last one, which the first do not have.
@@ -49,13 +50,24 @@ _FIRST_STEPS, _FIRST_RENEWALS = 3, 10
 # seconds of motion: since the beginning, and since the last change.
 _LOOKED_NS, _SNAPSHOTS_NS = 3 * _SECOND // 10, 83 * _SECOND // 10
 _KNOWN_AFTER, _KNOWN_AGAIN = 15.0, 3.0
+# Rows that the noise of before a change counts for after it, and how many seconds of motion it
+# takes until what has changed is known.
+_NOISE_ROWS, _SETTLED = 100.0, 10.0
+# Friction warms up and wears: in so many seconds of rows it may change by this part, and what is
+# known of the noise counts for so many rows then.
+_DRIFTS_AFTER, _DRIFT, _DRIFT_ROWS = 60.0, 0.03, 2000.0
 # Answers to what has changed: the least weight of one, and how many are carried on; and how many
 # memories of what was known before.
 _LEAST_WEIGHT, _MOST_BRANCHES, _MOST_MEMORIES = 0.01, 4, 3
 # Friction is never known better than this part of it: it is another tomorrow.
 _LOSS_FLOOR = 0.05
+# Motion that misses half of its samples by so many deviations does not follow them.
+_MISSED_SDS = 2.0
 # Samples of encoders and of torques that are so many deviations off are left out.
 _OUTLIER_SDS = 8.0
+# Where more than this part of the samples about a block is off nobody knows the motion: a clock
+# that was set back mixes two of them.
+_MOST_OFF = 0.1
 
 
 @dataclass(frozen=True)
@@ -83,10 +95,10 @@ class TorqueState:
     ((end_ns, `Rows`), ...), the newest; motion: ((stamp_ns, positions [n]), ...) of the newest
     samples, and torques: ((stamp_ns, torques [J]), ...) not used yet; until_ns: end of the last
     block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion, and of
-    those when noise was learned last; renewed_ns, looked_ns: when the posterior was worked out,
+    those when noise was learned last; used: seconds of rows since the last change; renewed_ns, looked_ns: when the posterior was worked out,
     and when changes were looked for; renewals: how often; snapshots: of the last seconds;
-    memories: of what was known before changes; noisier: joints that are said to be so; state:
-    (positions, velocities) at the end of the newest block.
+    memories: of what was known before changes; noisier: joints that are said to be so; place:
+    (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this.
     """
 
     branches: tuple
@@ -99,13 +111,15 @@ class TorqueState:
     noise: MotionNoise | None = None
     moved: float = 0.0
     learned: float = 0.0
+    used: float = 0.0
     renewed_ns: int | None = None
     looked_ns: int | None = None
     renewals: int = 0
     snapshots: tuple = ()
     memories: tuple = ()
     noisier: frozenset = frozenset()
-    state: tuple | None = None
+    place: tuple | None = None
+    posterior: Mixture | None = None
 
     @property
     def fit(self):
@@ -172,19 +186,7 @@ class MeasuredTorque(AbstractEstimator):
 
     def mixture(self, problem, state):
         """Return the posterior as a `Mixture`, a component for each possible answer."""
-        size, count = problem.tangent_size, len(problem.prior.mean)
-        known = [
-            (branch.fit.mean, believed(problem.torque, branch.fit)) for branch in state.branches
-        ]
-        roots = np.zeros((len(known), size + count, size + count))
-        roots[:, size:, size:] = [root for _, root in known]
-        point = problem.neutral.copy()
-        if state.state is not None:
-            place = np.concatenate(state.state)
-            point[: len(place)] = place
-        points = np.repeat(point[:, None], len(known), 1)
-        weights = np.array([branch.log_weight for branch in state.branches])
-        return Mixture(weights, points, np.stack([mean for mean, _ in known], 1), roots)
+        return state.posterior or _posterior(problem, state)
 
     def _taken(self, problem, state, newest_ns, report):
         """
@@ -207,14 +209,24 @@ class MeasuredTorque(AbstractEstimator):
             max(np.searchsorted(times, state.until_ns) - _CONTEXT_SAMPLES, 0),
         )
         window = slice(first, len(times))
+        seconds = 1e-9 * (times[window] - times[first])
+        state, motion = self._smoothed(state, seconds, positions[window])
         rows, place = self._rows(
-            problem.torque, state, (times[window], positions[window]), until_ns
+            problem.torque, state, (times[window], positions[window], motion), until_ns
         )
-        state = self._trimmed(replace(state, state=place), times, until_ns)
-        if rows is None:
-            return state
+        state = self._trimmed(replace(state, place=place), times, until_ns)
+        if rows is not None:
+            state = self._told(problem, state, rows, until_ns, report)
+        if state.posterior is None:
+            return replace(state, posterior=_posterior(problem, state))
+        points = _points(problem, state, state.posterior.size)
+        return replace(state, posterior=replace(state.posterior, points=points))
+
+    def _told(self, problem, state, rows, until_ns, report):
+        """Return the state with more `Rows`, and what they say where it is time to ask."""
         recent = _kept((*state.recent, (until_ns, rows)))
-        state = replace(state, sums=state.sums.plus(rows), recent=recent)
+        used = state.used + 1e-9 * _BLOCK_NS * float(rows.shares.max(1).sum())
+        state = replace(state, sums=state.sums.plus(rows), recent=recent, used=used)
         if state.renewed_ns is None or until_ns - state.renewed_ns >= _RENEWED_NS:
             state = self._renewed(problem, state, until_ns, report)
         if state.looked_ns is None or until_ns - state.looked_ns >= _LOOKED_NS:
@@ -243,16 +255,17 @@ class MeasuredTorque(AbstractEstimator):
         for joint, was, still in zip(model.joints, before, now):
             if was and not still:
                 report.events += (f'not explained: {joint}',)
-        return replace(state, branches=branches, renewed_ns=now_ns, renewals=state.renewals + 1)
+        renewals = state.renewals + 1
+        state = replace(state, branches=branches, renewed_ns=now_ns, renewals=renewals)
+        return replace(_drifted(model, state), posterior=None)
 
     def _looked(self, problem, state, now_ns, report):
         """Return the state after a look at whether the robot has changed."""
         model, now = problem.torque, Snapshot(now_ns, state.sums, state.fit)
         state = replace(state, looked_ns=now_ns)
         kept = [s for s in state.snapshots if s.end_ns >= now_ns - _SNAPSHOTS_NS]
-        moved = 1e-9 * _BLOCK_NS * state.sums.number.max(initial=0.0)
         seconds = _KNOWN_AFTER if state.last_change is None else _KNOWN_AGAIN
-        if moved >= seconds and kept:
+        if state.used >= seconds and kept:
             found = look(model, kept, now, model.jumps(), state.memories, partial(believed, model))
             if found.causes:
                 return self._changed(problem, state, found.causes, report)
@@ -266,33 +279,43 @@ class MeasuredTorque(AbstractEstimator):
         """Return the state of a robot that has changed, by one of some `Cause`s."""
         model, since = problem.torque, causes[0].since
         before, root = since.fit, believed(model, since.fit)
-        earlier = since.sums.squares_left(before.standard, before.scales), since.sums.number
-        if state.earlier is not None:
-            earlier = tuple(a + b for a, b in zip(state.earlier, earlier))
+        # How noisy joints are may have changed as well: what was known counts for a while only.
+        number = np.minimum(since.sums.number, _NOISE_ROWS)
+        earlier = number * before.noise.variance, number, before.noise.inflation
+        last = state.last_change
+        if last is not None and last.jump is not None and state.used < _SETTLED:
+            # What came was not known yet: it is asked again what has changed since before.
+            known = Gaussian(last.mean, last.root)
+        else:
+            known = Gaussian(before.mean, root)
         branches = []
         for cause in causes[:_MOST_BRANCHES]:
             if cause.memory is not None:
                 prior = Gaussian(cause.memory.mean, cause.memory.root)
             else:
-                wide = np.hstack([root, cause.jump.root])
-                prior = Gaussian(before.mean, np.linalg.qr(wide.T, 'r').T)
+                wide = np.hstack([known.root, cause.jump.root])
+                prior = Gaussian(known.mean, np.linalg.qr(wide.T, 'r').T)
             parameters = (cause.memory or cause.jump).parameters
-            memory = Memory(cause.name, parameters, before.mean, root, cause.jump)
+            memory = Memory(cause.name, parameters, known.mean, known.root, cause.jump)
             begun = replace(before, mean=prior.mean, root=prior.root)
             branches.append(Branch(prior, begun, memory, cause.evidence))
         memories = [m for m in state.memories if m.name != branches[0].memory.name]
-        known = replace(branches[0].memory, jump=None)
+        remembered = replace(branches[0].memory, jump=None)
+        if any(m.mean is remembered.mean for m in memories):
+            remembered = None
         recent = tuple(each for each in state.recent if each[0] > since.end_ns)
         state = replace(
             state,
             branches=_normalized(branches),
             sums=state.sums.less(since.sums),
-            earlier=(*earlier, before.noise.inflation),
+            earlier=earlier,
             recent=recent,
+            used=0.0,
             snapshots=(),
-            memories=(*memories, known)[-_MOST_MEMORIES:],
+            memories=(*memories, *filter(None, (remembered,)))[-_MOST_MEMORIES:],
         )
-        report.events += ('changed',)
+        if known.mean is before.mean:
+            report.events += ('changed',)
         report.explained(state.branches[0])
         return self._renewed(problem, state, state.looked_ns, report)
 
@@ -312,17 +335,44 @@ class MeasuredTorque(AbstractEstimator):
             return state
         times, positions = times[-_MOST_SAMPLES:], positions[-_MOST_SAMPLES:]
         noise = learn_motion_noise(1e-9 * (times - times[0]), positions)
+        if state.noise is not None:
+            # Motion that was slow of late may be fast again.
+            jerk = np.maximum(noise.jerk, state.noise.jerk)
+            noise = MotionNoise(jerk, np.sqrt(noise.sd * state.noise.sd))
         return replace(state, noise=noise, learned=moved)
 
+    def _smoothed(self, state, seconds, positions):
+        """
+        Return (state, motion [3, N, n]) of a window of samples.
+
+        Where the motion does not follow its samples, joints move in another way than was learned.
+        """
+        motion = smoothed_motion(seconds, positions, state.noise)
+        missed = 1.48 * _median(np.abs(positions - motion[0]))
+        if not (missed > _MISSED_SDS * state.noise.sd).any():
+            return state, motion
+        new, noise = learn_motion_noise(seconds, positions), state.noise
+        is_off = missed > _MISSED_SDS * noise.sd
+        jerk = np.where(is_off, np.maximum(new.jerk, noise.jerk), noise.jerk)
+        sd = np.where(is_off, np.maximum(new.sd, noise.sd), noise.sd)
+        state = replace(state, noise=MotionNoise(jerk, sd))
+        return state, smoothed_motion(seconds, positions, state.noise)
+
     def _rows(self, model, state, window, until_ns):
-        """Return (`Rows` of the torques up to a stamp or None, motion at the end)."""
-        times, positions = window
+        """
+        Return (`Rows` of the torques up to a stamp or None, motion at the end).
+
+        window: (stamps [N], positions [N, n], smoothed motion [3, N, n]).
+        """
+        times, positions, motion = window
         origin = times[0]
         seconds = 1e-9 * (times - origin)
-        motion = smoothed_motion(seconds, positions, state.noise)
         off = np.abs(positions - motion[0]) > _OUTLIER_SDS * np.maximum(
             state.noise.sd, model.encoder_sd
         )
+        if off.mean(0).max() > _MOST_OFF:
+            last = np.searchsorted(times, until_ns, side='right') - 1
+            return None, (motion[0, last], motion[1, last])
         if off.any():
             motion = smoothed_motion(seconds, np.where(off, np.nan, positions), state.noise)
         last = np.searchsorted(times, until_ns, side='right') - 1
@@ -394,6 +444,14 @@ def are_moving(samples, speeds, slowest):
     return (samples[:, None] - last_rest > _AFTER_REST) & (np.abs(speeds) > _CREEP * slowest)
 
 
+def _median(values):
+    """Return the medians of columns, zero of one without a number."""
+    is_any = np.isfinite(values).any(0)
+    result = np.zeros(values.shape[1])
+    result[is_any] = np.nanmedian(values[:, is_any], 0)
+    return result
+
+
 def _outliers(residuals, usable, limits):
     """Return [M, J] where a torque is far off from all others about it."""
     # What is not usable is sorted to the end.
@@ -405,10 +463,53 @@ def _outliers(residuals, usable, limits):
         return np.abs(residuals - centre) > _OUTLIER_SDS * np.maximum(spread, 5e-3 * limits)
 
 
+def _drifted(model, state):
+    """
+    Return a state in which rows that are old are not of what friction is now.
+
+    What they have told becomes the prior of rows to come, in which friction has moved on.
+    """
+    (branch, *others), sums = state.branches, state.sums
+    if others or sums.number.max() * 1e-9 * _BLOCK_NS < _DRIFTS_AFTER:
+        return state
+    found = branch.fit
+    away = _DRIFT * model.friction(found.mean)
+    root = np.linalg.qr(np.vstack([found.root.T, np.diag(away)]), 'r').T
+    number = np.minimum(sums.number, _DRIFT_ROWS)
+    zero = Sums.none(*sums.cross.shape)
+    return replace(
+        state,
+        branches=(replace(branch, prior=Gaussian(found.mean, root)),),
+        sums=zero,
+        earlier=(number * found.noise.variance, number, found.noise.inflation),
+        # Only differences of sums are looked at.
+        snapshots=tuple(replace(s, sums=s.sums.less(sums)) for s in state.snapshots),
+    )
+
+
+def _posterior(problem, state):
+    """Return the `Mixture` of the possible answers, at the newest state that is known."""
+    size, count = problem.tangent_size, len(problem.prior.mean)
+    fits = [branch.fit for branch in state.branches]
+    roots = np.zeros((len(fits), size + count, size + count))
+    roots[:, size:, size:] = [believed(problem.torque, found) for found in fits]
+    means = np.stack([found.mean for found in fits], 1)
+    weights = np.array([branch.log_weight for branch in state.branches])
+    return Mixture(weights, _points(problem, state, len(fits)), means, roots)
+
+
+def _points(problem, state, count):
+    """Return the newest state [nx, K] that is known, for so many components."""
+    point = problem.neutral.copy()
+    if state.place is not None:
+        known = np.concatenate(state.place)
+        point[: len(known)] = known
+    return np.repeat(point[:, None], count, 1)
+
+
 def believed(model, found):
     """Return a root [p, p] of the covariance of a `Fit`: friction is never the same again."""
-    floor = np.zeros(len(found.mean))
-    floor[model.losses] = _LOSS_FLOOR * found.mean[model.losses]
+    floor = _LOSS_FLOOR * model.friction(found.mean)
     return np.linalg.qr(np.vstack([found.root.T, np.diag(floor)]), 'r').T
 
 

@@ -1,0 +1,170 @@
+"""The motion of joints from their encoders: noise is learned, and nothing is attenuated."""
+
+import numpy as np
+import pytest
+
+from sim2real_estimator.inference.motion import (
+    learn_motion_noise,
+    MotionNoise,
+    smoothed_motion,
+)
+
+RATE, SD, JERK = 250.0, 2e-4, 30.0
+
+
+def jerked(count, jerk, rng, times=None):
+    """Return (times [N], positions, velocities, accelerations [3, N]) driven by white jerk."""
+    times = np.arange(count) / RATE if times is None else times
+    state, found = np.zeros(3), [np.zeros(3)]
+    for step in np.diff(times):
+        move = np.array([[1, step, step**2 / 2], [0, 1, step], [0, 0, 1]])
+        added = jerk * np.array(
+            [
+                [step**5 / 20, step**4 / 8, step**3 / 6],
+                [step**4 / 8, step**3 / 3, step**2 / 2],
+                [step**3 / 6, step**2 / 2, step],
+            ]
+        )
+        # A little memory keeps it where a joint can be.
+        state = move @ (state * [1.0, 1.0, 0.995]) + np.linalg.cholesky(
+            added + 1e-18 * np.eye(3)
+        ) @ rng.standard_normal(3)
+        state[1] *= 0.998
+        found.append(state)
+    return times, np.array(found).T
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(1)
+
+
+def swung(times, phases=(0.0, 1.0, 2.0)):
+    """Return (q, v, a) [3, N, n] of joints that swing as arms do: by some sines each."""
+    terms = [(0.6, 0.4), (0.25, 1.1), (0.1, 2.3)]
+    parts = np.zeros((3, len(times), len(phases)))
+    for size, rate in terms:
+        angle = 2 * np.pi * rate * times[:, None] + np.array(phases) * (1 + rate)
+        speed = 2 * np.pi * rate
+        parts += size * np.stack(
+            [np.sin(angle), speed * np.cos(angle), -(speed**2) * np.sin(angle)]
+        )
+    return parts
+
+
+def measured(times, rng, sd=SD):
+    truth = swung(times)
+    return truth, truth[0] + sd * rng.standard_normal(truth[0].shape)
+
+
+def test_known_noise_and_jerk_are_recovered(rng):
+    times, truth = jerked(1500, JERK, rng)
+    positions = truth[0][:, None] + SD * rng.standard_normal((1500, 1))
+    noise = learn_motion_noise(times, positions)
+    assert noise.sd[0] == pytest.approx(SD, rel=0.05)
+    # Ratios are tried in steps of the root of ten.
+    assert 10**-0.5 < noise.jerk[0] / JERK < 10**0.5
+
+
+@pytest.mark.parametrize('sd', [5e-5, 2e-4, 1e-3])
+def test_the_noise_of_the_encoder_is_found_whatever_its_size(rng, sd):
+    times = np.arange(500) / RATE
+    _, positions = measured(times, rng, sd)
+    assert learn_motion_noise(times, positions).sd == pytest.approx(sd, rel=0.15)
+
+
+def test_nothing_is_attenuated(rng):
+    """Regressing on estimated accelerations is as good as on true ones: a Berkson error."""
+    times = np.arange(5000) / RATE
+    truth, positions = measured(times, rng)
+    found = smoothed_motion(times, positions, learn_motion_noise(times[:500], positions[:500]))
+    inner = slice(50, -50)
+    for joint in range(3):
+        estimated, true = found[2, inner, joint], truth[2, inner, joint]
+        assert (estimated - true).std() > 0.02 * true.std()
+        assert 0.995 < estimated @ true / (estimated @ estimated) < 1.005
+
+
+def test_irregular_stamps_are_taken_as_they_are(rng):
+    times = np.cumsum(rng.uniform(0.2, 1.8, 1000)) / RATE
+    truth, positions = measured(times, rng)
+    found = smoothed_motion(times, positions, learn_motion_noise(times, positions))
+    inner = slice(30, -30)
+    errors = np.sqrt(((found - truth)[:, inner] ** 2).mean((1, 2)))
+    regular = np.arange(1000) / RATE
+    truth, positions = measured(regular, rng)
+    again = smoothed_motion(regular, positions, learn_motion_noise(regular, positions))
+    usual = np.sqrt(((again - truth)[:, inner] ** 2).mean((1, 2)))
+    assert (errors < 1.5 * usual).all()
+
+
+@pytest.mark.parametrize('apart', [0.5, 0.1, 0.03, 0.0])
+def test_samples_that_come_in_pairs_do_no_harm(rng, apart):
+    times = np.arange(600) / RATE
+    times = np.where(np.arange(600) % 5 == 1, times - (1 - apart) / RATE, times)
+    truth, positions = measured(times, rng)
+    found = smoothed_motion(times, positions, learn_motion_noise(times, positions))
+    errors = np.sqrt(((found - truth)[:, 30:-30] ** 2).mean((1, 2)))
+    assert (errors < [2 * SD, 0.05, 1.5]).all()
+
+
+def test_what_is_missing_is_smoothed_over(rng):
+    times = np.arange(600) / RATE
+    truth, positions = measured(times, rng)
+    holed = positions.copy()
+    holed[200:210, 0] = np.nan
+    holed[rng.random(holed.shape) < 0.1] = np.nan
+    found = smoothed_motion(times, holed, learn_motion_noise(times, holed))
+    assert np.isfinite(found).all()
+    assert np.abs(found[0] - truth[0])[200:210, 0].max() < 10 * SD
+    assert np.abs(found[1] - truth[1])[200:210, 0].max() < 0.05
+    # The others do not know of it.
+    whole = holed.copy()
+    whole[:, 0] = positions[:, 0]
+    again = smoothed_motion(times, whole, learn_motion_noise(times, whole))
+    assert (again[:, :, 1:] == found[:, :, 1:]).all()
+
+
+def test_a_joint_that_nobody_measures_rests(rng):
+    times = np.arange(300) / RATE
+    _, positions = measured(times, rng)
+    positions[:, 1] = np.nan
+    noise = learn_motion_noise(times, positions)
+    assert np.isfinite(noise.sd).all() and np.isfinite(noise.jerk).all()
+    found = smoothed_motion(times, positions, noise)
+    assert (found[:, :, 1] == 0).all()
+    positions[:3, 1] = [0.1, 0.2, 0.3]
+    found = smoothed_motion(times, positions, noise)
+    assert (found[0, :, 1] == 0.3).all() and (found[1:, :, 1] == 0).all()
+
+
+def test_a_joint_that_stands_still_has_the_noise_of_the_others(rng):
+    times = np.arange(300) / RATE
+    _, positions = measured(times, rng)
+    positions[:, 2] = 0.7
+    noise = learn_motion_noise(times, positions)
+    assert noise.sd[2] == np.median(noise.sd[:2])
+    found = smoothed_motion(times, positions, noise)
+    assert found[0, :, 2] == pytest.approx(0.7, abs=1e-9)
+    assert np.abs(found[1:, :, 2]).max() < 1e-6
+
+
+def test_where_each_joint_has_stamps_of_its_own_they_count(rng):
+    times = np.arange(500) / RATE
+    late = np.array([0.0, 1e-3, -1e-3])
+    stamps = times[:, None] + late
+    truth = swung(times)
+    positions = np.stack([swung(stamps[:, k])[0][:, k] for k in range(3)], 1)
+    positions += SD * rng.standard_normal(positions.shape)
+    noise = MotionNoise(np.full(3, 3e3), np.full(3, SD))
+    inner = slice(30, -30)
+
+    def error(found):
+        return np.sqrt(((found[0] - truth[0])[inner] ** 2).mean(0))
+
+    told = error(smoothed_motion(times, positions, noise, stamps))
+    untold = error(smoothed_motion(times, positions, noise))
+    assert (told < SD).all()
+    assert (untold[1:] > 3 * told[1:]).all()
+    alike = smoothed_motion(times, positions, noise, np.repeat(times[:, None], 3, 1))
+    assert alike == pytest.approx(smoothed_motion(times, positions, noise), rel=1e-9, abs=1e-9)

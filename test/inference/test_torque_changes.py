@@ -1,0 +1,143 @@
+"""Changes of a robot whose torques are measured: found in a toy robot, and not where none is."""
+
+from linear_robots import JOINTS, LinearRobot, rows_of, SIZE
+import numpy as np
+import pytest
+
+from sim2real_estimator.inference.hypotheses import Memory
+from sim2real_estimator.inference.torque_changes import look, Snapshot, windows
+from sim2real_estimator.inference.torque_regression import begin, fit, Rows, Sums
+
+TRUTH = np.array([2.0, -1.5, 0.8, 1.2])
+HEAVIER, STICKIER = TRUTH + [0.7, 0, 0, 0], TRUTH + [0, 0, 0, 0.9]
+# Blocks of 20 ms, snapshots every .3 s.
+ROW_NS, PER_SNAPSHOT = 20_000_000, 15
+BEFORE = 20.0
+
+
+def root_of(found):
+    return found.root
+
+
+class Course:
+    """A robot that is followed: `snapshots` of all times so far, the last one now."""
+
+    def __init__(self, seed=0, seconds=BEFORE, sd=(0.3, 0.1)):
+        """Follow an unchanged robot."""
+        self.model, self._rng, self.sd = LinearRobot(), np.random.default_rng(seed), sd
+        self._sums = Sums.none(JOINTS, SIZE)
+        self._recent, self._fit = [], begin(self.model, self.model.prior)
+        self.snapshots, self._now_ns = [], 0
+        self.go_on(TRUTH, seconds)
+
+    def go_on(self, truth, seconds, sd=None, memory=0.0):
+        """Follow a robot of these numbers for some seconds."""
+        for _ in range(round(seconds * 1e9 / ROW_NS / PER_SNAPSHOT)):
+            rows = rows_of(truth, PER_SNAPSHOT, self._rng, sd or self.sd, memory=memory)
+            self._sums, self._now_ns = self._sums.plus(rows), self._now_ns + PER_SNAPSHOT * ROW_NS
+            self._recent = [*self._recent[-99:], rows]
+            recent = Rows.joined(self._recent)
+            known = self.model, self.model.prior, self._sums, recent, self._fit
+            self._fit = fit(*known, 100, steps=1)
+            self.snapshots.append(Snapshot(self._now_ns, self._sums, self._fit))
+
+    def look(self, memories=()):
+        """Return the `Finding` of now."""
+        *before, now = self.snapshots
+        kept = [s for s in before if s.end_ns >= now.end_ns - 8.3e9]
+        return look(self.model, kept, now, self.model.jumps(), memories, root_of)
+
+    def found_within(self, truth, seconds, memories=()):
+        """Return (`Finding`, seconds it took) of a change, (None, None) where it is not found."""
+        for k in range(round(seconds / 0.3)):
+            self.go_on(truth, 0.3)
+            if (found := self.look(memories)).causes:
+                return found, 0.3 * (k + 1)
+        return None, None
+
+
+@pytest.mark.parametrize(
+    ('truth', 'name'), [(HEAVIER, 'mass on hand'), (STICKIER, 'friction of second')]
+)
+def test_a_change_is_found_and_named(truth, name):
+    for seed in range(4):
+        found, took = Course(seed).found_within(truth, 4.0)
+        assert found and found.causes[0].name == name
+        assert found.causes[0].jump.name == name and found.causes[0].memory is None
+
+
+def test_a_larger_change_is_found_earlier_and_more_surely():
+    found = [Course().found_within(TRUTH + [more, 0, 0, 0], 8.0) for more in (0.3, 1.0, 3.0)]
+    took = [seconds for _, seconds in found]
+    assert took == sorted(took, reverse=True) and took[0] > took[-1]
+
+
+def test_noise_alone_is_no_change():
+    for seed in range(5):
+        course = Course(seed)
+        for _ in range(30):
+            course.go_on(TRUTH, 0.3)
+            assert not course.look().causes
+            assert not course.look().noisier
+
+
+def test_correlated_noise_is_no_change():
+    for seed in range(3):
+        course = Course(seed, 3.0)
+        course.go_on(TRUTH, 20.0, memory=0.9)
+        for _ in range(20):
+            course.go_on(TRUTH, 0.3, memory=0.9)
+            assert not course.look().causes
+
+
+def test_more_noise_in_a_joint_is_said_to_be_that():
+    course = Course()
+    course.go_on(TRUTH, 3.0, sd=(0.3, 0.4))
+    found = course.look()
+    assert not found.causes
+    assert found.noisier == (1,)
+
+
+def test_a_window_that_began_before_the_change_finds_when():
+    """Of eight seconds only the last ones are of the changed robot."""
+    course = Course()
+    course.go_on(TRUTH, 5.4)
+    begun = course.snapshots[-1].end_ns
+    found, _ = course.found_within(HEAVIER, 3.0)
+    since = {cause.since.end_ns for cause in found.causes}
+    assert len(since) == 1
+    assert abs(since.pop() - begun) <= 0.3e9
+
+
+def test_what_was_known_before_is_recognised():
+    """It is believed no later than what is new, and stands before it."""
+    noisy, took = (3.0, 1.0), []
+    before = Course(sd=noisy).snapshots[-1].fit
+    memory = Memory('mass on hand', ('hand.mass',), before.mean, before.root)
+    for memories in ((memory,), ()):
+        course = Course(seconds=0.3, sd=noisy)
+        course.go_on(HEAVIER, BEFORE)
+        found, seconds = course.found_within(TRUTH, 8.0, memories)
+        took.append(seconds)
+        first = found.causes[0]
+        assert first.memory is (memory if memories else None)
+        assert (first.jump is None) == bool(memories)
+        assert first.name == ('as before: mass on hand' if memories else 'mass on hand')
+    assert took[0] <= took[1]
+
+
+def test_other_causes_that_are_possible_are_kept_and_named_in_order():
+    found, _ = Course().found_within(HEAVIER, 4.0)
+    evidence = [cause.evidence for cause in found.causes]
+    assert evidence == sorted(evidence, reverse=True)
+    assert evidence[0] >= 12.0 and evidence[-1] > evidence[0] - 6.0
+
+
+def test_windows_are_as_long_as_the_snapshots_reach():
+    course = Course(seconds=9.0)
+    now_ns = course.snapshots[-1].end_ns
+    ages = [round((now_ns - s.end_ns) * 1e-9, 1) for s in windows(course.snapshots, now_ns)]
+    assert ages == [1.2, 3.0, 8.1]
+    assert windows(course.snapshots[-4:], now_ns) == []
+    few = windows(course.snapshots[-7:], now_ns)
+    assert [round((now_ns - s.end_ns) * 1e-9, 1) for s in few] == [1.2]

@@ -1,0 +1,228 @@
+"""Least squares on torques: parameters, noise, gains and correlation, learned as rows come."""
+
+from linear_robots import JOINTS, LIMITS, LinearRobot, rows_of, SIZE
+import numpy as np
+import pytest
+
+from sim2real_estimator.inference.torque_regression import (
+    begin,
+    block_rows,
+    fit,
+    inflations,
+    not_negative,
+    Rows,
+    Sums,
+)
+
+TRUTH = np.array([2.0, -1.5, 0.8, 1.2])
+LAGS = 100
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def fitted(model, rows, times=3, lags=LAGS):
+    """Return the `Fit` of rows, as it is after several renewals."""
+    sums, found = Sums.none(JOINTS, SIZE).plus(rows), begin(model, model.prior)
+    for _ in range(times):
+        found = fit(model, model.prior, sums, rows, found, lags)
+    return found
+
+
+def followed(model, rows, step=25):
+    """Return the `Fit`, renewed as rows come."""
+    sums, found = Sums.none(JOINTS, SIZE), begin(model, model.prior)
+    for begun in range(0, rows.count, step):
+        parts = vars(rows).values()
+        sums = sums.plus(Rows(*(part[begun : begun + step] for part in parts)))
+        so_far = Rows(*(part[: begun + step] for part in parts))
+        found = fit(model, model.prior, sums, so_far, found, LAGS)
+    return found
+
+
+def away(found, truth):
+    """Return how many deviations the truth is off, for each coordinate."""
+    return (found.mean - truth) / np.sqrt((found.root**2).sum(1))
+
+
+def test_parameters_of_a_linear_robot_are_recovered(rng):
+    found = fitted(LinearRobot(), rows_of(TRUTH, 2000, rng))
+    assert found.mean == pytest.approx(TRUTH, abs=0.02)
+    assert np.abs(away(found, TRUTH)).max() < 3
+    assert found.standard == pytest.approx(found.mean)
+
+
+def test_it_is_the_posterior_of_least_squares(rng):
+    rows = rows_of(TRUTH, 300, rng)
+    model, found = LinearRobot(), fitted(LinearRobot(), rows)
+    weights = found.noise.weights
+    information = np.linalg.inv(model.prior.covariance)
+    right = information @ model.prior.mean
+    for joint in range(JOINTS):
+        columns = rows.columns[:, joint]
+        information = information + weights[joint] * columns.T @ columns
+        right = right + weights[joint] * columns.T @ rows.torques[:, joint]
+    again = fit(model, model.prior, Sums.none(JOINTS, SIZE).plus(rows), rows, found, LAGS, steps=1)
+    assert again.mean == pytest.approx(np.linalg.solve(information, right), rel=1e-9)
+    assert again.root @ again.root.T == pytest.approx(np.linalg.inv(information), rel=1e-9)
+
+
+def test_no_rows_leave_the_prior():
+    model = LinearRobot()
+    found = fitted(model, Rows.none(JOINTS, SIZE))
+    assert found.mean == pytest.approx(model.prior.mean)
+    assert found.root @ found.root.T == pytest.approx(model.prior.covariance)
+
+
+@pytest.mark.parametrize('sd', [(0.3, 0.1), (0.05, 0.4)])
+def test_the_noise_of_each_joint_is_learned(rng, sd):
+    found = fitted(LinearRobot(), rows_of(TRUTH, 2000, rng, sd))
+    assert np.sqrt(found.noise.variance) == pytest.approx(np.array(sd), rel=0.05)
+    assert found.noise.explained.all()
+
+
+def test_intervals_hold_as_often_as_they_say(rng):
+    model, within = LinearRobot(), []
+    for _ in range(150):
+        truth = model.prior.mean + model.prior.root @ rng.standard_normal(SIZE)
+        truth[2] = abs(truth[2])
+        within.append(np.abs(away(fitted(model, rows_of(truth, 100, rng)), truth)) < 1.645)
+    # Rows are taken for correlated until their number says otherwise, so rather too often.
+    assert np.mean(within) > 0.9
+
+
+def test_gains_are_estimated_beside_the_rest(rng):
+    model, gains = LinearRobot(has_gains=True), np.array([1.03, 0.98])
+    truth = np.append(TRUTH, gains)
+    found = fitted(model, rows_of(TRUTH, 3000, rng, scales=1 / gains))
+    # All of what one joint feels alone goes with its gain; the first number is felt by both.
+    assert np.abs(away(found, truth)).max() < 3
+    ratio = found.mean[SIZE] / found.mean[SIZE + 1]
+    assert ratio == pytest.approx(gains[0] / gains[1], abs=0.02)
+    assert found.scales == pytest.approx(1 / found.mean[SIZE:])
+    without = fitted(LinearRobot(), rows_of(TRUTH, 3000, rng, scales=1 / gains))
+    assert np.abs(away(without, TRUTH)).max() > 5
+
+
+def test_what_cannot_be_negative_is_not(rng):
+    truth = np.array([2.0, -1.5, 0.0, 1.2])
+    for _ in range(10):
+        found = fitted(LinearRobot(), rows_of(truth, 50, rng, sd=(3.0, 3.0)))
+        assert found.mean[2] >= 0
+    free = LinearRobot(positive=np.array([], dtype=int))
+    means = [fitted(free, rows_of(truth, 50, rng, sd=(3.0, 3.0))).mean[2] for _ in range(20)]
+    assert min(means) < 0
+
+
+def test_the_likeliest_that_is_not_negative_is_found(rng):
+    mean, root = (
+        np.array([1.0, -0.5, 0.3, -0.2]),
+        np.linalg.cholesky(np.eye(4) + 0.6 * np.ones((4, 4))),
+    )
+    positive = np.array([1, 2, 3])
+    found = not_negative(mean, root, positive)
+    assert (found[positive] >= 0).all()
+
+    def length(point):
+        return np.linalg.norm(np.linalg.solve(root, point - mean))
+
+    # No point next to it that is allowed is likelier.
+    for _ in range(2000):
+        near = found + 0.05 * rng.standard_normal(4)
+        near[positive] = np.maximum(near[positive], 0)
+        assert length(near) > length(found) - 1e-9
+    assert not_negative(np.abs(mean), root, positive) is not None
+    assert (not_negative(np.abs(mean), root, positive) == np.abs(mean)).all()
+
+
+@pytest.mark.parametrize('memory', [0.5, 0.8, 0.95])
+def test_correlated_rows_tell_less(rng, memory):
+    rows = rows_of(TRUTH, 20000, rng, memory=memory)
+    residuals = rows.residuals(TRUTH, np.ones(JOINTS))
+    found = inflations(residuals, rows.shares, LAGS)
+    expected = (1 + memory) / (1 - memory)
+    # With a margin for what a window of two seconds does not see.
+    assert (found > 0.85 * expected).all() and (found < 2 * expected).all()
+    assert (inflations(residuals[:0], rows.shares[:0], LAGS) == 5).all()
+    assert (inflations(residuals[:0], rows.shares[:0], LAGS, np.array([7.0, 9.0])) == [7, 9]).all()
+
+
+def test_independent_rows_tell_most(rng):
+    rows = rows_of(TRUTH, 20000, rng)
+    found = inflations(rows.residuals(TRUTH, np.ones(JOINTS)), rows.shares, LAGS)
+    assert (found < 2).all() and (found >= 1).all()
+
+
+def test_intervals_of_correlated_noise_hold(rng):
+    model, within = LinearRobot(), []
+    for _ in range(40):
+        columns = rows_of(TRUTH, 1500, rng, memory=0.9)
+        # A slow motion, so that correlation of the noise matters.
+        slow = Rows(
+            np.repeat(columns.columns[::50], 50, 0),
+            columns.torques
+            - columns.columns @ TRUTH
+            + np.repeat(columns.columns[::50], 50, 0) @ TRUTH,
+            columns.shares,
+        )
+        within.append(np.abs(away(fitted(model, slow), TRUTH)) < 1.645)
+    assert np.mean(within) > 0.8
+
+
+def test_sums_are_of_whatever_parts_rows_come_in(rng):
+    rows, none = rows_of(TRUTH, 400, rng), Sums.none(JOINTS, SIZE)
+    first, second = (Rows(*(part[cut] for part in vars(rows).values()))
+                     for cut in (slice(0, 150), slice(150, None)))  # fmt: skip
+    halves, whole = none.plus(first).plus(second), none.plus(rows)
+    for name, value in vars(whole).items():
+        assert getattr(halves, name) == pytest.approx(value, rel=1e-12)
+        assert getattr(whole.less(none.plus(first)), name) == pytest.approx(
+            getattr(none.plus(second), name), rel=1e-9, abs=1e-9
+        )
+    joined = Rows.joined([first, second])
+    assert all((a == b).all() for a, b in zip(vars(joined).values(), vars(rows).values()))
+    assert rows.last(250).count == 250 and (rows.last(250).torques == second.torques).all()
+    left = (rows.residuals(TRUTH, np.ones(JOINTS)) ** 2).sum(0)
+    assert whole.squares_left(TRUTH, np.ones(JOINTS)) == pytest.approx(left, rel=1e-6)
+
+
+def test_rows_are_means_over_samples_that_can_be_used(rng):
+    columns, torques = rng.standard_normal((10, JOINTS, SIZE)), rng.standard_normal((10, JOINTS))
+    usable = np.ones((10, JOINTS), dtype=bool)
+    usable[5:, 0], usable[7, 1], torques[7, 1] = False, False, np.nan
+    rows = block_rows(columns, torques, usable, np.array([0, 4, 10]))
+    assert rows.shares == pytest.approx(np.array([[1, 1], [1 / 6, 5 / 6]]))
+    assert rows.torques[0] == pytest.approx(torques[:4].mean(0))
+    used = [4, 5, 6, 8, 9]
+    assert rows.torques[1, 1] == pytest.approx(np.sqrt(5 / 6) * torques[used, 1].mean())
+    assert rows.columns[1, 1] == pytest.approx(np.sqrt(5 / 6) * columns[used, 1].mean(0))
+    none = block_rows(columns, torques, np.zeros_like(usable), np.array([0, 4, 10]))
+    assert not none.shares.any() and not none.torques.any() and not none.columns.any()
+
+
+def test_a_joint_that_the_model_does_not_explain_is_left_out(rng):
+    rows = rows_of(TRUTH, 400, rng, sd=(0.1, 40.0))
+    found = followed(LinearRobot(), rows)
+    assert found.noise.explained.tolist() == [True, False]
+    assert found.noise.weights[1] == 0
+    assert found.mean[:3] == pytest.approx(TRUTH[:3], abs=0.02)
+    # What only it tells is as before.
+    assert found.root[3] @ found.root[3] == pytest.approx(9.0)
+
+
+def test_rows_of_before_tell_how_noisy_joints_are(rng):
+    model, rows = LinearRobot(), rows_of(TRUTH, 1000, rng)
+    known = fitted(model, rows)
+    sums = Sums.none(JOINTS, SIZE).plus(rows)
+    left = sums.squares_left(known.standard, known.scales)
+    few = rows_of(TRUTH, 5, rng)
+    earlier = left, sums.number, known.noise.inflation
+    found = fit(model, model.prior, Sums.none(JOINTS, SIZE).plus(few), few, known, LAGS, earlier)
+    assert np.sqrt(found.noise.variance) == pytest.approx(np.array([0.3, 0.1]), rel=0.1)
+    alone = fit(
+        model, model.prior, Sums.none(JOINTS, SIZE).plus(few), few, begin(model, model.prior), LAGS
+    )
+    assert alone.noise.variance != pytest.approx(found.noise.variance, rel=0.2)
+    assert LIMITS.shape == alone.noise.variance.shape
