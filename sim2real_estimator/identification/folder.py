@@ -66,6 +66,7 @@ def write_summary(found, path):
         'units': found.units,
         'events': [asdict(event) for event in found.events],
         'held_out': _scores(found.held_out),
+        'noise': None if found.noise is None else _noise(found.noise),
     }
     path.write_text(json.dumps(_plain(content), indent=1, ensure_ascii=False) + '\n')
 
@@ -112,6 +113,16 @@ def write_folder(found, output, checkpoint):
         output.rename(old)
     beside.rename(output)
     shutil.rmtree(checkpoint.folder)
+
+
+def _noise(noise):
+    """Return what was learned of the noise of encoders and of torques."""
+    encoders = 'sensor', 'joint', 'configured sd', 'learned sd'
+    torques = 'joint', 'sd of 20 ms', 'inflation', 'explained'
+    return {
+        'encoders': [dict(zip(encoders, row)) for row in noise.encoders],
+        'torques': [dict(zip(torques, row)) for row in noise.torques],
+    }
 
 
 def _scores(held_out):

@@ -243,6 +243,36 @@ class Provenance:
 
 
 @dataclass(frozen=True)
+class LearnedNoise:
+    """
+    How noisy encoders and torques are, as learned beside what is estimated.
+
+    encoders: (sensor, joint, sd as configured, sd as learned [rad or m]), ...; torques: (joint, sd
+    of what is left of means over 20 ms [N m or N], how many times less they tell than independent
+    ones, whether the model explains them), ...
+    """
+
+    encoders: tuple
+    torques: tuple
+
+    @staticmethod
+    def of(problem, state):
+        """Return that of a `RobotProblem` with measured torques and a state, None elsewhere."""
+        model = problem.torque
+        if model is None or state is None or state.noise is None:
+            return None
+        joints = {m.velocities.start: m.joint.name for m in problem.model.moving_joints}
+        encoders = tuple(
+            (name, joints[place], float(model.encoder_sd[place]), float(state.noise.sd[place]))
+            for name, places in model.encoders.items()
+            for place in places
+        )
+        noise = state.fit.noise
+        rows = np.sqrt(noise.variance).tolist(), noise.inflation.tolist(), noise.explained.tolist()
+        return LearnedNoise(encoders, tuple(zip(model.joints, *rows)))
+
+
+@dataclass(frozen=True)
 class Identification:
     """
     What recordings tell of a robot.
@@ -251,7 +281,7 @@ class Identification:
     `mixture` over the coordinates problem.labels, its `prior`; findings: verdicts, quantiles,
     combinations, null directions, modes; course, events, held_out: over time; bags: what was read;
     is_merged: whether recordings were joined as independent ones; timings: 'reading' and
-    'estimating' [s of the processor], 'data' [s].
+    'estimating' [s of the processor], 'data' [s]; noise: `LearnedNoise`, None where none is.
     """
 
     problem: RobotProblem
@@ -264,6 +294,7 @@ class Identification:
     provenance: Provenance
     is_merged: bool
     timings: dict
+    noise: LearnedNoise | None = None
 
     @property
     def units(self):

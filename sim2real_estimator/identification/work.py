@@ -18,7 +18,7 @@ from .history import History
 from .journal import Journal
 from .open_loop import nothing_held_out, predict, STIFF_STEP, windows_of
 from .provenance import provenance_of
-from .result import Identification, in_words
+from .result import Identification, in_words, LearnedNoise
 from .torque_prediction import predict_torques, torque_frames
 
 _NANO = 1e9
@@ -269,6 +269,7 @@ class Work:
             provenance_of(pipeline, self._config),
             self._options.is_merged,
             seconds,
+            LearnedNoise.of(problem, pipeline.state),
         )
 
     def _predicted(self, mixture):

@@ -63,6 +63,9 @@ _LEAST_WEIGHT, _MOST_BRANCHES, _MOST_MEMORIES = 0.01, 4, 3
 _LOSS_FLOOR = 0.05
 # Motion that misses half of its samples by so many deviations does not follow them.
 _MISSED_SDS = 2.0
+# Noise of encoders that was learned is told if it is so many times as large, or as small, as
+# configured.
+_QUESTIONED = 3.0
 # Samples of encoders and of torques that are so many deviations off are left out.
 _OUTLIER_SDS = 8.0
 # Where more than this part of the samples about a block is off nobody knows the motion: a clock
@@ -97,6 +100,7 @@ class TorqueState:
     block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion, and of
     those when noise was learned last; used: seconds of rows since the last change; renewed_ns, looked_ns: when the posterior was worked out,
     and when changes were looked for; renewals: how often; snapshots: of the last seconds;
+    is_questioned: whether the noise of encoders was held against what is configured;
     memories: of what was known before changes; noisier: joints that are said to be so; place:
     (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this.
     """
@@ -120,6 +124,7 @@ class TorqueState:
     noisier: frozenset = frozenset()
     place: tuple | None = None
     posterior: Mixture | None = None
+    is_questioned: bool = False
 
     @property
     def fit(self):
@@ -197,6 +202,9 @@ class MeasuredTorque(AbstractEstimator):
         times = np.array([stamp for stamp, _ in state.motion])
         positions = np.array([values for _, values in state.motion])
         state = self._watched(problem, state, times, positions)
+        if not state.is_questioned and state.learned >= _LEARNED_AT[-1]:
+            report.events += noise_in_words(problem.torque, state.noise)
+            state = replace(state, is_questioned=True)
         if newest_ns is None:
             until_ns = int(times[-1]) + 1
         else:
@@ -505,6 +513,17 @@ def _points(problem, state, count):
         known = np.concatenate(state.place)
         point[: len(known)] = known
     return np.repeat(point[:, None], count, 1)
+
+
+def noise_in_words(model, noise):
+    """Return 'noise of SENSOR FACTOR SD' of sensors that are far from as noisy as configured."""
+    found = []
+    for name, places in model.encoders.items():
+        learned = float(np.median(noise.sd[places]))
+        factor = learned / float(np.median(model.encoder_sd[places]))
+        if not 1 / _QUESTIONED <= factor <= _QUESTIONED:
+            found.append(f'noise of {name} {factor:.3g} {learned:.3g}')
+    return tuple(found)
 
 
 def believed(model, found):

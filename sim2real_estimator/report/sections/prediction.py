@@ -130,6 +130,10 @@ def _expected(held):
     return 'its dots should lie at the noise of the sensor, since nothing can predict noise.'
 
 
+def _where_it_should_lie(held):
+    return '' if held.torques else ', within which it should scatter'
+
+
 def _growing(held):
     return (
         'by what the noise of measured torques adds up to'
@@ -180,8 +184,8 @@ def _signals(held):
         which = '' if shown[0] == shown[1] else f' ({shown[0]} of {shown[1]} signals)'
         caption = (
             f'Measured against predicted in one of these windows{which}: from time zero on the '
-            'models only know the efforts. Below each, measured less estimate, which should '
-            'scatter within the grey band of two standard deviations of the noise.'
+            'models only know the efforts. Below each, measured less estimate; the grey band is '
+            f'two standard deviations of the noise{_where_it_should_lie(held)}.'
         )
         return picture(figure, caption, 'Signals over time, measured and predicted')
 
@@ -210,6 +214,12 @@ def _signal(figure, trace, window):
     times = [] if trace.is_error else elapsed[few]
     above.plot(times, dots, '.', color=BLACK, markersize=4, label='measured', zorder=3)
     what = f'{trace.label}, error' if trace.is_error else trace.label
+    # The description may fly apart, and is then not what is looked at.
+    seen = np.concatenate([trace.predicted['mean'][rows], low, high, dots])
+    reach = max(2.0 * np.ptp(seen), 10 * trace.sd)
+    middle = (seen.max() + seen.min()) / 2
+    if np.abs(trace.predicted['nominal'][rows] - middle).max() > reach:
+        above.set_ylim(middle - reach / 2, middle + reach / 2)
     above.set_title(f'{trace.sensor}: {what} [{trace.unit}]')
     rest = measured - trace.predicted['mean'][rows]
     below.axhspan(-2 * trace.sd, 2 * trace.sd, color=LIGHT, alpha=0.6, linewidth=0)
