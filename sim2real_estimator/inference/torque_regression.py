@@ -298,9 +298,7 @@ def _reconsidered(model, prior, sums, noise, mean):
     mean, root, _ = _step(model, prior, sums, everything, mean)
     mean = not_negative(mean, root, model.positive)
     left = sums.squares_left(model.standard(mean)[0], model.scales(mean)[0])
-    return replace(
-        noise, explained=noise.explained | (left < _EXPLAINED_AGAIN**2 * sums.square)
-    )
+    return replace(noise, explained=noise.explained | (left < _EXPLAINED_AGAIN**2 * sums.square))
 
 
 def _least_variance(limits):
