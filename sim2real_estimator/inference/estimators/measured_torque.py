@@ -105,10 +105,10 @@ class TorqueState:
     and of those when noise was learned last; used: seconds of rows since the last change;
     renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
     renewals: how often; snapshots: of the last seconds; memories: of what was known before
-    changes; noisier: joints that are said to be so; is_questioned:
-    whether the noise of encoders was held against what is configured; is_suspected: whether the last look found a
-    change; place: (positions, velocities) at the end of the newest block; posterior: `Mixture` of
-    all this.
+    changes; noisier: joints that are said to be so; is_questioned: whether the
+    noise of encoders was held against what is configured; is_suspected: whether the last look
+    found a change; place: (positions, velocities) at the end of the newest block; posterior:
+    `Mixture` of all this.
     """
 
     branches: tuple
@@ -373,7 +373,9 @@ class MeasuredTorque(AbstractEstimator):
         missed = 1.48 * _median(np.abs(positions - motion[0]))
         if not (missed > _MISSED_SDS * state.noise.sd).any():
             return state, motion
-        new, noise = learn_motion_noise(seconds, positions), state.noise
+        is_far = np.abs(positions - motion[0]) > _OUTLIER_SDS * missed
+        sound = np.where(is_far & (missed > 0), np.nan, positions)
+        new, noise = learn_motion_noise(seconds, sound), state.noise
         is_off = missed > _MISSED_SDS * noise.sd
         jerk = np.where(is_off, np.maximum(new.jerk, noise.jerk), noise.jerk)
         sd = np.where(is_off, np.maximum(new.sd, noise.sd), noise.sd)
