@@ -378,8 +378,8 @@ class MeasuredTorque(AbstractEstimator):
         new, noise = learn_motion_noise(seconds, sound), state.noise
         is_off = missed > _MISSED_SDS * noise.sd
         jerk = np.where(is_off, np.maximum(new.jerk, noise.jerk), noise.jerk)
-        sd = np.where(is_off, np.maximum(new.sd, noise.sd), noise.sd)
-        state = replace(state, noise=MotionNoise(jerk, sd))
+        # How good encoders are is learned from longer times.
+        state = replace(state, noise=MotionNoise(jerk, noise.sd))
         return state, smoothed_motion(seconds, positions, state.noise)
 
     def _rows(self, model, state, window, until_ns):
