@@ -2,9 +2,10 @@
 The estimator of robots whose torques are measured: online least squares on inverse dynamics.
 
 On a servo-driven robot the servo fixes the motion, and what the model lacks shows in the torque.
-So motion comes from encoders alone (`inference.motion`), inverse dynamics predicts the torques from
-it, and least squares with learned noise (`inference.torque_regression`) gives the posterior. It is
-linear from the first sample on: there is no batch, no start to choose and nothing to hand over.
+So motion comes from encoders alone (`inference.motion`), inverse dynamics predicts the torques
+from it, and least squares with learned noise (`inference.torque_regression`) gives the posterior.
+It is linear from the first sample on: there is no batch, no start to choose and nothing to hand
+over.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ import numpy as np
 from ...records import Status, UpdateReport
 from ..hypotheses import Memory
 from ..mixture import Mixture
-from ..motion import learn_motion_noise, MotionNoise, smoothed_motion
+from ..motion import learn_motion_noise, MotionNoise, smoothed_motion, without_spikes
 from ..protocol import Gaussian
 from ..torque_changes import favour, look, Snapshot
 from ..torque_regression import begin, block_rows, Fit, fit, Rows, Sums
@@ -98,16 +99,16 @@ class TorqueState:
 
     branches: the answers that are possible, the likeliest first; sums: of all `Rows` since the
     robot changed last; earlier: (squares left, number of rows, inflation) [J] of those before;
-    recent:
-    ((end_ns, `Rows`), ...), the newest; motion: ((stamp_ns, positions [n]), ...) of the newest
-    samples, and torques: ((stamp_ns, torques [J]), ...) not used yet; until_ns: end of the last
-    block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion, and of
-    those when noise was learned last; used: seconds of rows since the last change; renewed_ns, looked_ns: when the posterior was worked out,
-    and when changes were looked for; renewals: how often; snapshots: of the last seconds;
-    is_questioned: whether the noise of encoders was held against what is configured;
-    memories: of what was known before changes; noisier: joints that are said to be so;
-    is_suspected: whether the last look found a change; place:
-    (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this.
+    recent: ((end_ns, `Rows`), ...), the newest; motion: ((stamp_ns, positions [n]), ...) of the
+    newest samples, and torques: ((stamp_ns, torques [J]), ...) not used yet; until_ns: end of the
+    last block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion,
+    and of those when noise was learned last; used: seconds of rows since the last change;
+    renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
+    renewals: how often; snapshots: of the last seconds; memories: of what was known before
+    changes; noisier: joints that are said to be so; is_questioned:
+    whether the noise of encoders was held against what is configured; is_suspected: whether the last look found a
+    change; place: (positions, velocities) at the end of the newest block; posterior: `Mixture` of
+    all this.
     """
 
     branches: tuple
@@ -207,6 +208,7 @@ class MeasuredTorque(AbstractEstimator):
         """
         times = np.array([stamp for stamp, _ in state.motion])
         positions = np.array([values for _, values in state.motion])
+        positions = without_spikes(positions, problem.torque.encoder_sd)
         state = self._watched(problem, state, times, positions)
         if not state.is_questioned and state.learned >= _LEARNED_AT[-1]:
             report.events += noise_in_words(problem.torque, state.noise)
