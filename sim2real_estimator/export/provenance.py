@@ -46,7 +46,9 @@ def provenance(robot):
     if robot.completed:
         names = ', '.join(robot.completed)
         is_all_told = robot.problem.chart.responses is None
-        how = 'give way where data leave it open' if is_all_told else 'follow where no motion shows'
+        how = (
+            'give way where data leave it open' if is_all_told else 'follow where no motion shows'
+        )
         lines.append(f'  So that they can be built, bodies {how}: {names}')
     if robot.raised:
         names = ', '.join(f'{name} ({value:.3g})' for name, value in robot.raised.items())
