@@ -13,7 +13,6 @@ import math
 import numpy as np
 
 from .dynamics.mass_matrix import mass_matrix
-from .model.body_numbers import at_centre, inertias
 from .model.friction import COUPLED, FRICTIONS
 from .model.robot import link_inertia, realize
 from .problem.body_priors import PseudoInertiaPrior

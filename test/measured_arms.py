@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 from simulated import config as pendulum_config
 
-from sim2real_estimator.config.tree import EstimatorConfig, JointConfig, PriorConfig
+from sim2real_estimator.config.tree import EstimatorConfig, FramesConfig, JointConfig, PriorConfig
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.problem.timing import is_delay
 from sim2real_estimator.records import Sample
@@ -29,6 +29,7 @@ def config():
         sensors={ENCODERS: encoders},
         estimate={name: PriorConfig() for name in _ESTIMATED},
         estimator=EstimatorConfig(),
+        frames=FramesConfig(),
     )
 
 

@@ -19,9 +19,12 @@ _RATIOS = tuple(10.0 ** np.arange(-8.0, 3.1, 0.5))
 _LEAST_SD = 2e-7
 # Fewer samples tell nothing of how a joint moves, or not even where it is.
 _FEWEST, _FEWEST_TO_SMOOTH = 8, 4
-# Stamps that are closer than this part of the usual spacing count as so far apart: information goes
-# with the fifth power of one over the step, and below a twelfth equations are ill-conditioned.
+# Stamps that are closer than this part of the usual spacing count as so far apart: information
+# goes with one over the fifth power of the step; below a twelfth equations are ill-conditioned.
 _LEAST_STEP = 0.1
+# A sample is far off that differs from the median of so many about it by more than so many times
+# what lies about that median, and by more than so many standard deviations of its encoder.
+_ABOUT, _SPREADS, _DEVIATIONS = 7, 3.0, 8.0
 # Transition of (position, velocity, acceleration) over one unit of time, and the covariance that
 # white jerk of unit intensity adds.
 _FACTORS = np.array([[1.0, 1.0, 0.5], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
@@ -88,6 +91,28 @@ def _likeliest(steps, positions, is_there):
         if best is None or score < best[0]:
             best = score, ratio, variance
     return best[1:]
+
+
+def without_spikes(positions, sd):
+    """
+    Return positions [N, n] with NaN where a sample is far off from those before and after it.
+
+    sd [n]: of encoders, as the sensors say. One that is far off moves all that is smoothed about
+    it, and makes encoders look noisy. Those at either end stay.
+    """
+    if len(positions) < _ABOUT:
+        return positions
+    about = np.sort(np.lib.stride_tricks.sliding_window_view(positions, _ABOUT, 0), -1)
+    middle = _ABOUT // 2
+    bound = _SPREADS * (about[..., middle + 1] - about[..., middle - 1]) + _DEVIATIONS * sd
+    inner = positions[middle:-middle]
+    with np.errstate(invalid='ignore'):
+        is_off = np.abs(inner - about[..., middle]) > bound
+    if not is_off.any():
+        return positions
+    found = positions.copy()
+    found[middle:-middle][is_off] = np.nan
+    return found
 
 
 def smoothed_motion(times, positions, noise, stamps=None):

@@ -124,8 +124,9 @@ def _compared(model, times, causes, factors, floor):
     """
     Return (`Cause`s with the log evidence of all rows since a time, that of no change).
 
-    Each from when it is likeliest to have begun. times: (`Snapshot` of that time, those later at which one may have begun, and of now); factors
-    [J]: on the variance of rows. What has been before a change are rows of no change.
+    Each from when it is likeliest to have begun. times: (`Snapshot` of that time, those later at
+    which one may have begun, and of now); factors [J]: on the variance of rows. What has been
+    before a change are rows of no change.
     """
     first, later, now = times
     best = {cause.name: cause for cause in causes}

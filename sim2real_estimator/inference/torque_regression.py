@@ -3,8 +3,8 @@ Least squares on measured torques, with noise, gains and correlation learned as 
 
 A joint's torque is linear in the standard parameters phi of the robot (ten numbers of every body,
 what resists each joint), up to a gain: u_j = c_j Y_j phi. Means over short blocks of samples are
-rows; their sums G = sum Y'Y, g = sum Y'u, sum u^2 and number are all that is kept of each joint, so
-the posterior follows at any time from the prior and
+rows; their sums G = sum Y'Y, g = sum Y'u, sum u^2 and number are all that is kept of each joint,
+so the posterior follows at any time from the prior and
 
     H = inverse of prior covariance + sum_j c_j^2 G_j / (s_j^2 f_j)
 
@@ -25,8 +25,8 @@ _PRIOR_ROWS, _PRIOR_SD = 1.0, 1e-3
 _PRIOR_INFLATION, _INFLATION_ROWS = 5.0, 160.0
 # Rows of less than this share of a block's samples do not count as rows.
 _SHARE_OF_A_ROW = 0.3
-# A window over two seconds sees so much of the correlation of residuals, by the agreement of eleven
-# recordings of a UR10e.
+# A window over two seconds sees so much of the correlation of residuals, by the agreement of
+# eleven recordings of a UR10e.
 _SEEN = 0.8
 # Friction is never quite as its columns have it: this part of it is wrong in the same way for so
 # many rows, which white noise hides from the correlation of residuals.
@@ -179,11 +179,11 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS):
     Return the `Fit` of all rows so far.
 
     model: with `standard(x) -> (phi [P], its slope [P, p])`, `scales(x) -> (c [J], slope [J, p])`
-    `limits` [J],
-    `positive`: numbers of coordinates that cannot be negative, and `is_friction` [P]; prior: `Gaussian` of the coordinates; sums: `Sums`; recent: the newest `Rows`,
-    in the order of time, by which correlation is judged over so many lags;
-    before: `Fit` to begin from; earlier: (squares left, number of rows, inflation) [J] of rows
-    that are not in the sums and had the same noise; steps: of Gauss and Newton.
+    `limits` [J], `positive`: numbers of coordinates that cannot be negative, and `is_friction`
+    [P]; prior: `Gaussian` of the coordinates; sums: `Sums`; recent: the newest `Rows`, in the
+    order of time, by which correlation is judged over so many lags; before: `Fit` to begin from;
+    earlier: (squares left, number of rows, inflation) [J] of rows that are not in the sums and had
+    the same noise; steps: of Gauss and Newton.
     """
     mean, noise = before.mean, before.noise
     usual = _PRIOR_INFLATION if earlier is None else earlier[2]

@@ -82,10 +82,10 @@ def draw_samples(problem, mixture, count, seed, pause=None):
 
 def mending(problem, mixture):
     """
-    Return the function from draws [P, N] of a posterior, and of the prior less its mean, to draws
-    that can be built.
+    Return the function that makes draws of a posterior into ones that can be built.
 
-    None where no problem is known by which to tell; see `PossibleRobots`.
+    It takes draws [P, N] of the posterior, and of the prior less its mean. None where no problem
+    is known by which to tell; see `PossibleRobots`.
     """
     if problem.possible is None:
         return None

@@ -45,10 +45,10 @@ class TorqueModel:
     What torques of some joints tell of the coordinates of a chart.
 
     joints: names of the J joints with a row; velocities [J]: their places among the robot's;
-    positive: numbers of coordinates that cannot be negative; is_friction [P]: of standard parameters;
-    limits [J]: largest efforts; slowest [J]: speeds below which joints may stick; names: of the P
-    standard parameters; encoder_sd [n]: of every position, as the sensors say. Coordinates [p]
-    are those of the chart that it was made with.
+    positive: numbers of coordinates that cannot be negative; is_friction [P]: of standard
+    parameters; limits [J]: largest efforts; slowest [J]: speeds below which joints may stick;
+    names: of the P standard parameters; encoder_sd [n]: of every position, as the sensors say.
+    Coordinates [p] are those of the chart that it was made with.
     """
 
     def __init__(self, parameters, chart, sensors, commands, limits):
@@ -113,8 +113,13 @@ class TorqueModel:
             sizes[stribeck] = np.hypot(coordinates[stribeck], coordinates[coulomb])
         return sizes
 
+    @property
+    def encoders(self):
+        """Sensor -> places of what it measures among the robot's velocities."""
+        return self._sensors
+
     def jumps(self):
-        """Return a `Jump` for each way in which the robot may change, the link at the end first."""
+        """Return a `Jump` for each way in which the robot may change, the last link first."""
         return self._jumps
 
     def _possible_jumps(self, chart, model, masses):

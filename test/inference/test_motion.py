@@ -7,6 +7,7 @@ from sim2real_estimator.inference.motion import (
     learn_motion_noise,
     MotionNoise,
     smoothed_motion,
+    without_spikes,
 )
 
 RATE, SD, JERK = 250.0, 2e-4, 30.0
@@ -168,3 +169,29 @@ def test_where_each_joint_has_stamps_of_its_own_they_count(rng):
     assert (untold[1:] > 3 * told[1:]).all()
     alike = smoothed_motion(times, positions, noise, np.repeat(times[:, None], 3, 1))
     assert alike == pytest.approx(smoothed_motion(times, positions, noise), rel=1e-9, abs=1e-9)
+
+
+def test_samples_that_are_far_off_are_left_out_and_no_others(rng):
+    times = np.arange(1500) / RATE
+    truth, positions = measured(times, rng)
+    is_off = rng.random(positions.shape) < 0.02
+    is_off[:3] = is_off[-3:] = False
+    spoilt = positions + is_off * rng.choice([-1, 1], positions.shape) * rng.uniform(0.05, 1)
+    left = without_spikes(spoilt, np.full(3, SD))
+    assert np.isnan(left[is_off]).mean() > 0.95
+    assert not np.isnan(left[~is_off]).any()
+    assert learn_motion_noise(times, left).sd == pytest.approx(SD, rel=0.2)
+    assert np.array_equal(left[~is_off], positions[~is_off])
+
+
+@pytest.mark.parametrize('rate', [25.0, 1000.0])
+@pytest.mark.parametrize('sd', [0.0, 1e-4, 1e-3])
+def test_motion_without_spikes_keeps_every_bit(rng, rate, sd):
+    """Turning points, sudden stops and encoders that start to move are none."""
+    times = np.arange(800) / rate
+    truth, positions = measured(times, rng, sd)
+    stopped = np.where((times % 1.0 < 0.4)[:, None], positions, positions[0])
+    ramp = np.maximum(times - times.mean(), 0)[:, None] + sd * rng.standard_normal((800, 1))
+    for each in (positions, ramp, np.round(positions, 4), np.zeros((5, 1))):
+        assert without_spikes(each, np.full(each.shape[1], max(sd, 5e-5))) is each
+    assert np.isnan(without_spikes(stopped, np.full(3, 1e-4))).mean() < 0.02

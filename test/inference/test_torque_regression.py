@@ -212,6 +212,16 @@ def test_a_joint_that_the_model_does_not_explain_is_left_out(rng):
     assert found.root[3] @ found.root[3] == pytest.approx(9.0)
 
 
+def test_a_joint_that_was_not_explained_for_a_while_comes_back(rng):
+    """Its friction is told by no other joint, and unknown it explains nothing."""
+    bad, good = rows_of(TRUTH, 200, rng, sd=(0.1, 10.0)), rows_of(TRUTH, 6000, rng)
+    model = LinearRobot()
+    assert followed(model, bad, 100).noise.explained.tolist() == [True, False]
+    found = followed(model, Rows.joined([bad, good]), 100)
+    assert found.noise.explained.all()
+    assert found.mean == pytest.approx(TRUTH, abs=0.05)
+
+
 def test_rows_of_before_tell_how_noisy_joints_are(rng):
     model, rows = LinearRobot(), rows_of(TRUTH, 1000, rng)
     known = fitted(model, rows)

@@ -98,11 +98,14 @@ def test_gains_divide_what_is_measured(problem):
 def test_losses_and_what_cannot_be_negative_are_named_so(small):
     labels = np.array(small.labels)
     positive = {label.rpartition('.')[2] for label in labels[small.torque.positive]}
-    losses = {label.rpartition('.')[2] for label in labels[small.torque.losses]}
-    assert {'damping', 'friction'} <= positive
-    assert {'damping', 'friction'} <= losses
-    assert 'torque_offset' not in positive | losses
-    assert not {'mass', 'gain'} & losses
+    sizes = small.torque.friction(drawn(small))
+    assert sizes.shape == labels.shape and (sizes >= 0).all()
+    friction = {label.rpartition('.')[2] for label in labels[sizes > 0]}
+    assert {'damping', 'friction'} <= positive & friction
+    assert not {'torque_offset', 'mass', 'gain', 'armature'} & friction
+    columns = np.array([name.rpartition('.')[2] for name in small.torque.names])
+    assert {'damping', 'friction', 'stribeck'} <= set(columns[small.torque.is_friction])
+    assert not {'mass', 'armature', 'torque_offset'} & set(columns[small.torque.is_friction])
 
 
 def test_bodies_are_taken_up_at_the_end_first(problem):

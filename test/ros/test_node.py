@@ -220,7 +220,7 @@ def test_poses_incompatible_qos_and_the_death_of_a_worker_are_told(client, tmp_p
             ('-p', 'qos_overrides./joint_states.subscription.depth:=a'),
             'qos',
         ),
-        (('name: gaussian_sum', 'name: oracle'), (), "estimator.name: is 'oracle'"),
+        (('name: auto', 'name: oracle'), (), "estimator.name: is 'oracle'"),
     ],
 )
 def test_what_cannot_be_used_is_told_in_a_sentence(change, arguments, sentence, tmp_path):

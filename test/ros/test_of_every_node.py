@@ -62,7 +62,9 @@ def node(client, tmp_path_factory):
     folder = tmp_path_factory.mktemp('node')
     changes = {
         'model.urdf': str(CONFIG.with_suffix('.urdf')),
+        'joints.shoulder.effort': 'measured',
         'joints.elbow.effort': 'commanded',
+        'efforts.commanded': 'joint_commands',
         'node.realtime_priority': 3,
     }
     file = folder / 'config.yaml'

@@ -94,7 +94,9 @@ def run(client, tmp_path_factory):
     file = folder / 'robot.yaml'
     with node_process(file, output, *arguments, module='synthetic_robot') as process:
         client.wait(lambda: len(heard.truths) == 2, 'the payload')
-        client.wait(lambda: heard.sent[-1].position[0] > 1000, 'a thousand joint states')
+        client.wait(
+            lambda: heard.sent and heard.sent[-1].position[0] > 1000, 'a thousand joint states'
+        )
         # Who comes late is told too.
         for kind, topic, taken in (
             (String, '/robot_description', heard.descriptions),

@@ -2,9 +2,10 @@
 The estimator of robots whose torques are measured: online least squares on inverse dynamics.
 
 On a servo-driven robot the servo fixes the motion, and what the model lacks shows in the torque.
-So motion comes from encoders alone (`inference.motion`), inverse dynamics predicts the torques from
-it, and least squares with learned noise (`inference.torque_regression`) gives the posterior. It is
-linear from the first sample on: there is no batch, no start to choose and nothing to hand over.
+So motion comes from encoders alone (`inference.motion`), inverse dynamics predicts the torques
+from it, and least squares with learned noise (`inference.torque_regression`) gives the posterior.
+It is linear from the first sample on: there is no batch, no start to choose and nothing to hand
+over.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ import numpy as np
 from ...records import Status, UpdateReport
 from ..hypotheses import Memory
 from ..mixture import Mixture
-from ..motion import learn_motion_noise, MotionNoise, smoothed_motion
+from ..motion import learn_motion_noise, MotionNoise, smoothed_motion, without_spikes
 from ..protocol import Gaussian
 from ..torque_changes import favour, look, Snapshot
 from ..torque_regression import begin, block_rows, Fit, fit, Rows, Sums
@@ -25,6 +26,7 @@ _SECOND = 10**9
 # Rows are means over this time, and are made this much later, from motion smoothed over a window
 # that begins so much before; several at a time.
 _BLOCK_NS, _LAG_NS, _CONTEXT_NS = 20_000_000, 100_000_000, 200_000_000
+BLOCK_NS = _BLOCK_NS
 # Residuals of real arms hang together over up to two seconds.
 _CORRELATED_NS = 2_000_000_000
 _AT_ONCE = 6
@@ -64,6 +66,9 @@ _LEAST_WEIGHT, _MOST_BRANCHES, _MOST_MEMORIES = 0.01, 4, 3
 _LOSS_FLOOR = 0.05
 # Motion that misses half of its samples by so many deviations does not follow them.
 _MISSED_SDS = 2.0
+# Noise of encoders that was learned is told if it is so many times as large, or as small, as
+# configured.
+_QUESTIONED = 3.0
 # Samples of encoders and of torques that are so many deviations off are left out.
 _OUTLIER_SDS = 8.0
 # Where more than this part of the samples about a block is off nobody knows the motion: a clock
@@ -94,15 +99,16 @@ class TorqueState:
 
     branches: the answers that are possible, the likeliest first; sums: of all `Rows` since the
     robot changed last; earlier: (squares left, number of rows, inflation) [J] of those before;
-    recent:
-    ((end_ns, `Rows`), ...), the newest; motion: ((stamp_ns, positions [n]), ...) of the newest
-    samples, and torques: ((stamp_ns, torques [J]), ...) not used yet; until_ns: end of the last
-    block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion, and of
-    those when noise was learned last; used: seconds of rows since the last change; renewed_ns, looked_ns: when the posterior was worked out,
-    and when changes were looked for; renewals: how often; snapshots: of the last seconds;
-    memories: of what was known before changes; noisier: joints that are said to be so;
-    is_suspected: whether the last look found a change; place:
-    (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this.
+    recent: ((end_ns, `Rows`), ...), the newest; motion: ((stamp_ns, positions [n]), ...) of the
+    newest samples, and torques: ((stamp_ns, torques [J]), ...) not used yet; until_ns: end of the
+    last block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion,
+    and of those when noise was learned last; used: seconds of rows since the last change;
+    renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
+    renewals: how often; snapshots: of the last seconds; memories: of what was known before
+    changes; noisier: joints that are said to be so; is_questioned: whether the
+    noise of encoders was held against what is configured; is_suspected: whether the last look
+    found a change; place: (positions, velocities) at the end of the newest block; posterior:
+    `Mixture` of all this.
     """
 
     branches: tuple
@@ -125,6 +131,7 @@ class TorqueState:
     is_suspected: bool = False
     place: tuple | None = None
     posterior: Mixture | None = None
+    is_questioned: bool = False
 
     @property
     def fit(self):
@@ -201,7 +208,11 @@ class MeasuredTorque(AbstractEstimator):
         """
         times = np.array([stamp for stamp, _ in state.motion])
         positions = np.array([values for _, values in state.motion])
+        positions = without_spikes(positions, problem.torque.encoder_sd)
         state = self._watched(problem, state, times, positions)
+        if not state.is_questioned and state.learned >= _LEARNED_AT[-1]:
+            report.events += noise_in_words(problem.torque, state.noise)
+            state = replace(state, is_questioned=True)
         if newest_ns is None:
             until_ns = int(times[-1]) + 1
         else:
@@ -362,7 +373,9 @@ class MeasuredTorque(AbstractEstimator):
         missed = 1.48 * _median(np.abs(positions - motion[0]))
         if not (missed > _MISSED_SDS * state.noise.sd).any():
             return state, motion
-        new, noise = learn_motion_noise(seconds, positions), state.noise
+        is_far = np.abs(positions - motion[0]) > _OUTLIER_SDS * missed
+        sound = np.where(is_far & (missed > 0), np.nan, positions)
+        new, noise = learn_motion_noise(seconds, sound), state.noise
         is_off = missed > _MISSED_SDS * noise.sd
         jerk = np.where(is_off, np.maximum(new.jerk, noise.jerk), noise.jerk)
         sd = np.where(is_off, np.maximum(new.sd, noise.sd), noise.sd)
@@ -394,7 +407,7 @@ class MeasuredTorque(AbstractEstimator):
         stamps = np.array([ns for ns, _ in used])
         torques = np.array([values for _, values in used])
         at = motion_at(1e-9 * (stamps - origin), seconds, motion)
-        moves = _moves(seconds, motion[1][:, model.velocities], model.slowest)
+        moves = are_moving(seconds, motion[1][:, model.velocities], model.slowest)
         nearest = np.searchsorted(seconds, 1e-9 * (stamps - origin)).clip(0, len(seconds) - 1)
         usable = np.isfinite(torques) & moves[nearest]
         usable[stamps < times[0]] = False
@@ -436,7 +449,7 @@ def motion_at(times, samples, motion):
     )
 
 
-def _moves(samples, speeds, slowest):
+def are_moving(samples, speeds, slowest):
     """
     Return [N, J] where a joint moves, at samples [N] s with speeds [N, J].
 
@@ -523,6 +536,17 @@ def _points(problem, state, count):
         known = np.concatenate(state.place)
         point[: len(known)] = known
     return np.repeat(point[:, None], count, 1)
+
+
+def noise_in_words(model, noise):
+    """Return 'noise of SENSOR FACTOR SD' of sensors that are far from as noisy as configured."""
+    found = []
+    for name, places in model.encoders.items():
+        learned = float(np.median(noise.sd[places]))
+        factor = learned / float(np.median(model.encoder_sd[places]))
+        if not 1 / _QUESTIONED <= factor <= _QUESTIONED:
+            found.append(f'noise of {name} {factor:.3g} {learned:.3g}')
+    return tuple(found)
 
 
 def believed(model, found):
