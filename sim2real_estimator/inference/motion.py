@@ -14,7 +14,7 @@ from scipy.linalg import cho_solve_banded, cholesky_banded, solveh_banded
 
 # Jerk intensity over encoder variance, in units of the spacing of samples: what is looked through.
 # Below the least a window of samples is a parabola, and its equations are ill-conditioned.
-_RATIOS = tuple(10.0 ** np.arange(-8.0, 3.1, 0.5))
+_RATIOS = tuple(10.0 ** np.arange(-8.0, 6.1, 0.5))
 # No encoder is better than this [rad or m].
 _LEAST_SD = 2e-7
 # Fewer samples tell nothing of how a joint moves, or not even where it is.

@@ -353,14 +353,15 @@ class MeasuredTorque(AbstractEstimator):
         state = replace(state, moved=moved)
         marks = [*_LEARNED_AT, state.learned + _LEARNED_EVERY]
         due = next((mark for mark in marks if mark > state.learned), None)
-        if moved < due or len(times) < 2 * _CONTEXT_SAMPLES:
+        if moved < due or len(times) < 3 * _CONTEXT_SAMPLES:
             return state
-        times, positions = times[-_MOST_SAMPLES:], positions[-_MOST_SAMPLES:]
+        # Of the samples at either end nobody knows whether they are far off.
+        inner = slice(-_MOST_SAMPLES, -_LAG_SAMPLES)
+        times, positions = times[inner][_LAG_SAMPLES:], positions[inner][_LAG_SAMPLES:]
         noise = learn_motion_noise(1e-9 * (times - times[0]), positions)
         if state.noise is not None:
             # Motion that was slow of late may be fast again.
-            jerk = np.maximum(noise.jerk, state.noise.jerk)
-            noise = MotionNoise(jerk, np.sqrt(noise.sd * state.noise.sd))
+            noise = replace(noise, jerk=np.maximum(noise.jerk, state.noise.jerk))
         return replace(state, noise=noise, learned=moved)
 
     def _smoothed(self, state, seconds, positions):
