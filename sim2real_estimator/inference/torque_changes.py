@@ -26,6 +26,8 @@ _BODY, _JOINT = 12.0, 20.0
 _AT_THE_END = np.log(5.0)
 # Causes are looked at closely from this quick log Bayes factor on, so many at the most.
 _WORTH_A_LOOK, _LOOKED_AT = 2.0, 4
+# At so many times at most it is asked whether a cause has begun then.
+_COMPARED_AT = 12
 # A change has begun so long ago at least.
 _LEAST_NS = 250_000_000
 # Steps in which the noise of a window is found.
@@ -78,50 +80,70 @@ def look(model, snapshots, now, jumps, memories, floor):
     one being of the link at the end; memories: what may hold again; floor: function from a `Fit`
     to a root [p, p] of what was known, drift included.
     """
-    best, noisier, seen = {}, (), {}
+    causes, noisier, best, factors = {}, (), None, None
     for since in windows(snapshots, now.end_ns):
-        window = seen[since.end_ns] = _Window(model, since, now.sums, floor)
+        window = _Window(model, since, now.sums, floor)
         found = [
-            Cause(jump.name, jump, None, value + (_AT_THE_END if k == 0 else 0.0), since)
-            for k, (jump, value) in enumerate(zip(jumps, window.evidence_of(jumps)))
+            Cause(jump.name, jump, None, value + favour(jumps, jump), since)
+            for jump, value in zip(jumps, window.evidence_of(jumps))
         ]
         found += [
             Cause(f'as before: {m.name}', None, m, window.evidence_of_memory(m), since)
             for m in memories
         ]
-        for cause in found:
-            if cause.name not in best or cause.evidence > best[cause.name].evidence:
-                best[cause.name] = cause
+        found = sorted(found, key=lambda cause: -cause.evidence)[:_LOOKED_AT]
+        if found[0].evidence >= _threshold(found[0]):
+            causes |= {cause.name: cause for cause in found if cause.name not in causes}
+            if best is None or found[0].evidence > best.evidence:
+                best, factors = found[0], window.factors_with(found[0])
         noisier = window.noisier
-    ordered = sorted(best.values(), key=lambda cause: -cause.evidence)
-    ordered = [c for c in ordered if c.evidence > ordered[0].evidence - _POSSIBLE]
-    if not ordered or ordered[0].evidence < _threshold(ordered[0]):
+    if best is None:
         return Finding((), noisier)
-    first = ordered[0]
-    factors = seen[first.since.end_ns].factors_with(first)
-    since = _begun(model, snapshots, now, first, factors, floor)
-    return Finding(tuple(replace(cause, since=since) for cause in ordered))
+    # Windows are of different rows: causes are compared on those of the longest, with one another
+    # and with none, which has to be much less likely whenever friction moves on.
+    first = min((cause.since for cause in causes.values()), key=lambda since: since.end_ns)
+    later = [s for s in snapshots if first.end_ns <= s.end_ns <= now.end_ns - _LEAST_NS]
+    ordered, nothing = _compared(model, (first, later, now), causes.values(), factors, floor)
+    ordered = [
+        replace(cause, evidence=cause.evidence - nothing + favour(jumps, cause.jump))
+        for cause in ordered
+    ]
+    ordered = sorted(ordered, key=lambda cause: -cause.evidence)
+    if ordered[0].evidence < _threshold(ordered[0]):
+        return Finding((), noisier)
+    least = ordered[0].evidence - _POSSIBLE
+    return Finding(tuple(cause for cause in ordered if cause.evidence > least))
 
 
-def _begun(model, snapshots, now, cause, factors, floor):
+def favour(jumps, jump):
+    """Return by how much a `Jump` is more probable beforehand: on the link at the end."""
+    return _AT_THE_END if jumps and jump is jumps[0] else 0.0
+
+
+def _compared(model, times, causes, factors, floor):
     """
-    Return the `Snapshot` from which on a cause holds, by the evidence of all rows of its window.
+    Return (`Cause`s with the log evidence of all rows since a time, that of no change).
 
-    factors [J]: on the variance of rows. A window may have begun long before the change: rows of
-    before would then count as ones of after it.
+    Each from when it is likeliest to have begun. times: (`Snapshot` of that time, those later at
+    which one may have begun, and of now); factors [J]: on the variance of rows. What has been
+    before a change are rows of no change.
     """
-    best, found = -np.inf, cause.since
-    for at in snapshots:
-        if at.end_ns < cause.since.end_ns or now.end_ns - at.end_ns < _LEAST_NS:
-            continue
-        value = 0.0
-        if at is not cause.since:
-            before = _Window(model, cause.since, at.sums, floor, factors)
-            value = before.gaussian()
-        value += _Window(model, at, now.sums, floor, factors).gaussian(cause)
-        if value > best:
-            best, found = value, at
-    return found
+    first, later, now = times
+    best = {cause.name: cause for cause in causes}
+    values, nothing = dict.fromkeys(best, -np.inf), -np.inf
+    step = -(-len(later) // _COMPARED_AT)
+    for at in later[::step]:
+        before = 0.0
+        if at is not first:
+            before = _Window(model, first, at.sums, floor, factors).gaussian()
+        window = _Window(model, at, now.sums, floor, factors)
+        nothing = max(nothing, before + window.gaussian())
+        for cause in causes:
+            value = before + window.gaussian(cause)
+            if value > values[cause.name]:
+                values[cause.name] = value
+                best[cause.name] = replace(cause, evidence=value, since=at)
+    return list(best.values()), nothing
 
 
 def _threshold(cause):

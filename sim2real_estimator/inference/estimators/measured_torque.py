@@ -18,7 +18,7 @@ from ..hypotheses import Memory
 from ..mixture import Mixture
 from ..motion import learn_motion_noise, MotionNoise, smoothed_motion, without_spikes
 from ..protocol import Gaussian
-from ..torque_changes import look, Snapshot
+from ..torque_changes import favour, look, Snapshot
 from ..torque_regression import begin, block_rows, Fit, fit, Rows, Sums
 from .base import AbstractEstimator
 
@@ -56,6 +56,8 @@ _NOISE_ROWS, _SETTLED = 100.0, 10.0
 # Friction warms up and wears: in so many seconds of rows it may change by this part, and what is
 # known of the noise counts for so many rows then.
 _DRIFTS_AFTER, _DRIFT, _DRIFT_ROWS = 60.0, 0.03, 2000.0
+# A change is believed that two looks on end have found, or one with so large a log Bayes factor.
+_BEYOND_DOUBT = 60.0
 # Answers to what has changed: the least weight of one, and how many are carried on; and how many
 # memories of what was known before.
 _LEAST_WEIGHT, _MOST_BRANCHES, _MOST_MEMORIES = 0.01, 4, 3
@@ -75,13 +77,15 @@ class Branch:
     """
     One answer to what has changed: its prior of the rows since then, and their `Fit`.
 
-    memory: of what was known before, None where nothing has changed; log_weight: of the answer.
+    memory: of what was known before, None where nothing has changed; log_weight: of the answer;
+    favour: by how much it was more probable than others before any rows.
     """
 
     prior: Gaussian
     fit: Fit
     memory: Memory | None = None
     log_weight: float = 0.0
+    favour: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -97,8 +101,9 @@ class TorqueState:
     and of those when noise was learned last; used: seconds of rows since the last change;
     renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
     renewals: how often; snapshots: of the last seconds; memories: of what was known before
-    changes; noisier: joints that are said to be so; place: (positions, velocities) at the end of
-    the newest block; posterior: `Mixture` of all this.
+    changes; noisier: joints that are said to be so; is_suspected: whether the last look found a
+    change; place: (positions, velocities) at the end of the newest block; posterior: `Mixture` of
+    all this.
     """
 
     branches: tuple
@@ -118,6 +123,7 @@ class TorqueState:
     snapshots: tuple = ()
     memories: tuple = ()
     noisier: frozenset = frozenset()
+    is_suspected: bool = False
     place: tuple | None = None
     posterior: Mixture | None = None
 
@@ -267,8 +273,14 @@ class MeasuredTorque(AbstractEstimator):
         kept = [s for s in state.snapshots if s.end_ns >= now_ns - _SNAPSHOTS_NS]
         seconds = _KNOWN_AFTER if state.last_change is None else _KNOWN_AGAIN
         if state.used >= seconds and kept:
-            found = look(model, kept, now, model.jumps(), state.memories, partial(believed, model))
-            if found.causes:
+            jumps = model.jumps()
+            if _is_asked_again(state):
+                # Until a body is known well it may be on another link, or not as it seems.
+                jumps = tuple(jump for jump in jumps if jump.body is not None)
+            found = look(model, kept, now, jumps, state.memories, partial(believed, model))
+            is_new = not state.is_suspected
+            state = replace(state, is_suspected=bool(found.causes))
+            if found.causes and not (is_new and found.causes[0].evidence < _BEYOND_DOUBT):
                 return self._changed(problem, state, found.causes, report)
             noisier = frozenset(model.joints[k] for k in found.noisier)
             new = sorted(noisier - state.noisier)
@@ -283,12 +295,10 @@ class MeasuredTorque(AbstractEstimator):
         # How noisy joints are may have changed as well: what was known counts for a while only.
         number = np.minimum(since.sums.number, _NOISE_ROWS)
         earlier = number * before.noise.variance, number, before.noise.inflation
-        last = state.last_change
-        if last is not None and last.jump is not None and state.used < _SETTLED:
+        known = Gaussian(before.mean, root)
+        if _is_asked_again(state):
             # What came was not known yet: it is asked again what has changed since before.
-            known = Gaussian(last.mean, last.root)
-        else:
-            known = Gaussian(before.mean, root)
+            known = Gaussian(state.last_change.mean, state.last_change.root)
         branches = []
         for cause in causes[:_MOST_BRANCHES]:
             if cause.memory is not None:
@@ -299,7 +309,8 @@ class MeasuredTorque(AbstractEstimator):
             parameters = (cause.memory or cause.jump).parameters
             memory = Memory(cause.name, parameters, known.mean, known.root, cause.jump)
             begun = replace(before, mean=prior.mean, root=prior.root)
-            branches.append(Branch(prior, begun, memory, cause.evidence))
+            more = favour(model.jumps(), cause.jump)
+            branches.append(Branch(prior, begun, memory, cause.evidence, more))
         memories = [m for m in state.memories if m.name != branches[0].memory.name]
         remembered = replace(branches[0].memory, jump=None)
         if any(m.mean is remembered.mean for m in memories):
@@ -312,6 +323,7 @@ class MeasuredTorque(AbstractEstimator):
             earlier=earlier,
             recent=recent,
             used=0.0,
+            is_suspected=False,
             snapshots=(),
             memories=(*memories, *filter(None, (remembered,)))[-_MOST_MEMORIES:],
         )
@@ -464,6 +476,13 @@ def _outliers(residuals, usable, limits):
         return np.abs(residuals - centre) > _OUTLIER_SDS * np.maximum(spread, 5e-3 * limits)
 
 
+def _is_asked_again(state):
+    """Tell whether a body has come so lately that it is not known yet what it is."""
+    last = state.last_change
+    has_come = last is not None and last.jump is not None and last.jump.body is not None
+    return has_come and state.used < _SETTLED
+
+
 def _drifted(model, state):
     """
     Return a state in which rows that are old are not of what friction is now.
@@ -526,7 +545,8 @@ def _weighed(sums, branches):
         away = np.linalg.solve(branch.prior.root, branch.fit.mean - branch.prior.mean)
         volume = np.linalg.slogdet(branch.fit.root)[1] - np.linalg.slogdet(branch.prior.root)[1]
         score = ((freedom + number) * np.log1p(squares / freedom)).sum() + away @ away
-        found.append(replace(branch, log_weight=float(volume - score / 2)))
+        log_weight = float(branch.favour + volume - score / 2)
+        found.append(replace(branch, log_weight=log_weight))
     return _normalized(found)
 
 
