@@ -6,7 +6,7 @@ import numpy as np
 
 from ..findings import find
 from ..posterior_file import package_version
-from .result import Course, HeldOut, Identification, Provenance
+from .result import Course, HeldOut, Identification, LearnedNoise, Provenance
 
 
 def identification_of(problem, posterior):
@@ -36,4 +36,5 @@ def identification_of(problem, posterior):
         provenance,
         len(posterior.recordings) > 1 and posterior.run is None,
         {},
+        LearnedNoise.of(problem, posterior.run and posterior.run['state']),
     )

@@ -43,7 +43,7 @@ def _identify(chosen):
     import torch
 
     from ..posterior_report import table
-    from .display import Lines, Live, scores
+    from .display import Lines, Live, scores, torque_scores
     from .run import identify
 
     torch.set_num_threads(1)  # two would only wait for one another
@@ -65,6 +65,8 @@ def _identify(chosen):
             raise
     console.print(table(found.posterior))
     console.print(scores(found.held_out))
+    if found.held_out.torques:
+        console.print(torque_scores(found.held_out))
     for line in _accounts(found):
         console.print(line, soft_wrap=True, markup=False)
     console.print(f'written: {output}', soft_wrap=True, markup=False)

@@ -89,3 +89,17 @@ def scores(held_out):
         name = f'{trace.sensor}: {trace.label}'
         result.add_row(name, trace.unit, *errors, f'{100 * trace.coverage():.0f} %')
     return result
+
+
+def torque_scores(held_out):
+    """Return how well the torques of a `HeldOut` were predicted, as a table."""
+    result = Table(title='held out: torques predicted from motion, error of their rms')
+    for title in ('joint', 'nominal', 'posterior mean', 'rms', 'within 90 %'):
+        result.add_column(title, justify='left' if title == 'joint' else 'right')
+    for trace in held_out.torques:
+        shares = [f'{100 * trace.share(name):.3g} %' for name in ('nominal', 'mean')]
+        rms, inside = f'{trace.rms("mean"):.3g}', f'{100 * trace.coverage():.0f} %'
+        result.add_row(trace.joint, *shares, rms, inside)
+    total = (held_out.torque_error(name) for name in ('nominal', 'mean'))
+    result.add_row('all', *(f'{100 * each:.3g} %' for each in total), '', '')
+    return result

@@ -66,6 +66,7 @@ def write_summary(found, path):
         'units': found.units,
         'events': [asdict(event) for event in found.events],
         'held_out': _scores(found.held_out),
+        'noise': None if found.noise is None else _noise(found.noise),
     }
     path.write_text(json.dumps(_plain(content), indent=1, ensure_ascii=False) + '\n')
 
@@ -114,6 +115,16 @@ def write_folder(found, output, checkpoint):
     shutil.rmtree(checkpoint.folder)
 
 
+def _noise(noise):
+    """Return what was learned of the noise of encoders and of torques."""
+    encoders = 'sensor', 'joint', 'configured sd', 'learned sd'
+    torques = 'joint', 'sd of 20 ms', 'inflation', 'explained'
+    return {
+        'encoders': [dict(zip(encoders, row)) for row in noise.encoders],
+        'torques': [dict(zip(torques, row)) for row in noise.torques],
+    }
+
+
 def _scores(held_out):
     """Return how well each predictor has done, signal by signal."""
     return {
@@ -133,6 +144,21 @@ def _scores(held_out):
             }
             for trace in held_out.traces
         ],
+        'torques': {
+            'error of all': {name: held_out.torque_error(name) for name in held_out.predictors},
+            'joints': [
+                {
+                    'joint': trace.joint,
+                    'blocks': len(trace.measured),
+                    'explained': trace.is_explained,
+                    'sd of what is left': trace.sd,
+                    'rms': {name: trace.rms(name) for name in held_out.predictors},
+                    'error': {name: trace.share(name) for name in held_out.predictors},
+                    'within 90 %': trace.coverage(),
+                }
+                for trace in held_out.torques
+            ],
+        },
     }
 
 

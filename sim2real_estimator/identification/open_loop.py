@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .result import HeldOut, Trace
+from ..inference.estimators.measured_torque import BLOCK_NS
+from ..problem.fibre import mending, physical_draws
+from .result import FAR, HeldOut, Trace
 
 NOMINAL, MEAN, DRAWS = PREDICTORS = ('nominal', 'mean', 'draws')
 # Of the stretch that the state is fitted to, and of the prediction [s].
@@ -19,6 +21,8 @@ _WINDOWS, _DRAWS = 40, 24
 # Until the first efforts have come, and the last samples have [s].
 _MARGIN = 0.5
 _ITERATIONS = 8
+# Longest step of predictions by measured torques [s]: friction about rest is stiff.
+STIFF_STEP = 5e-4
 _NANO = 1e9
 
 
@@ -40,7 +44,8 @@ def windows_of(feed, bag, make_stream, knows_inputs):
     """
     stretch = LEAD + HORIZON + _MARGIN
     length = (feed.end_ns - feed.split_ns) / _NANO
-    count = min(_WINDOWS, int(length / stretch))
+    # Of one window alone the margin need not be whole.
+    count = min(_WINDOWS, max(int(length / stretch), int(length > LEAD + HORIZON)))
     found = []
     for number in range(count):
         stream = make_stream()
@@ -65,15 +70,26 @@ def _first_window(frames, bag, knows_inputs):
     return None
 
 
-def predict(problem, mixture, windows, share, seed):
+def predict(problem, mixture, windows, share, seed, torque_noise=None):
     """
     Return the `HeldOut` of a posterior.
 
-    mixture: over the problem's coordinates, of which draws are taken; seed: of the draws.
+    mixture: over the problem's coordinates, of which draws are taken; seed: of the draws;
+    torque_noise: the `TorqueNoise` of measured torques, which are what drives the prediction.
     """
-    draws = mixture.draw(_DRAWS, np.random.default_rng(seed))
-    mean = mixture.moments()[0][:, None]
-    parameters = np.concatenate([problem.prior.mean[:, None], mean, draws], 1)
+    generator = np.random.default_rng(seed)
+    draws = mixture.draw(_DRAWS, generator)
+    if torque_noise is not None:
+        draws = physical_draws(problem.chart, draws, generator, mend=mending(problem, mixture))
+        draws = _with_noise(problem, draws, torque_noise, generator)
+    mean, nominal = mixture.moments()[0][:, None], problem.prior.mean
+    if torque_noise is not None:
+        nominal = described(problem)
+        # A robot that could not be built cannot be simulated either.
+        mean = (
+            problem.possible.likeliest(problem.chart, mixture, mean) if problem.possible else mean
+        )
+    parameters = np.concatenate([nominal[:, None], mean, draws], 1)
     rows = {}
     kept = []
     for window in windows:
@@ -93,6 +109,34 @@ def predict(problem, mixture, windows, share, seed):
         tuple(_trace(problem, key, found, kept) for key, found in sorted(rows.items())),
         reason,
     )
+
+
+def described(problem):
+    """Return the coordinates [p] of the robot description; the prior's mean of what it lacks."""
+    chart = problem.chart
+    prior = dict(zip(chart.names, chart.to_named(problem.prior.mean[:, None])[:, 0]))
+    given = {
+        name: problem.parameters[name].nominal for name in prior if name in problem.parameters
+    }
+    values = np.array([[each] for each in {**prior, **given}.values()])
+    found = chart.inner.from_named(values)[:, 0]
+    return np.where(np.isfinite(found), found, problem.prior.mean)
+
+
+def _with_noise(problem, draws, noise, generator):
+    """
+    Return draws [p, D] with what measured torques are off during a prediction.
+
+    What is left of them hangs together over about as long as is predicted, so an offset stands
+    for it, of the variance that its mean has over that time.
+    """
+    result, blocks = draws.copy(), HORIZON * _NANO / BLOCK_NS
+    deviations = np.sqrt(noise.variance * np.minimum(noise.inflation / blocks, 1.0))
+    for joint, deviation in zip(problem.torque.joints, deviations):
+        if (label := f'{joint}.torque_offset') in problem.labels:
+            row = problem.labels.index(label)
+            result[row] += deviation * generator.standard_normal(draws.shape[1])
+    return result
 
 
 def nothing_held_out(share):
@@ -118,6 +162,9 @@ def fitted_states(problem, frames, parameters):
         away = problem.local(first, points)[:free].T
         normal = slope.swapaxes(1, 2) @ slope + np.diag(weights)
         right = (slope * residual[..., None]).sum(1) + weights * away
+        # Whose robot has flown apart stays where it is, and does not keep others from moving.
+        is_lost = ~(np.isfinite(normal).all((1, 2)) & np.isfinite(right).all(1))
+        normal[is_lost], right[is_lost] = np.eye(free), 0.0
         delta = np.zeros((problem.tangent_size, count))
         delta[:free] = -np.linalg.solve(normal, right[..., None])[..., 0].T
         points = problem.retract(points, delta)
@@ -157,8 +204,10 @@ def _predicted(problem, parameters, window):
         except np.linalg.LinAlgError:
             return None
         states = problem.trajectory(points, parameters, window.ahead)
-    if not np.isfinite(states).all():
+    # The description's robot may fly apart, which is no reason to spare it.
+    if not np.isfinite(states[..., 1:]).all():
         return None
+    states[..., 0] = np.nan_to_num(states[..., 0], posinf=FAR, neginf=-FAR, nan=FAR)
     found = []
     for k, frame in enumerate(window.ahead):
         errors = problem.residuals(states[k : k + 2], parameters, (frame,))

@@ -8,6 +8,9 @@ from ..posterior_file import Posterior
 from ..problem.robot_problem import RobotProblem
 from ..records import Findings, Status
 
+# Where a predicted robot counts as that has flown apart [rad, m, and per second].
+FAR = 1e3
+
 
 @dataclass(frozen=True)
 class Course:
@@ -89,6 +92,48 @@ class Trace:
 
 
 @dataclass(frozen=True)
+class TorqueTrace:
+    """
+    The torque of a joint, measured and predicted from the motion of all joints.
+
+    joint: its name; sd: of what is left of it, as learned [N m or N]; is_explained: whether the
+    robot's model explains the joint's torque at all; stamps_ns, bags [N]: of short means over
+    samples in which it moves, and index of the recording; measured [N]; predicted: a predictor of
+    `HeldOut.predictors` -> [N], that of 'draws' -> [N, D].
+    """
+
+    joint: str
+    sd: float
+    is_explained: bool
+    stamps_ns: np.ndarray
+    bags: np.ndarray
+    measured: np.ndarray
+    predicted: dict
+
+    def rms(self, predictor):
+        """Return the root mean square error of a predictor; of draws, the mean over draws."""
+        return float(np.sqrt(np.mean(self._errors(predictor) ** 2)))
+
+    def share(self, predictor):
+        """Return the error of a predictor as part of the root mean square torque."""
+        return self.rms(predictor) / max(float(np.sqrt(np.mean(self.measured**2))), 1e-300)
+
+    def band(self):
+        """Return (middle [N], reach [N]) of the 90 % that draws and noise promise."""
+        draws = self.predicted['draws']
+        return draws.mean(1), 1.645 * np.hypot(draws.std(1), self.sd)
+
+    def coverage(self):
+        """Return which share of what was measured lies within the 90 % promised."""
+        middle, reach = self.band()
+        return float(np.mean(np.abs(self.measured - middle) <= reach))
+
+    def _errors(self, predictor):
+        found = self.predicted[predictor]
+        return found - (self.measured if found.ndim == 1 else self.measured[:, None])
+
+
+@dataclass(frozen=True)
 class HeldOut:
     """
     What was kept from the estimation, predicted open loop.
@@ -98,7 +143,8 @@ class HeldOut:
     prior's mean; 'mean' of the posterior; 'draws' from it. share: of each bag; lead, horizon
     [s]: of the stretch fitted, and of the prediction; starts_ns [W]: where predictions begin;
     bags [W]: index of the recording; traces: a `Trace` for every residual row; reason: why there
-    are none, empty where there are.
+    are none, empty where there are; torques: a `TorqueTrace` for every joint whose torque is
+    measured and that moves, predicted from motion and not open loop.
     """
 
     predictors: tuple
@@ -109,6 +155,13 @@ class HeldOut:
     bags: np.ndarray
     traces: tuple
     reason: str = ''
+    torques: tuple = ()
+
+    def torque_error(self, predictor):
+        """Return the error of all torques together, as part of the root mean square torque."""
+        left = sum(each.rms(predictor) ** 2 * len(each.measured) for each in self.torques)
+        total = sum(float((each.measured**2).sum()) for each in self.torques)
+        return float(np.sqrt(left / total)) if total else float('nan')
 
 
 @dataclass(frozen=True)
@@ -190,6 +243,36 @@ class Provenance:
 
 
 @dataclass(frozen=True)
+class LearnedNoise:
+    """
+    How noisy encoders and torques are, as learned beside what is estimated.
+
+    encoders: (sensor, joint, sd as configured, sd as learned [rad or m]), ...; torques: (joint, sd
+    of what is left of means over 20 ms [N m or N], how many times less they tell than independent
+    ones, whether the model explains them), ...
+    """
+
+    encoders: tuple
+    torques: tuple
+
+    @staticmethod
+    def of(problem, state):
+        """Return that of a `RobotProblem` with measured torques and a state, None elsewhere."""
+        model = problem.torque
+        if model is None or state is None or state.noise is None:
+            return None
+        joints = {m.velocities.start: m.joint.name for m in problem.model.moving_joints}
+        encoders = tuple(
+            (name, joints[place], float(model.encoder_sd[place]), float(state.noise.sd[place]))
+            for name, places in model.encoders.items()
+            for place in places
+        )
+        noise = state.fit.noise
+        rows = np.sqrt(noise.variance).tolist(), noise.inflation.tolist(), noise.explained.tolist()
+        return LearnedNoise(encoders, tuple(zip(model.joints, *rows)))
+
+
+@dataclass(frozen=True)
 class Identification:
     """
     What recordings tell of a robot.
@@ -198,7 +281,7 @@ class Identification:
     `mixture` over the coordinates problem.labels, its `prior`; findings: verdicts, quantiles,
     combinations, null directions, modes; course, events, held_out: over time; bags: what was read;
     is_merged: whether recordings were joined as independent ones; timings: 'reading' and
-    'estimating' [s of the processor], 'data' [s].
+    'estimating' [s of the processor], 'data' [s]; noise: `LearnedNoise`, None where none is.
     """
 
     problem: RobotProblem
@@ -211,6 +294,7 @@ class Identification:
     provenance: Provenance
     is_merged: bool
     timings: dict
+    noise: LearnedNoise | None = None
 
     @property
     def units(self):

@@ -5,7 +5,8 @@ from itertools import islice
 import time
 
 from ..bags.reader import BagReader
-from ..build import build_delays, build_stream
+from ..build import build_delays, build_parts, build_stream
+from ..config import with_values
 from ..errors import ConfigError, DataError
 from ..findings import find
 from ..pipeline import Pipeline
@@ -15,9 +16,10 @@ from ..sources import build_efforts
 from .feeding import Feed, Timings
 from .history import History
 from .journal import Journal
-from .open_loop import nothing_held_out, predict, windows_of
+from .open_loop import nothing_held_out, predict, STIFF_STEP, windows_of
 from .provenance import provenance_of
-from .result import Identification, in_words
+from .result import Identification, in_words, LearnedNoise
+from .torque_prediction import predict_torques, torque_frames
 
 _NANO = 1e9
 # Between two calls of whoever shows the progress [s].
@@ -92,6 +94,8 @@ class Work:
         # Of recordings that are done: what their feeds keep, what became of samples, posteriors.
         self._done, self._before, self._posteriors = [], {}, []
         self._bags, self._windows, self._data = [], [], 0.0
+        # Of each recording the frames that are held out, where torques are measured.
+        self._frames_held_out = []
         self._began, self._begun_at, self._shown = time.monotonic(), None, 0.0
 
     def result(self):
@@ -237,6 +241,8 @@ class Work:
         def make_stream():
             return build_stream(config, problem, efforts, delays)
 
+        if problem.torque is not None:
+            self._frames_held_out.append(torque_frames(feed, make_stream))
         return windows_of(feed, number, make_stream, problem.knows_inputs)
 
     def _found(self):
@@ -245,8 +251,7 @@ class Work:
         posterior = self._posterior()
         held_out = nothing_held_out(share)
         if share:
-            seed = self._config.samples.seed
-            held_out = predict(problem, posterior.mixture, self._windows, share, seed)
+            held_out = self._predicted(posterior.mixture)
         if self._journal:
             self._journal.draw(
                 posterior.mixture, pipeline.estimate().stamp_ns, self._bags[-1].split_ns
@@ -264,7 +269,21 @@ class Work:
             provenance_of(pipeline, self._config),
             self._options.is_merged,
             seconds,
+            LearnedNoise.of(problem, pipeline.state),
         )
+
+    def _predicted(self, mixture):
+        """Return the `HeldOut` of a posterior."""
+        pipeline, share, seed = self._pipeline, self._options.held_out, self._config.samples.seed
+        problem = pipeline.problem
+        if problem.torque is None:
+            return predict(problem, mixture, self._windows, share, seed)
+        noise, step = pipeline.state.fit.noise, self._config.simulation.max_step
+        finer = with_values(self._config, {'simulation.max_step': min(step, STIFF_STEP)})
+        simulated = build_parts(finer)[0]
+        found = predict(simulated, mixture, self._windows, share, seed, noise)
+        torques = predict_torques(problem, mixture, noise, self._frames_held_out, seed)
+        return replace(found, torques=torques)
 
     def _posterior(self):
         """Return the `Posterior` of all recordings, with exact findings."""

@@ -113,6 +113,11 @@ class TorqueModel:
             sizes[stribeck] = np.hypot(coordinates[stribeck], coordinates[coulomb])
         return sizes
 
+    @property
+    def encoders(self):
+        """Sensor -> places of what it measures among the robot's velocities."""
+        return self._sensors
+
     def jumps(self):
         """Return a `Jump` for each way in which the robot may change, the last link first."""
         return self._jumps

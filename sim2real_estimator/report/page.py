@@ -41,7 +41,14 @@ def _verdict(found):
     known = found.findings.parameters
     good = sum(each.verdict == 'identified' for each in known)
     lines = [f'Of {count(len(known), "parameter")} {good} could be identified from these data.']
-    traces = found.held_out.traces
+    held = found.held_out
+    if held.torques:
+        before, after = (f'{100 * held.torque_error(name):.2g} %' for name in ('nominal', 'mean'))
+        lines.append(
+            f'On data that were kept back, torques predicted from motion are off by {after} of '
+            f'their size, against {before} with the robot description as it was.'
+        )
+    traces = () if held.torques else held.traces
     if traces:
         before, after = (_mean_error(traces, name) for name in ('nominal', 'mean'))
         lines.append(

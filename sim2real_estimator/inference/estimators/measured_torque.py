@@ -26,6 +26,7 @@ _SECOND = 10**9
 # Rows are means over this time, and are made this much later, from motion smoothed over a window
 # that begins so much before; several at a time.
 _BLOCK_NS, _LAG_NS, _CONTEXT_NS = 20_000_000, 100_000_000, 200_000_000
+BLOCK_NS = _BLOCK_NS
 # Residuals of real arms hang together over up to two seconds.
 _CORRELATED_NS = 2_000_000_000
 _AT_ONCE = 6
@@ -65,6 +66,9 @@ _LEAST_WEIGHT, _MOST_BRANCHES, _MOST_MEMORIES = 0.01, 4, 3
 _LOSS_FLOOR = 0.05
 # Motion that misses half of its samples by so many deviations does not follow them.
 _MISSED_SDS = 2.0
+# Noise of encoders that was learned is told if it is so many times as large, or as small, as
+# configured.
+_QUESTIONED = 3.0
 # Samples of encoders and of torques that are so many deviations off are left out.
 _OUTLIER_SDS = 8.0
 # Where more than this part of the samples about a block is off nobody knows the motion: a clock
@@ -101,9 +105,9 @@ class TorqueState:
     and of those when noise was learned last; used: seconds of rows since the last change;
     renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
     renewals: how often; snapshots: of the last seconds; memories: of what was known before
-    changes; noisier: joints that are said to be so; is_suspected: whether the last look found a
-    change; place: (positions, velocities) at the end of the newest block; posterior: `Mixture` of
-    all this.
+    changes; noisier: joints that are said to be so; is_questioned: whether the noise of encoders
+    was held against what is configured; is_suspected: whether the last look found a change; place:
+    (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this.
     """
 
     branches: tuple
@@ -126,6 +130,7 @@ class TorqueState:
     is_suspected: bool = False
     place: tuple | None = None
     posterior: Mixture | None = None
+    is_questioned: bool = False
 
     @property
     def fit(self):
@@ -204,6 +209,9 @@ class MeasuredTorque(AbstractEstimator):
         positions = np.array([values for _, values in state.motion])
         positions = without_spikes(positions, problem.torque.encoder_sd)
         state = self._watched(problem, state, times, positions)
+        if not state.is_questioned and state.learned >= _LEARNED_AT[-1]:
+            report.events += noise_in_words(problem.torque, state.noise)
+            state = replace(state, is_questioned=True)
         if newest_ns is None:
             until_ns = int(times[-1]) + 1
         else:
@@ -396,7 +404,7 @@ class MeasuredTorque(AbstractEstimator):
         stamps = np.array([ns for ns, _ in used])
         torques = np.array([values for _, values in used])
         at = motion_at(1e-9 * (stamps - origin), seconds, motion)
-        moves = _moves(seconds, motion[1][:, model.velocities], model.slowest)
+        moves = are_moving(seconds, motion[1][:, model.velocities], model.slowest)
         nearest = np.searchsorted(seconds, 1e-9 * (stamps - origin)).clip(0, len(seconds) - 1)
         usable = np.isfinite(torques) & moves[nearest]
         usable[stamps < times[0]] = False
@@ -438,7 +446,7 @@ def motion_at(times, samples, motion):
     )
 
 
-def _moves(samples, speeds, slowest):
+def are_moving(samples, speeds, slowest):
     """
     Return [N, J] where a joint moves, at samples [N] s with speeds [N, J].
 
@@ -525,6 +533,17 @@ def _points(problem, state, count):
         known = np.concatenate(state.place)
         point[: len(known)] = known
     return np.repeat(point[:, None], count, 1)
+
+
+def noise_in_words(model, noise):
+    """Return 'noise of SENSOR FACTOR SD' of sensors that are far from as noisy as configured."""
+    found = []
+    for name, places in model.encoders.items():
+        learned = float(np.median(noise.sd[places]))
+        factor = learned / float(np.median(model.encoder_sd[places]))
+        if not 1 / _QUESTIONED <= factor <= _QUESTIONED:
+            found.append(f'noise of {name} {factor:.3g} {learned:.3g}')
+    return tuple(found)
 
 
 def believed(model, found):

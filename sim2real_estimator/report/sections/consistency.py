@@ -4,9 +4,10 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from ..blocks import Section
+from ..blocks import Cell, Section, Table
 from ..drawing import drawing, picture
 from ..looks import BLACK, BLUE, GREY, LIGHT, SKY, WIDTH
+from ..words import number
 
 _TITLE = 'Can the uncertainty be believed'
 _NANO = 1e9
@@ -18,8 +19,10 @@ def consistency(found):
     blocks = []
     if (found.course.degrees > 0).any():
         blocks.append(_innovations(found))
-    if found.held_out.traces:
+    if found.held_out.traces or found.held_out.torques:
         blocks.append(_coverage(found.held_out))
+    if found.noise is not None:
+        blocks += [_encoders(found.noise), _torques(found.noise)]
     if not blocks:
         return Section(
             _TITLE,
@@ -27,6 +30,35 @@ def consistency(found):
             'were kept back.',
         )
     return Section(_TITLE, tuple(blocks))
+
+
+def _encoders(noise):
+    """Return what was learned of the noise of encoders."""
+    rows = [
+        (sensor, joint, number(configured), number(learned), f'{learned / configured:.2g}')
+        for sensor, joint, configured, learned in noise.encoders
+    ]
+    caption = (
+        'Noise of encoders, as configured and as learned from how joints move: what was learned '
+        'is used, so what is configured need not be right.'
+    )
+    head = ('sensor', 'joint', 'configured sd', 'learned sd', 'ratio')
+    return Table(caption, head, tuple(rows), texts=(0, 1))
+
+
+def _torques(noise):
+    """Return what was learned of what is left of torques."""
+    rows = [
+        (joint, number(sd), number(inflation, 2), 'yes' if is_explained else Cell('no', 'warn'))
+        for joint, sd, inflation, is_explained in noise.torques
+    ]
+    caption = (
+        'What the model leaves of measured torques, of means over 20 ms: its standard deviation '
+        '[N m or N], how many of them tell as much as a single one would if they were '
+        'independent, and whether the model explains the torque at all; if not, it is not used.'
+    )
+    head = ('joint', 'sd', 'worth one', 'explained')
+    return Table(caption, head, tuple(rows), texts=(0, 3))
 
 
 def _innovations(found):
@@ -89,7 +121,8 @@ def _coverage(held):
 def _ranks(held):
     """Return of every measurement which share of its predicted distribution lies below it."""
     shares = []
-    for trace in held.traces:
+    # Torques are what a model of measured torques is about.
+    for trace in held.torques or held.traces:
         away = (trace.measured[:, None] - trace.predicted['draws']) / trace.sd
         shares.append(ndtr(away).mean(1))
     return np.concatenate(shares)

@@ -52,6 +52,9 @@ _BEGINNINGS = frozenset(('changed', 'explained', 'forgotten', 'reset'))
 _CAUSE = 'cause: '
 # What is held fixed, and is not what it is held for, in the words of the report.
 _DOUBTS = 'doubts: '
+# Of measured torques: with a joint, or with a sensor, the factor, and what was learned.
+_UNEXPLAINED, _NOISIER = 'not explained: ', 'more noise: '
+_NOISE = 'noise of '
 _NEW_VALUES = 'new values'
 _MODE_LOST = 'mode lost'
 
@@ -136,6 +139,12 @@ class Chronicle:
             if word.startswith(_CAUSE):
                 events.append(_new_values(self._before, estimate, word.removeprefix(_CAUSE)))
                 self._before = None
+            if word.startswith(_UNEXPLAINED):
+                events.append(_unexplained(word.removeprefix(_UNEXPLAINED)))
+            if word.startswith(_NOISIER):
+                events.append(_noisier(word.removeprefix(_NOISIER)))
+            if word.startswith(_NOISE):
+                events.append(_questioned(word.removeprefix(_NOISE)))
             if word.startswith(_DOUBTS):
                 events.append(_doubted(word.removeprefix(_DOUBTS)))
         if modes < self._modes and not _BEGINNINGS.intersection(words):
@@ -192,6 +201,35 @@ def _doubted(names):
         'published of these: estimate them'
     )
     return Event('doubted', text, True)
+
+
+def _unexplained(joint):
+    """Return the event of a joint whose torque the model does not explain."""
+    text = (
+        f'the model does not explain the torque of {joint}, of which more than half is left: its '
+        'torques are not used. See whether the effort is of this joint, its unit and its sign'
+    )
+    return Event('not explained', text, True, {'joint': joint})
+
+
+def _noisier(joint):
+    """Return the event of a joint whose torque scatters more than before, for no known cause."""
+    text = f'the torque of {joint} is off by more than before, and nothing known explains it'
+    return Event('more noise', text, True, {'joint': joint})
+
+
+def _questioned(words):
+    """Return the event of a sensor whose noise is not as configured; words: `noise_in_words`."""
+    sensor, factor, learned = words.rsplit(' ', 2)
+    factor, learned = float(factor), float(learned)
+    side = 'larger' if factor > 1 else 'smaller'
+    text = (
+        f'the noise of {sensor} is {max(factor, 1 / factor):.2g} times {side} than configured; '
+        f'what was learned is used: sd {learned:.2g}'
+    )
+    values = {'sensor': sensor, 'learned over configured': factor, 'learned sd': learned}
+    # Too large a value hides nothing but stuck encoders.
+    return Event('noise questioned', text, factor > 1, values)
 
 
 def _new_values(before, after, cause='everything'):
