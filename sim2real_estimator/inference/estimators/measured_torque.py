@@ -105,10 +105,9 @@ class TorqueState:
     and of those when noise was learned last; used: seconds of rows since the last change;
     renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
     renewals: how often; snapshots: of the last seconds; memories: of what was known before
-    changes; noisier: joints that are said to be so; is_questioned: whether the
-    noise of encoders was held against what is configured; is_suspected: whether the last look
-    found a change; place: (positions, velocities) at the end of the newest block; posterior:
-    `Mixture` of all this.
+    changes; noisier: joints that are said to be so; is_questioned: whether the noise of encoders
+    was held against what is configured; is_suspected: whether the last look found a change; place:
+    (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this.
     """
 
     branches: tuple
