@@ -37,11 +37,11 @@ def predict(trial, adjust=None):
         ways['coupled'] = ((*_PLAIN, 'coupled'), plain, None)
     ways |= {'columns': (terms, widths, None), 'prior': (terms, widths, prior)}
     found = {
-        'nominal': _error(known, tests, lambda motion: _of_named(robot, {}, motion)),
-        **{name: _fit_error(robot, known, learnt, tests, *way) for name, way in ways.items()},
-        'ours': _error(known, tests, lambda motion: _of_named(robot, run.named, motion)),
+        'nominal': error_of(known, tests, lambda motion: torque_of(robot, {}, motion)),
+        **{name: fit_error(robot, known, learnt, tests, *way) for name, way in ways.items()},
+        'ours': error_of(known, tests, lambda motion: torque_of(robot, run.named, motion)),
     }
-    residual = _joined(tests, lambda motion: motion.tau - _of_named(robot, run.named, motion))
+    residual = _joined(tests, lambda motion: motion.tau - torque_of(robot, run.named, motion))
     torque = _joined(tests, lambda motion: motion.tau)
     events = [(event.time, event.name) for event in run.events if event.name != 'at rest']
     sizes = [np.sqrt((x[:, known] ** 2).mean(0)) for x in (residual, torque)]
@@ -54,7 +54,7 @@ def predict(trial, adjust=None):
     }
 
 
-def _fit_error(robot, known, learnt, tests, terms, widths, prior):
+def fit_error(robot, known, learnt, tests, terms, widths, prior):
     """Return the error [%] of least squares with some columns, of the known joints."""
     model = arm_of(robot.urdf, robot.joints)
     kinematics = learnt.kinematics
@@ -64,15 +64,20 @@ def _fit_error(robot, known, learnt, tests, terms, widths, prior):
     def predicted(motion):
         return design(model, motion.kinematics, terms, widths, robot.couple, bodies) @ found
 
-    return _error(known, tests, predicted)
+    return error_of(known, tests, predicted)
 
 
-def _of_named(robot, values, motion):
+def torque_of(robot, values, motion):
+    """Return the torques [N, n] of a `Robot` with parameters, name -> value, along a motion."""
     return torque_of_named(robot.urdf, robot.joints, values, motion)
 
 
-def _error(known, tests, predicted):
-    """Return the error [%] over all tests and known joints; predicted: function of a motion."""
+def error_of(known, tests, predicted):
+    """
+    Return the error [%] over all tests and known joints.
+
+    tests: (recording, `Motion`) pairs; predicted: function of a motion.
+    """
     torque = _joined(tests, predicted)[:, known]
     return torque_error(torque, _joined(tests, lambda motion: motion.tau)[:, known])
 

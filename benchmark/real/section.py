@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from . import calibration, changes
+from . import calibration, changes, picture
 from .prediction import predict
 from .recordings import trials
 
@@ -138,6 +138,9 @@ def _tasks(parts, data, shared, arguments):
             for k, pair in enumerate(of_robot):
                 for which, recording in zip(('one', 'rest'), pair):
                     tasks['calibration', robot, k, which] = calibration.part_of, recording
+    if 'picture' in parts:
+        # Beside what is measured, so it is drawn only where it is asked for.
+        tasks['picture', 'UR10e'] = picture.draw, data
     try:
         if 'payload' in parts:
             for k, splice in enumerate(changes.splices(data)):
@@ -292,11 +295,18 @@ def _alarm_lines(found):
     return lines
 
 
+def _picture_lines(found):
+    """Return a `Line` where the picture could not be drawn."""
+    failed = sum(isinstance(record, str) for record in found.values())
+    return [Line('picture', 'that failed', failed, most=0)] if failed else []
+
+
 _LINES = {
     'torque': _torque_lines,
     'calibration': _calibration_lines,
     'payload': _payload_lines,
     'alarms': _alarm_lines,
+    'picture': _picture_lines,
 }
 
 

@@ -372,11 +372,13 @@ class MeasuredTorque(AbstractEstimator):
         missed = 1.48 * _median(np.abs(positions - motion[0]))
         if not (missed > _MISSED_SDS * state.noise.sd).any():
             return state, motion
-        new, noise = learn_motion_noise(seconds, positions), state.noise
+        is_far = np.abs(positions - motion[0]) > _OUTLIER_SDS * missed
+        sound = np.where(is_far & (missed > 0), np.nan, positions)
+        new, noise = learn_motion_noise(seconds, sound), state.noise
         is_off = missed > _MISSED_SDS * noise.sd
         jerk = np.where(is_off, np.maximum(new.jerk, noise.jerk), noise.jerk)
-        sd = np.where(is_off, np.maximum(new.sd, noise.sd), noise.sd)
-        state = replace(state, noise=MotionNoise(jerk, sd))
+        # How good encoders are is learned from longer times.
+        state = replace(state, noise=MotionNoise(jerk, noise.sd))
         return state, smoothed_motion(seconds, positions, state.noise)
 
     def _rows(self, model, state, window, until_ns):
