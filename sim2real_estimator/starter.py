@@ -54,17 +54,17 @@ _ENCODER_SD, _POSITION_SD, _ORIENTATION_SD = 1e-3, 1e-3, 5e-3
 _logger = logging.getLogger(__name__)
 
 
-# Who knows the efforts on joints, in a sentence each.
+# What efforts are taken for, in a sentence or two each.
 _OF_EFFORTS = {
     'measured': 'Efforts are taken as measured, by torque sensors or motor currents: with noise, '
-    'offset and gain. Where they are just what acts (simulation, torque control), `commanded` is '
-    'sharper.',
-    'commanded': 'Efforts are taken as commanded, which is just what acts, without noise; those '
-    'of torque sensors or motor currents are `measured`.',
+    'offset and gain. Where they are just what acts (simulation, torque control), say commanded.',
+    'commanded': 'Efforts are taken as commanded: just what acts, without noise. Those of torque '
+    'sensors or motor currents are measured.',
 }
 _NO_ENCODERS = (
-    'Not as measured: that takes encoders on all joints, and {0} has none. Noise and offsets of '
-    'efforts are then taken for motion of unknown cause.'
+    'Efforts are taken as commanded: just what acts, without noise. To take them as measured '
+    'needs encoders on all joints, and {} has none; what noise and offset real ones have counts '
+    'as disturbance.'
 )
 
 
@@ -123,12 +123,12 @@ def _loaded(urdf, base):
 
 
 def _about_efforts(model, config, effort):
-    """Return what the config says of efforts, and why; '' where nothing drives the robot."""
+    """Return what the config takes efforts for, and why; '' where nothing drives the robot."""
     found = {joint.effort for joint in config.joints.values()} & set(_OF_EFFORTS)
-    said = [_OF_EFFORTS[each] for each in found]
-    if without := _without_encoder(model):
-        said += [_NO_ENCODERS.format(without[0])] if found and effort is None else []
-    return ' '.join(said)
+    without = _without_encoder(model)
+    if found and without and effort is None:
+        return _NO_ENCODERS.format(without[0])
+    return ' '.join(_OF_EFFORTS[each] for each in found)
 
 
 def _without_encoder(model):

@@ -103,11 +103,13 @@ def run(recording, marks, asked=(), estimator='', seconds=None):
 
 
 def _config(recording, estimator):
-    """Return the config that `init` writes of the robot, its efforts measured."""
+    """Return the config that `init` writes of the robot."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, 'robot.urdf')
         path.write_text(recording.urdf, encoding='utf-8')
-        text = starter_yaml(path, folder)
+        # Other estimators than the one of measured torques take them as what acts.
+        is_exact = estimator not in ('', 'auto', 'measured_torque')
+        text = starter_yaml(path, folder, effort='commanded' if is_exact else None)
         if estimator:
             text = text.replace('name: auto', f'name: {estimator}')
         # The text of the robot stands in for its file, which is gone when the config is built.

@@ -45,7 +45,11 @@ def provenance(robot):
         lines += ['  No place here has:', *(f'  {row}' for row in beside)]
     if robot.completed:
         names = ', '.join(robot.completed)
-        lines.append(f'  So that they can be built, bodies follow where no motion shows: {names}')
+        is_all_told = robot.problem.chart.responses is None
+        how = (
+            'give way where data leave it open' if is_all_told else 'follow where no motion shows'
+        )
+        lines.append(f'  So that they can be built, bodies {how}: {names}')
     if robot.raised:
         names = ', '.join(f'{name} ({value:.3g})' for name, value in robot.raised.items())
         lines.append(f'  Below zero by the mean, as no joint is, so written as zero: {names}')

@@ -14,9 +14,11 @@ from scipy.linalg import cho_solve_banded, cholesky_banded, solveh_banded
 
 # Jerk intensity over encoder variance, in units of the spacing of samples: what is looked through.
 # Below the least a window of samples is a parabola, and its equations are ill-conditioned.
-_RATIOS = tuple(10.0 ** np.arange(-8.0, 3.1, 0.5))
+_RATIOS = tuple(10.0 ** np.arange(-8.0, 6.1, 0.5))
 # No encoder is better than this [rad or m].
 _LEAST_SD = 2e-7
+# What is configured of the noise of encoders is right to about this, a logarithm.
+_SD_SPREAD = np.log(10.0)
 # Fewer samples tell nothing of how a joint moves, or not even where it is.
 _FEWEST, _FEWEST_TO_SMOOTH = 8, 4
 # Stamps that are closer than this part of the usual spacing count as so far apart: information
@@ -45,11 +47,12 @@ class MotionNoise:
     sd: np.ndarray
 
 
-def learn_motion_noise(times, positions):
+def learn_motion_noise(times, positions, expected=None):
     """
     Return the `MotionNoise` of samples in which joints move, by marginal likelihood.
 
-    times [N] s; positions [N, n], NaN where a sample lacks a joint. A joint that stands still all
+    times [N] s; positions [N, n], NaN where a sample lacks a joint; expected [n]: standard
+    deviations of the encoders, give or take a factor of ten; None: any. A joint that stands still all
     the time has the median of the others, which is enough to see that it stands still.
     """
     spacing = float(np.median(np.diff(times)))
@@ -60,7 +63,8 @@ def learn_motion_noise(times, positions):
         if is_there.sum() < _FEWEST or np.ptp(column[is_there]) == 0:
             continue
         values = np.where(is_there, column - column[is_there][0], 0.0)
-        ratio, variance = _likeliest(steps, values, is_there)
+        usual = None if expected is None else expected[joint]
+        ratio, variance = _likeliest(steps, values, is_there, usual)
         jerk[joint], sd[joint] = ratio * variance / spacing**5, np.sqrt(variance)
     for values, usual in ((jerk, 1.0), (sd, 1e-5)):
         known = values[np.isfinite(values)]
@@ -68,7 +72,7 @@ def learn_motion_noise(times, positions):
     return MotionNoise(jerk, sd)
 
 
-def _likeliest(steps, positions, is_there):
+def _likeliest(steps, positions, is_there, expected=None):
     """
     Return (ratio, encoder variance) of the largest marginal likelihood of positions [N].
 
@@ -88,6 +92,8 @@ def _likeliest(steps, positions, is_there):
         variance = max(square / degrees, _LEAST_SD**2)
         volume = 2 * np.log(root[-1]).sum() + 3 * (count - 1) * np.log(ratio)
         score = degrees * np.log(variance) + square / variance + volume
+        if expected is not None and np.isfinite(expected):
+            score += (np.log(variance / expected**2) / (2 * _SD_SPREAD)) ** 2
         if best is None or score < best[0]:
             best = score, ratio, variance
     return best[1:]

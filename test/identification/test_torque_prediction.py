@@ -157,6 +157,15 @@ def test_joints_whose_torque_is_odd_are_told_by_name():
     assert all(event.is_warning for event in found)
 
 
+def test_a_change_that_is_explained_at_once_is_not_looked_for():
+    words = ('changed', 'explained', 'cause: mass on lower (0.97)')
+    changed, news = Chronicle().take(words, _estimate())
+    assert changed.name == 'changed' and 'looking' not in changed.text
+    assert news.values['cause'] == 'mass on lower (0.97)'
+    (changed,) = Chronicle().take(('changed',), _estimate())
+    assert 'looking' in changed.text
+
+
 def test_draws_of_what_was_learned_can_be_built(parts, learned):
     problem, estimator = parts
     mixture = estimator.mixture(problem, learned[0])

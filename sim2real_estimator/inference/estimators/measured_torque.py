@@ -105,10 +105,9 @@ class TorqueState:
     and of those when noise was learned last; used: seconds of rows since the last change;
     renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
     renewals: how often; snapshots: of the last seconds; memories: of what was known before
-    changes; noisier: joints that are said to be so; is_questioned: whether the
-    noise of encoders was held against what is configured; is_suspected: whether the last look
-    found a change; place: (positions, velocities) at the end of the newest block; posterior:
-    `Mixture` of all this.
+    changes; noisier: joints that are said to be so; is_questioned: whether the noise of encoders
+    was held against what is configured; is_suspected: whether the last look found a change; place:
+    (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this.
     """
 
     branches: tuple
@@ -353,14 +352,19 @@ class MeasuredTorque(AbstractEstimator):
         state = replace(state, moved=moved)
         marks = [*_LEARNED_AT, state.learned + _LEARNED_EVERY]
         due = next((mark for mark in marks if mark > state.learned), None)
-        if moved < due or len(times) < 2 * _CONTEXT_SAMPLES:
+        if moved < due or len(times) < 3 * _CONTEXT_SAMPLES:
             return state
-        times, positions = times[-_MOST_SAMPLES:], positions[-_MOST_SAMPLES:]
-        noise = learn_motion_noise(1e-9 * (times - times[0]), positions)
+        # Of the samples at either end nobody knows whether they are far off.
+        inner = slice(-_MOST_SAMPLES, -_LAG_SAMPLES)
+        times, positions = times[inner][_LAG_SAMPLES:], positions[inner][_LAG_SAMPLES:]
+        seconds, expected = 1e-9 * (times - times[0]), problem.torque.encoder_sd
+        noise = learn_motion_noise(seconds, positions, expected)
+        sound = _sound(positions, smoothed_motion(seconds, positions, noise)[0])
+        if not np.array_equal(sound, positions, equal_nan=True):
+            noise = learn_motion_noise(seconds, sound, expected)
         if state.noise is not None:
             # Motion that was slow of late may be fast again.
-            jerk = np.maximum(noise.jerk, state.noise.jerk)
-            noise = MotionNoise(jerk, np.sqrt(noise.sd * state.noise.sd))
+            noise = replace(noise, jerk=np.maximum(noise.jerk, state.noise.jerk))
         return replace(state, noise=noise, learned=moved)
 
     def _smoothed(self, state, seconds, positions):
@@ -373,13 +377,11 @@ class MeasuredTorque(AbstractEstimator):
         missed = 1.48 * _median(np.abs(positions - motion[0]))
         if not (missed > _MISSED_SDS * state.noise.sd).any():
             return state, motion
-        is_far = np.abs(positions - motion[0]) > _OUTLIER_SDS * missed
-        sound = np.where(is_far & (missed > 0), np.nan, positions)
-        new, noise = learn_motion_noise(seconds, sound), state.noise
+        new, noise = learn_motion_noise(seconds, _sound(positions, motion[0])), state.noise
         is_off = missed > _MISSED_SDS * noise.sd
         jerk = np.where(is_off, np.maximum(new.jerk, noise.jerk), noise.jerk)
-        sd = np.where(is_off, np.maximum(new.sd, noise.sd), noise.sd)
-        state = replace(state, noise=MotionNoise(jerk, sd))
+        # How good encoders are is learned from longer times.
+        state = replace(state, noise=MotionNoise(jerk, noise.sd))
         return state, smoothed_motion(seconds, positions, state.noise)
 
     def _rows(self, model, state, window, until_ns):
@@ -466,6 +468,14 @@ def are_moving(samples, speeds, slowest):
     rests = is_slow & (np.minimum(after, samples[-1]) - before > _REST)
     last_rest = np.maximum.accumulate(np.where(rests, samples[:, None], -np.inf), 0)
     return (samples[:, None] - last_rest > _AFTER_REST) & (np.abs(speeds) > _CREEP * slowest)
+
+
+def _sound(positions, smoothed):
+    """Return positions [N, n] with NaN where one is far off what is smoothed, beside others."""
+    away = np.abs(positions - smoothed)
+    usual = 1.48 * _median(away)
+    with np.errstate(invalid='ignore'):
+        return np.where((away > _OUTLIER_SDS * usual) & (usual > 0), np.nan, positions)
 
 
 def _median(values):

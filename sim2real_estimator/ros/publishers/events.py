@@ -133,9 +133,10 @@ class Chronicle:
         how many modes the posterior has now.
         """
         events = [*self._begun(words, estimate)]
+        is_known = any(word.startswith(_CAUSE) for word in words)
         for word in words:
             if word in _OF_REPORTS:
-                events += self._told(word, estimate)
+                events += self._told(word, estimate, is_known)
             if word.startswith(_CAUSE):
                 events.append(_new_values(self._before, estimate, word.removeprefix(_CAUSE)))
                 self._before = None
@@ -172,10 +173,11 @@ class Chronicle:
         self._lasting = now | goes_on
         return new
 
-    def _told(self, word, estimate):
-        """Return the events of a word that is told each time."""
+    def _told(self, word, estimate, is_known):
+        """Return the events of a word that is told each time; is_known: what has changed is."""
         event, values = _OF_REPORTS[word], {}
         if word == 'changed':
+            event = replace(event, text='the robot has changed') if is_known else event
             self._before = self._before or self._latest
             values = _named('before', self._before)
         if word == 'reset':

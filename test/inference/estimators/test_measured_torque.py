@@ -68,6 +68,11 @@ def followed(samples):
     return pipeline, events_of(feed(pipeline, samples))
 
 
+def alarms_of(events):
+    """Return what says that the robot is not what it was, or not as described."""
+    return [e for e in events if e.startswith(('changed', 'cause', 'forgotten', 'not explained'))]
+
+
 def error_of(pipeline, recording):
     return torque_error(pipeline.mixture.moments()[0], recording)
 
@@ -89,7 +94,7 @@ def test_torques_are_predicted_and_intervals_hold(expected, recording, held_out)
 
 def test_intervals_of_many_robots_hold_the_truth():
     scores, within = [], []
-    for seed in range(8):
+    for seed in range(6):
         truth = measured_arms.drawn_truth(seed, size=1.0)
         arm = record(4.0, seed, truth=truth)
         pipeline, _ = followed(arm.samples())
@@ -214,7 +219,7 @@ def test_samples_that_are_far_off_are_left_out(samples, recording, held_out, sen
         return values + size * rng.uniform(-1, 1, 2) * (rng.random() < 0.02)
 
     pipeline, events = followed(changed(samples, sensor, 0.5, 6.0, off))
-    assert events == ['fitted']
+    assert 'fitted' in events and not alarms_of(events)
     assert error_of(pipeline, held_out) < bound
     assert away(pipeline, recording.truth) < 1.4
 
@@ -226,7 +231,7 @@ def test_stamps_that_jump_do_no_lasting_harm(samples, recording, held_out, jump)
         for s in samples
     ]
     pipeline, events = followed(moved)
-    assert not {'changed', 'forgotten'} & set(events)
+    assert not alarms_of(events)
     assert error_of(pipeline, held_out) < 0.01
     assert away(pipeline, recording.truth) < 1.4
 
@@ -235,7 +240,7 @@ def test_stamps_that_jump_do_no_lasting_harm(samples, recording, held_out, jump)
 def test_any_rate_will_do(rate, seconds, held_out):
     arm = record(seconds, rate=rate)
     pipeline, events = followed(arm.samples())
-    assert events == ['fitted']
+    assert 'fitted' in events and not alarms_of(events)
     assert error_of(pipeline, held_out) < 0.01
     assert away(pipeline, arm.truth) < 1.4
 
