@@ -52,8 +52,8 @@ def learn_motion_noise(times, positions, expected=None):
     Return the `MotionNoise` of samples in which joints move, by marginal likelihood.
 
     times [N] s; positions [N, n], NaN where a sample lacks a joint; expected [n]: standard
-    deviations of the encoders, give or take a factor of ten; None: any. A joint that stands still all
-    the time has the median of the others, which is enough to see that it stands still.
+    deviations of the encoders, give or take a factor of ten; None: any. A joint that stands still
+    all the time has the median of the others, which is enough to see that it stands still.
     """
     spacing = float(np.median(np.diff(times)))
     steps = np.maximum(np.diff(times) / spacing, _LEAST_STEP)

@@ -35,7 +35,7 @@ _LAG_SAMPLES, _CONTEXT_SAMPLES = 4, 8
 # What is kept of the past to learn how joints move [ns], and how many samples are looked at.
 _REMEMBERED_NS, _MOST_SAMPLES = 4 * _SECOND, 600
 # Seconds of motion after which noise is learned (anew), and how often later on.
-_LEARNED_AT, _LEARNED_EVERY = (0.3, 0.6, 1.0, 2.0), 10.0
+_LEARNED_AT, _LEARNED_EVERY, _LEARNED_AGAIN = (0.3, 0.6, 1.0, 2.0), 10.0, 1.0
 # A joint moves where its positions span more than this [rad or m], and more than so many standard
 # deviations of its encoder.
 _MOVED, _MOVED_SDS = 1e-3, 8.0
@@ -106,7 +106,8 @@ class TorqueState:
     renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
     renewals: how often; snapshots: of the last seconds; memories: of what was known before
     changes; noisier: joints that are said to be so; is_questioned: whether the noise of encoders
-    was held against what is configured; is_suspected: whether the last look found a change; place:
+    was held against what is configured; is_surprised: whether joints have moved in another way
+    than was learned since; is_suspected: whether the last look found a change; place:
     (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this.
     """
 
@@ -131,6 +132,7 @@ class TorqueState:
     place: tuple | None = None
     posterior: Mixture | None = None
     is_questioned: bool = False
+    is_surprised: bool = False
 
     @property
     def fit(self):
@@ -352,6 +354,8 @@ class MeasuredTorque(AbstractEstimator):
         state = replace(state, moved=moved)
         marks = [*_LEARNED_AT, state.learned + _LEARNED_EVERY]
         due = next((mark for mark in marks if mark > state.learned), None)
+        if state.is_surprised:
+            due = min(due, state.learned + _LEARNED_AGAIN)
         if moved < due or len(times) < 3 * _CONTEXT_SAMPLES:
             return state
         # Of the samples at either end nobody knows whether they are far off.
@@ -365,7 +369,7 @@ class MeasuredTorque(AbstractEstimator):
         if state.noise is not None:
             # Motion that was slow of late may be fast again.
             noise = replace(noise, jerk=np.maximum(noise.jerk, state.noise.jerk))
-        return replace(state, noise=noise, learned=moved)
+        return replace(state, noise=noise, learned=moved, is_surprised=False)
 
     def _smoothed(self, state, seconds, positions):
         """
@@ -380,8 +384,8 @@ class MeasuredTorque(AbstractEstimator):
         new, noise = learn_motion_noise(seconds, _sound(positions, motion[0])), state.noise
         is_off = missed > _MISSED_SDS * noise.sd
         jerk = np.where(is_off, np.maximum(new.jerk, noise.jerk), noise.jerk)
-        # How good encoders are is learned from longer times.
-        state = replace(state, noise=MotionNoise(jerk, noise.sd))
+        # How good encoders are is learned from longer times, but soon.
+        state = replace(state, noise=MotionNoise(jerk, noise.sd), is_surprised=True)
         return state, smoothed_motion(seconds, positions, state.noise)
 
     def _rows(self, model, state, window, until_ns):
