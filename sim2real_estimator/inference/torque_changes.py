@@ -71,20 +71,22 @@ class Finding:
     noisier: tuple = ()
 
 
-def look(model, snapshots, now, jumps, memories, floor):
+def look(model, snapshots, now, jumps, memories, floor, is_known=None):
     """
     Return the `Finding` of the windows before a time.
 
     model: as in `torque_regression.fit`; snapshots: in the order of time, the last ones; now:
     `Sums` of all rows, now_ns: until when; jumps: the `Jump`s that may have happened, the first
     one being of the link at the end; memories: what may hold again; floor: function from a `Fit`
-    to a root [p, p] of what was known, drift included.
+    to a root [p, p] of what was known, drift included; is_known [J]: joints of which enough is
+    known to tell that they have changed, None: all.
     """
+    snapshots, now = _of_known(snapshots, is_known), _of_known((now,), is_known)[0]
     causes, noisier, best, factors = {}, (), None, None
     for since in windows(snapshots, now.end_ns):
         window = _Window(model, since, now.sums, floor)
         found = [
-            Cause(jump.name, jump, None, value + favour(jumps, jump), since)
+            Cause(jump.name, jump, None, value, since)
             for jump, value in zip(jumps, window.evidence_of(jumps))
         ]
         found += [
@@ -104,15 +106,23 @@ def look(model, snapshots, now, jumps, memories, floor):
     first = min((cause.since for cause in causes.values()), key=lambda since: since.end_ns)
     later = [s for s in snapshots if first.end_ns <= s.end_ns <= now.end_ns - _LEAST_NS]
     ordered, nothing = _compared(model, (first, later, now), causes.values(), factors, floor)
-    ordered = [
-        replace(cause, evidence=cause.evidence - nothing + favour(jumps, cause.jump))
-        for cause in ordered
-    ]
-    ordered = sorted(ordered, key=lambda cause: -cause.evidence)
-    if ordered[0].evidence < _threshold(ordered[0]):
+    ordered = [replace(cause, evidence=cause.evidence - nothing) for cause in ordered]
+    if not any(cause.evidence >= _threshold(cause) for cause in ordered):
         return Finding((), noisier)
+    # Where something has been taken up, that is where; not that it has.
+    ordered = [replace(c, evidence=c.evidence + favour(jumps, c.jump)) for c in ordered]
+    ordered = sorted(ordered, key=lambda cause: -cause.evidence)
     least = ordered[0].evidence - _POSSIBLE
     return Finding(tuple(cause for cause in ordered if cause.evidence > least))
+
+
+def _of_known(snapshots, is_known):
+    """Return `Snapshot`s in which joints that are not known have no weight."""
+    if is_known is None or is_known.all():
+        return tuple(snapshots)
+    return tuple(
+        replace(s, fit=replace(s.fit, noise=s.fit.noise.without(~is_known))) for s in snapshots
+    )
 
 
 def favour(jumps, jump):

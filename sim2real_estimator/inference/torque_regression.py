@@ -36,7 +36,7 @@ _STEPS = 3
 # Rows of the last half minute that vary so many times as much as all before are of more noise.
 _NOISIER = 2.0
 # Residual over signal from which a joint's torque counts as not explained, with so many rows.
-_UNEXPLAINED, _ROWS_TO_JUDGE = 0.5, 160.0
+_UNEXPLAINED, ROWS_TO_JUDGE = 0.5, 160.0
 # So much a joint that was left out has to have at the most to be of use again.
 _EXPLAINED_AGAIN = 0.4
 
@@ -152,6 +152,10 @@ class TorqueNoise:
         variance = 25.0 * _least_variance(limits)
         inflation = np.full(len(limits), _PRIOR_INFLATION)
         return TorqueNoise(variance, inflation, np.ones(len(limits), dtype=bool))
+
+    def without(self, joints):
+        """Return this with the rows of some joints [J] left out."""
+        return replace(self, explained=self.explained & ~joints)
 
     @property
     def weights(self):
@@ -280,9 +284,9 @@ def _learned(model, sums, squares, recent, noise, standard, scales, spread, lags
     unseen = _UNSEEN_FRICTION**2 * power / np.maximum(sums.number, 1.0)
     inflation = inflation + _UNSEEN_ROWS * unseen / variance
     # Who has become noisier is so from now on.
-    now = (residuals**2).sum(0) / np.maximum(recent.shares.sum(0), _ROWS_TO_JUDGE)
+    now = (residuals**2).sum(0) / np.maximum(recent.shares.sum(0), ROWS_TO_JUDGE)
     variance = np.where(now > _NOISIER * variance, now, variance)
-    explained = ~(left > _UNEXPLAINED**2 * sums.square) | (sums.number < _ROWS_TO_JUDGE)
+    explained = ~(left > _UNEXPLAINED**2 * sums.square) | (sums.number < ROWS_TO_JUDGE)
     return TorqueNoise(variance, inflation, explained)
 
 

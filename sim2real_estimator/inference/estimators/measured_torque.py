@@ -19,7 +19,7 @@ from ..mixture import Mixture
 from ..motion import learn_motion_noise, MotionNoise, smoothed_motion, without_spikes
 from ..protocol import Gaussian
 from ..torque_changes import favour, look, Snapshot
-from ..torque_regression import begin, block_rows, Fit, fit, Rows, Sums
+from ..torque_regression import begin, block_rows, Fit, fit, Rows, ROWS_TO_JUDGE, Sums
 from .base import AbstractEstimator
 
 _SECOND = 10**9
@@ -287,7 +287,8 @@ class MeasuredTorque(AbstractEstimator):
             if _is_asked_again(state):
                 # Until a body is known well it may be on another link, or not as it seems.
                 jumps = tuple(jump for jump in jumps if jump.body is not None)
-            found = look(model, kept, now, jumps, state.memories, partial(believed, model))
+            floor, is_known = partial(believed, model), _are_known(state)
+            found = look(model, kept, now, jumps, state.memories, floor, is_known)
             is_new = not state.is_suspected
             state = replace(state, is_suspected=bool(found.causes))
             if found.causes and not (is_new and found.causes[0].evidence < _BEYOND_DOUBT):
@@ -499,6 +500,12 @@ def _outliers(residuals, usable, limits):
         centre = np.sort(order, 0)[middle, joints]
         spread = 1.48 * np.sort(np.abs(order - centre), 0)[middle, joints]
         return np.abs(residuals - centre) > _OUTLIER_SDS * np.maximum(spread, 5e-3 * limits)
+
+
+def _are_known(state):
+    """Tell which joints [J] have rows enough to be judged, and are explained by the model."""
+    number = state.sums.number + (0.0 if state.earlier is None else state.earlier[1])
+    return state.fit.noise.explained & (number >= ROWS_TO_JUDGE)
 
 
 def _is_asked_again(state):
