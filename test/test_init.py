@@ -133,12 +133,18 @@ def test_what_is_not_estimated_is_named_with_the_reason(written, branching_arm_u
 
 
 def test_a_light_joint_with_much_friction_can_be_simulated(written, double_pendulum_urdf):
-    path = written(double_pendulum_urdf.replace('friction="0.02"', 'friction="20"'))
-    config = load_config(path)
+    sticky = double_pendulum_urdf.replace('friction="0.02"', 'friction="20"')
+    config = load_config(written(sticky, '--effort', 'commanded'))
     assert config.simulation.max_step < 0.005
     velocity = config.estimate['elbow.friction_velocity']
     assert velocity.fixed and velocity.mean > 0.01
     assert not any('shoulder' in name for name in config.estimate)
+
+
+def test_measured_torques_need_no_wider_friction(written, double_pendulum_urdf):
+    sticky = double_pendulum_urdf.replace('friction="0.02"', 'friction="20"')
+    config = load_config(written(sticky, '--effort', 'measured'))
+    assert not any('friction_velocity' in name for name in config.estimate)
 
 
 def test_steps_are_short_enough_for_far_more_friction_than_expected(written, double_pendulum_urdf):
