@@ -121,12 +121,12 @@ def without_spikes(positions, sd):
     return found
 
 
-def smoothed_motion(times, positions, noise, stamps=None):
+def smoothed_motion(times, positions, noise):
     """
     Return positions, velocities and accelerations [N, n] at times, given all samples of a window.
 
     times [N] s, irregular as they are; positions [N, n], NaN where a sample lacks a joint; noise:
-    `MotionNoise`; stamps [N, n]: when each was measured, where that is not the time of its row.
+    `MotionNoise`.
     """
     spacing = float(np.median(np.diff(times)))
     dynamics = _dynamics_bands(np.maximum(np.diff(times) / spacing, _LEAST_STEP))
@@ -142,16 +142,8 @@ def smoothed_motion(times, positions, noise, stamps=None):
         ratio = max(noise.jerk[joint] * spacing**5 / noise.sd[joint] ** 2, _RATIOS[0])
         bands, right = dynamics / ratio, np.zeros((count, 3))
         values = np.where(is_there, column - origin, 0.0)
-        if stamps is None:
-            bands[-1, ::3] += is_there
-            right[:, 0] = values
-        else:
-            late = np.where(is_there, (stamps[:, joint] - times) / spacing, 0.0)
-            row = np.stack([np.ones(count), late, late**2 / 2], 1) * is_there[:, None]
-            for i in range(3):
-                for j in range(i, 3):
-                    bands[-1 - (j - i), j::3] += row[:, i] * row[:, j]
-            right = row * values[:, None]
+        bands[-1, ::3] += is_there
+        right[:, 0] = values
         states = solveh_banded(bands, right.ravel(), check_finite=False).reshape(count, 3)
         states[:, 0] += origin
         result[:, :, joint] = states.T

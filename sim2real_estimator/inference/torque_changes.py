@@ -17,7 +17,7 @@ from .torque_regression import Fit, Sums
 
 # Seconds of the windows, and degrees of freedom of the noise of one.
 WINDOWS = (1.0, 3.0, 8.0)
-_FREEDOM = 4.0
+FREEDOM = 4.0
 # Log Bayes factors from which on a cause is believed: of a body that came or went, or of what was
 # known before coming back, and of anything inside a joint. Chosen on recordings of a UR10e and on
 # arms in MuJoCo that did not change.
@@ -75,8 +75,8 @@ def look(model, snapshots, now, jumps, memories, floor, is_known=None):
     """
     Return the `Finding` of the windows before a time.
 
-    model: as in `torque_regression.fit`; snapshots: in the order of time, the last ones; now:
-    `Sums` of all rows, now_ns: until when; jumps: the `Jump`s that may have happened, the first
+    model: as in `torque_regression.fit`; snapshots: in the order of time, the last ones; now: the
+    newest one; jumps: the `Jump`s that may have happened, the first
     one being of the link at the end; memories: what may hold again; floor: function from a `Fit`
     to a root [p, p] of what was known, drift included; is_known [J]: joints of which enough is
     known to tell that they have changed, None: all.
@@ -176,7 +176,7 @@ class _Window:
 
     def __init__(self, model, since, now, floor, factors=None):
         fit, then = since.fit, since.sums
-        self._model, self._fit = model, fit
+        self._fit = fit
         weights, scales = fit.noise.weights, fit.scales
         gram = now.gram - then.gram
         fitted = np.einsum('jpq,q->jp', gram, fit.standard)
@@ -196,10 +196,10 @@ class _Window:
         for _ in range(_STEPS):
             _, self._factor, solution = self._solved(factors)
             squares = self._left(self._known @ solution)
-            factors = (_FREEDOM + squares) / (_FREEDOM + self._number)
+            factors = (FREEDOM + squares) / (FREEDOM + self._number)
         self._factors = factors
         self._nothing = self._score(squares, solution, self._factor)
-        is_any = self._number > _FREEDOM
+        is_any = self._number > FREEDOM
         self.noisier = tuple(np.flatnonzero(is_any & (factors > _NOISIER)).tolist())
 
     def evidence_of(self, jumps):
@@ -253,7 +253,7 @@ class _Window:
         for _ in range(_STEPS):
             _, factor, solution = self._solved(factors, together, away)
             squares = self._left(together @ solution + away)
-            factors = (_FREEDOM + squares) / (_FREEDOM + self._number)
+            factors = (FREEDOM + squares) / (FREEDOM + self._number)
         return factors, squares, solution, factor
 
     def _closely(self, cause):
@@ -280,7 +280,7 @@ class _Window:
         return np.maximum(self._square - 2 * self._gradient @ moved + quadratic, 0.0)
 
     def _score(self, squares, solution, factor):
-        noise = ((_FREEDOM + self._number) * np.log1p(squares / _FREEDOM)).sum()
+        noise = ((FREEDOM + self._number) * np.log1p(squares / FREEDOM)).sum()
         return -(noise + solution @ solution) / 2 - np.log(np.abs(np.diag(factor))).sum()
 
 

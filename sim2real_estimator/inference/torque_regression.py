@@ -59,10 +59,6 @@ class Rows:
         """Number of blocks."""
         return len(self.shares)
 
-    def last(self, count):
-        """Return the last so many blocks."""
-        return Rows(*(part[-count:] if count else part[:0] for part in vars(self).values()))
-
     @staticmethod
     def none(joints, size):
         """Return no blocks of so many joints and standard parameters."""

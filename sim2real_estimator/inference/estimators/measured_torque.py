@@ -18,15 +18,14 @@ from ..hypotheses import Memory
 from ..mixture import Mixture
 from ..motion import learn_motion_noise, MotionNoise, smoothed_motion, without_spikes
 from ..protocol import Gaussian
-from ..torque_changes import favour, look, Snapshot
+from ..torque_changes import favour, FREEDOM, look, Snapshot
 from ..torque_regression import begin, block_rows, Fit, fit, Rows, ROWS_TO_JUDGE, Sums
 from .base import AbstractEstimator
 
 _SECOND = 10**9
 # Rows are means over this time, and are made this much later, from motion smoothed over a window
 # that begins so much before; several at a time.
-_BLOCK_NS, _LAG_NS, _CONTEXT_NS = 20_000_000, 100_000_000, 200_000_000
-BLOCK_NS = _BLOCK_NS
+BLOCK_NS, _LAG_NS, _CONTEXT_NS = 20_000_000, 100_000_000, 200_000_000
 # Residuals of real arms hang together over up to two seconds.
 _CORRELATED_NS = 2_000_000_000
 _AT_ONCE = 6
@@ -184,7 +183,7 @@ class MeasuredTorque(AbstractEstimator):
     @staticmethod
     def _is_due(state, newest_ns):
         """Tell whether enough samples have come for the next blocks."""
-        due_ns = state.until_ns + _AT_ONCE * _BLOCK_NS
+        due_ns = state.until_ns + _AT_ONCE * BLOCK_NS
         if newest_ns - _LAG_NS < due_ns or len(state.motion) <= _LAG_SAMPLES:
             return False
         return state.motion[-1 - _LAG_SAMPLES][0] >= due_ns
@@ -217,8 +216,8 @@ class MeasuredTorque(AbstractEstimator):
         if newest_ns is None:
             until_ns = int(times[-1]) + 1
         else:
-            whole = (newest_ns - _LAG_NS - state.until_ns) // _BLOCK_NS
-            until_ns = state.until_ns + int(whole) * _BLOCK_NS
+            whole = (newest_ns - _LAG_NS - state.until_ns) // BLOCK_NS
+            until_ns = state.until_ns + int(whole) * BLOCK_NS
         if state.noise is None or len(times) < _LAG_SAMPLES + 2:
             return self._trimmed(state, times, until_ns)
         first = min(
@@ -242,7 +241,7 @@ class MeasuredTorque(AbstractEstimator):
     def _told(self, problem, state, rows, until_ns, report):
         """Return the state with more `Rows`, and what they say where it is time to ask."""
         recent = _kept((*state.recent, (until_ns, rows)))
-        used = state.used + 1e-9 * _BLOCK_NS * float(rows.shares.max(1).sum())
+        used = state.used + 1e-9 * BLOCK_NS * float(rows.shares.max(1).sum())
         state = replace(state, sums=state.sums.plus(rows), recent=recent, used=used)
         if state.renewed_ns is None or until_ns - state.renewed_ns >= _RENEWED_NS:
             state = self._renewed(problem, state, until_ns, report)
@@ -254,7 +253,7 @@ class MeasuredTorque(AbstractEstimator):
         """Return the state with the posterior of all rows so far."""
         model, recent = problem.torque, Rows.joined([rows for _, rows in state.recent])
         steps = _FIRST_STEPS if state.renewals < _FIRST_RENEWALS else 1
-        lags, branches = _CORRELATED_NS // _BLOCK_NS, []
+        lags, branches = _CORRELATED_NS // BLOCK_NS, []
         for branch in state.branches:
             found = fit(
                 model, branch.prior, state.sums, recent, branch.fit, lags, state.earlier, steps
@@ -351,7 +350,7 @@ class MeasuredTorque(AbstractEstimator):
         moves = span > np.maximum(_MOVED, _MOVED_SDS * problem.torque.encoder_sd)
         if not moves.any():
             return state
-        moved = state.moved + 1e-9 * _AT_ONCE * _BLOCK_NS
+        moved = state.moved + 1e-9 * _AT_ONCE * BLOCK_NS
         state = replace(state, moved=moved)
         marks = [*_LEARNED_AT, state.learned + _LEARNED_EVERY]
         due = next((mark for mark in marks if mark > state.learned), None)
@@ -401,15 +400,13 @@ class MeasuredTorque(AbstractEstimator):
         off = np.abs(positions - motion[0]) > _OUTLIER_SDS * np.maximum(
             state.noise.sd, model.encoder_sd
         )
-        if off.mean(0).max() > _MOST_OFF:
-            last = np.searchsorted(times, until_ns, side='right') - 1
-            return None, (motion[0, last], motion[1, last])
-        if off.any():
+        is_unknown = off.mean(0).max() > _MOST_OFF
+        if off.any() and not is_unknown:
             motion = smoothed_motion(seconds, np.where(off, np.nan, positions), state.noise)
         last = np.searchsorted(times, until_ns, side='right') - 1
         place = motion[0, last], motion[1, last]
         used = [(ns, values) for ns, values in state.torques if ns < until_ns]
-        if not used:
+        if is_unknown or not used:
             return None, place
         stamps = np.array([ns for ns, _ in used])
         torques = np.array([values for _, values in used])
@@ -423,7 +420,7 @@ class MeasuredTorque(AbstractEstimator):
         columns = model.columns(*(part.T for part in at), state.fit.standard)
         predicted = state.fit.scales * (columns @ state.fit.standard)
         usable &= ~_outliers(torques - predicted, usable, model.limits)
-        edges = np.arange(state.until_ns, until_ns, _BLOCK_NS)
+        edges = np.arange(state.until_ns, until_ns, BLOCK_NS)
         numbers = np.searchsorted(stamps, edges)
         bounds = np.unique(np.append(numbers, len(stamps)))
         return block_rows(columns, torques, usable, bounds), place
@@ -522,11 +519,10 @@ def _drifted(model, state):
     What they have told becomes the prior of rows to come, in which friction has moved on.
     """
     (branch, *others), sums = state.branches, state.sums
-    if others or sums.number.max() * 1e-9 * _BLOCK_NS < _DRIFTS_AFTER:
+    if others or sums.number.max() * 1e-9 * BLOCK_NS < _DRIFTS_AFTER:
         return state
     found = branch.fit
-    away = _DRIFT * model.friction(found.mean)
-    root = np.linalg.qr(np.vstack([found.root.T, np.diag(away)]), 'r').T
+    root = _with_other_friction(model, found, _DRIFT)
     number = np.minimum(sums.number, _DRIFT_ROWS)
     zero = Sums.none(*sums.cross.shape)
     return replace(
@@ -572,8 +568,13 @@ def noise_in_words(model, noise):
 
 def believed(model, found):
     """Return a root [p, p] of the covariance of a `Fit`: friction is never the same again."""
-    floor = _LOSS_FLOOR * model.friction(found.mean)
-    return np.linalg.qr(np.vstack([found.root.T, np.diag(floor)]), 'r').T
+    return _with_other_friction(model, found, _LOSS_FLOOR)
+
+
+def _with_other_friction(model, found, part):
+    """Return a root [p, p] of the covariance of a `Fit` whose friction has changed by a part."""
+    away = part * model.friction(found.mean)
+    return np.linalg.qr(np.vstack([found.root.T, np.diag(away)]), 'r').T
 
 
 def _weighed(sums, branches):
@@ -581,13 +582,13 @@ def _weighed(sums, branches):
     if len(branches) == 1:
         return tuple(branches)
     noise = branches[0].fit.noise
-    freedom, number = 4.0, sums.number / noise.inflation
+    number = sums.number / noise.inflation
     found = []
     for branch in branches:
         squares = noise.weights * sums.squares_left(branch.fit.standard, branch.fit.scales)
         away = np.linalg.solve(branch.prior.root, branch.fit.mean - branch.prior.mean)
         volume = np.linalg.slogdet(branch.fit.root)[1] - np.linalg.slogdet(branch.prior.root)[1]
-        score = ((freedom + number) * np.log1p(squares / freedom)).sum() + away @ away
+        score = ((FREEDOM + number) * np.log1p(squares / FREEDOM)).sum() + away @ away
         log_weight = float(branch.favour + volume - score / 2)
         found.append(replace(branch, log_weight=log_weight))
     return _normalized(found)
