@@ -150,27 +150,6 @@ def test_a_joint_that_stands_still_has_the_noise_of_the_others(rng):
     assert np.abs(found[1:, :, 2]).max() < 1e-6
 
 
-def test_where_each_joint_has_stamps_of_its_own_they_count(rng):
-    times = np.arange(500) / RATE
-    late = np.array([0.0, 1e-3, -1e-3])
-    stamps = times[:, None] + late
-    truth = swung(times)
-    positions = np.stack([swung(stamps[:, k])[0][:, k] for k in range(3)], 1)
-    positions += SD * rng.standard_normal(positions.shape)
-    noise = MotionNoise(np.full(3, 3e3), np.full(3, SD))
-    inner = slice(30, -30)
-
-    def error(found):
-        return np.sqrt(((found[0] - truth[0])[inner] ** 2).mean(0))
-
-    told = error(smoothed_motion(times, positions, noise, stamps))
-    untold = error(smoothed_motion(times, positions, noise))
-    assert (told < SD).all()
-    assert (untold[1:] > 3 * told[1:]).all()
-    alike = smoothed_motion(times, positions, noise, np.repeat(times[:, None], 3, 1))
-    assert alike == pytest.approx(smoothed_motion(times, positions, noise), rel=1e-9, abs=1e-9)
-
-
 def test_samples_that_are_far_off_are_left_out_and_no_others(rng):
     times = np.arange(1500) / RATE
     truth, positions = measured(times, rng)
