@@ -5,7 +5,6 @@ import pytest
 
 from sim2real_estimator.inference.motion import (
     learn_motion_noise,
-    MotionNoise,
     smoothed_motion,
     without_spikes,
 )
