@@ -22,15 +22,13 @@ from scipy.linalg import solve_triangular
 # joint's limit. Chosen on recordings of a UR10e and on arms in MuJoCo.
 _PRIOR_ROWS, _PRIOR_SD = 1.0, 1e-3
 # Prior of the inflation, and the number of rows that it counts for. As above.
-_PRIOR_INFLATION, _INFLATION_ROWS = 5.0, 160.0
+_PRIOR_INFLATION, _INFLATION_ROWS = 5.0, 80.0
 # Rows of less than this share of a block's samples do not count as rows.
 _SHARE_OF_A_ROW = 0.3
-# A window over two seconds sees so much of the correlation of residuals, by the agreement of
-# eleven recordings of a UR10e.
-_SEEN = 0.8
-# Friction is never quite as its columns have it: this part of it is wrong in the same way for so
-# many rows, which white noise hides from the correlation of residuals.
-_UNSEEN_FRICTION, _UNSEEN_ROWS = 0.008, 100.0
+# A window over two seconds sees so much of the correlation of residuals: parameters have taken up
+# some of what hangs together, and some lasts longer. By the agreement of eleven recordings of a
+# UR10e, and by the truth of arms in MuJoCo.
+_SEEN = 0.5
 # Gauss-Newton steps; the problem is bilinear at worst, and starts at the last mean.
 _STEPS = 3
 # Rows of the last half minute that vary so many times as much as all before are of more noise.
@@ -164,7 +162,7 @@ class Fit:
     """
     The posterior of coordinates [p]: mean, root [p, p] of the covariance; noise: `TorqueNoise`.
 
-    standard [P], scales [J]: of the mean; cost: what is left of it, half a squared norm.
+    standard [P], scales [J]: of the mean.
     """
 
     mean: np.ndarray
@@ -179,11 +177,11 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS):
     Return the `Fit` of all rows so far.
 
     model: with `standard(x) -> (phi [P], its slope [P, p])`, `scales(x) -> (c [J], slope [J, p])`
-    `limits` [J], `positive`: numbers of coordinates that cannot be negative, and `is_friction`
-    [P]; prior: `Gaussian` of the coordinates; sums: `Sums`; recent: the newest `Rows`, in the
-    order of time, by which correlation is judged over so many lags; before: `Fit` to begin from;
-    earlier: (squares left, number of rows, inflation) [J] of rows that are not in the sums and had
-    the same noise; steps: of Gauss and Newton.
+    `limits` [J] and `positive`: numbers of coordinates that cannot be negative; prior: `Gaussian`
+    of the coordinates; sums: `Sums`; recent: the newest `Rows`, in the order of time, by which
+    correlation is judged over so many lags; before: `Fit` to begin from; earlier: (squares left,
+    number of rows, inflation) [J] of rows that are not in the sums and had the same noise; steps:
+    of Gauss and Newton.
     """
     mean, noise = before.mean, before.noise
     usual = _PRIOR_INFLATION if earlier is None else earlier[2]
@@ -275,10 +273,6 @@ def _learned(model, sums, squares, recent, noise, standard, scales, spread, lags
     residuals = recent.residuals(standard, scales)
     lags = min(lags, max(recent.count - 2, 0))
     inflation = inflations(residuals, recent.shares, lags, usual)
-    friction = np.where(model.is_friction, scales[:, None] * standard, 0.0)
-    power = np.einsum('jp,jpq,jq->j', friction, sums.gram, friction, optimize=True)
-    unseen = _UNSEEN_FRICTION**2 * power / np.maximum(sums.number, 1.0)
-    inflation = inflation + _UNSEEN_ROWS * unseen / variance
     # Who has become noisier is so from now on.
     now = (residuals**2).sum(0) / np.maximum(recent.shares.sum(0), ROWS_TO_JUDGE)
     variance = np.where(now > _NOISIER * variance, now, variance)

@@ -15,7 +15,6 @@ from ..model.robot import realize
 _SLOWEST = 1.0
 # What cannot be negative, and what wears, warms up and is never the same again.
 _LOSSES = ('damping', 'friction', 'load_friction', *COUPLED_FRICTIONS)
-_FRICTION = (*_LOSSES, 'stribeck')
 _POSITIVE = ('damping', 'friction', *COUPLED)
 # Standard deviations of a body that may be taken up: mass [kg], but no more than this part of the
 # robot; first moment [m] and inertia [m^2] of every kilogram.
@@ -45,9 +44,9 @@ class TorqueModel:
     What torques of some joints tell of the coordinates of a chart.
 
     joints: names of the J joints with a row; velocities [J]: their places among the robot's;
-    positive: numbers of coordinates that cannot be negative; is_friction [P]: of standard
-    parameters; limits [J]: largest efforts; slowest [J]: speeds below which joints may stick;
-    names: of the P standard parameters; encoder_sd [n]: of every position, as the sensors say.
+    positive: numbers of coordinates that cannot be negative; limits [J]: largest efforts; slowest
+    [J]: speeds below which joints may stick; names: of the P standard parameters; encoder_sd [n]:
+    of every position, as the sensors say.
     Coordinates [p] are those of the chart that it was made with.
     """
 
@@ -75,8 +74,6 @@ class TorqueModel:
         speeds = [robot.bodies[moving[j].index].physics['friction_velocity'] for j in self.joints]
         self.slowest = _SLOWEST * np.array(speeds)
         self.names = tuple(regressor_names(robot))
-        entries = [name.rpartition('.')[2] for name in self.names]
-        self.is_friction = np.array([entry in _FRICTION for entry in entries])
         self._bodies = len(STANDARD_NAMES) * len(robot.bodies)
         self._sizes = len(self.joints), len(self.names)
         self._load = _traced_load(model, robot)
