@@ -139,14 +139,16 @@ def _compared(model, times, causes, factors, floor):
     before a change are rows of no change.
     """
     first, later, now = times
-    best = {cause.name: cause for cause in causes}
+    noise, best = first.fit.noise, {cause.name: cause for cause in causes}
     values, nothing = dict.fromkeys(best, -np.inf), -np.inf
     step = -(-len(later) // _COMPARED_AT)
     for at in later[::step]:
         before = 0.0
         if at is not first:
             before = _Window(model, first, at.sums, floor, factors).gaussian()
-        window = _Window(model, at, now.sums, floor, factors)
+        # In the same units: what has changed makes later fits believe in more noise.
+        in_units = replace(at, fit=replace(at.fit, noise=noise))
+        window = _Window(model, in_units, now.sums, floor, factors)
         nothing = max(nothing, before + window.gaussian())
         for cause in causes:
             value = before + window.gaussian(cause)
