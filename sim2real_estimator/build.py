@@ -12,6 +12,7 @@ from .inference.robust import NOISES
 from .model.parameters import Parameters
 from .priors import choose_with_delays, disbelieved, doubts
 from .problem.chart_choice import choose_chart, torque_chart
+from .problem.pose_model import PoseModel
 from .problem.robot_problem import ProblemOptions, RobotProblem
 from .problem.torque_model import TorqueModel
 from .sources import build_efforts, build_model, build_sensors, nearest
@@ -68,11 +69,12 @@ def build_problem(config, model, sensors):
     )
     options = ProblemOptions(**vars(config.simulation))
     reference = reference_of(config)
-    torque = None
+    torque = poses = None
     if commands:
         limits = {joint: largest_effort(parameters, model.joint(joint)) for joint in commands}
         encoders = [sensor for sensor in sensors if sensor.measures_joints]
         torque = TorqueModel(parameters, chart, encoders, commands, limits)
+        poses = PoseModel.of(parameters, chart, sensors, encoders)
     return RobotProblem(
         parameters,
         sensors,
@@ -83,6 +85,7 @@ def build_problem(config, model, sensors):
         [sensor.name for sensor in sensors].index(reference),
         {} if commands else doubts(parameters, sensors, chosen, reference),
         torque,
+        poses,
     )
 
 

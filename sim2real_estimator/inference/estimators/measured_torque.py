@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from ...records import Status, UpdateReport
+from .. import pose_regression
 from ..hypotheses import Memory
 from ..mixture import Mixture
 from ..motion import learn_motion_noise, MotionNoise, smoothed_motion, without_spikes
@@ -107,7 +108,8 @@ class TorqueState:
     changes; noisier: joints that are said to be so; is_questioned: whether the noise of encoders
     was held against what is configured; is_surprised: whether joints have moved in another way
     than was learned since; is_suspected: whether the last look found a change; place:
-    (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this.
+    (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this;
+    poses: `PoseState` of what motion capture has seen, None where it tells of nothing unknown.
     """
 
     branches: tuple
@@ -132,6 +134,7 @@ class TorqueState:
     posterior: Mixture | None = None
     is_questioned: bool = False
     is_surprised: bool = False
+    poses: pose_regression.PoseState | None = None
 
     @property
     def fit(self):
@@ -156,7 +159,8 @@ class MeasuredTorque(AbstractEstimator):
         """Return the state before any data."""
         model, count = problem.torque, len(problem.torque.joints)
         branch = Branch(problem.prior, begin(model, problem.prior))
-        return TorqueState((branch,), Sums.none(count, len(model.names)))
+        poses = problem.poses and pose_regression.begin(problem.poses, problem.prior)
+        return TorqueState((branch,), Sums.none(count, len(model.names)), poses=poses)
 
     def update(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
@@ -166,6 +170,11 @@ class MeasuredTorque(AbstractEstimator):
             # What is left is used; the motion in between is unknown.
             state = self._taken(problem, state, None, report)
             state = replace(state, motion=(), torques=(), until_ns=None)
+            if state.poses:
+                state = replace(state, poses=replace(state.poses, waiting=()))
+        if state.poses:
+            poses = pose_regression.received(problem.poses, state.poses, frame)
+            state = replace(state, poses=poses)
         if reading.positions is not None:
             state = replace(state, motion=(*state.motion, reading.positions))
         if reading.torques:
@@ -219,6 +228,7 @@ class MeasuredTorque(AbstractEstimator):
             whole = (newest_ns - _LAG_NS - state.until_ns) // BLOCK_NS
             until_ns = state.until_ns + int(whole) * BLOCK_NS
         if state.noise is None or len(times) < _LAG_SAMPLES + 2:
+            state = self._placed(problem, state, until_ns)
             return self._trimmed(state, times, until_ns)
         first = min(
             np.searchsorted(times, state.until_ns - _CONTEXT_NS),
@@ -227,12 +237,22 @@ class MeasuredTorque(AbstractEstimator):
         window = slice(first, len(times))
         seconds = 1e-9 * (times[window] - times[first])
         state, motion = self._smoothed(state, seconds, positions[window])
-        rows, place = self._rows(
-            problem.torque, state, (times[window], positions[window], motion), until_ns
+        motion, is_known = self._without_outliers(
+            problem.torque, state, seconds, positions[window], motion
         )
-        state = self._trimmed(replace(state, place=place), times, until_ns)
+        last = np.searchsorted(times[window], until_ns, side='right') - 1
+        state = replace(state, place=(motion[0, last], motion[1, last]))
+        rows = None
+        if is_known:
+            rows = self._rows(problem.torque, state, times[window], motion, until_ns)
+        state = self._placed(
+            problem, state, until_ns, (times[window], motion) if is_known else None
+        )
+        state = self._trimmed(state, times, until_ns)
         if rows is not None:
             state = self._told(problem, state, rows, until_ns, report)
+        elif state.poses and state.poses.seen > state.poses.fitted:
+            state = self._renewed_if_due(problem, state, until_ns, report)
         if state.posterior is None:
             return replace(state, posterior=_posterior(problem, state))
         points = _points(problem, state, state.posterior.size)
@@ -243,22 +263,32 @@ class MeasuredTorque(AbstractEstimator):
         recent = _kept((*state.recent, (until_ns, rows)))
         used = state.used + 1e-9 * BLOCK_NS * float(rows.shares.max(1).sum())
         state = replace(state, sums=state.sums.plus(rows), recent=recent, used=used)
-        if state.renewed_ns is None or until_ns - state.renewed_ns >= _RENEWED_NS:
-            state = self._renewed(problem, state, until_ns, report)
+        state = self._renewed_if_due(problem, state, until_ns, report)
         if state.looked_ns is None or until_ns - state.looked_ns >= _LOOKED_NS:
             state = self._looked(problem, state, until_ns, report)
         return state
 
+    def _renewed_if_due(self, problem, state, now_ns, report):
+        """Return the state with the posterior of all rows so far, if it is time for it."""
+        if state.renewed_ns is None or now_ns - state.renewed_ns >= _RENEWED_NS:
+            return self._renewed(problem, state, now_ns, report)
+        return state
+
     def _renewed(self, problem, state, now_ns, report):
         """Return the state with the posterior of all rows so far."""
-        model, recent = problem.torque, Rows.joined([rows for _, rows in state.recent])
+        model, recent = problem.torque, Rows.none(*state.sums.cross.shape)
+        if state.recent:
+            recent = Rows.joined([rows for _, rows in state.recent])
         steps = _FIRST_STEPS if state.renewals < _FIRST_RENEWALS else 1
-        lags, branches = _CORRELATED_NS // BLOCK_NS, []
+        lags, branches, poses = _CORRELATED_NS // BLOCK_NS, [], state.poses
+        if poses:
+            poses = pose_regression.renewed(problem.poses, poses, now_ns)
         for branch in state.branches:
-            found = fit(
-                model, branch.prior, state.sums, recent, branch.fit, lags, state.earlier, steps
-            )
-            branches.append(replace(branch, fit=found))
+            prior = branch.prior
+            if poses and poses.renewals:
+                prior = pose_regression.conditioned(prior, problem.poses.places, poses.fit)
+            found = fit(model, prior, state.sums, recent, branch.fit, lags, state.earlier, steps)
+            branches.append(replace(branch, prior=prior, fit=found))
         if not all(np.isfinite(branch.fit.mean).all() for branch in branches):
             report.events += (Status.UPDATE_REFUSED.value,)
             return replace(state, renewed_ns=now_ns)
@@ -272,7 +302,9 @@ class MeasuredTorque(AbstractEstimator):
             if was and not still:
                 report.events += (f'not explained: {joint}',)
         renewals = state.renewals + 1
-        state = replace(state, branches=branches, renewed_ns=now_ns, renewals=renewals)
+        state = replace(
+            state, branches=branches, renewed_ns=now_ns, renewals=renewals, poses=poses
+        )
         return replace(_drifted(model, state), posterior=None)
 
     def _looked(self, problem, state, now_ns, report):
@@ -388,26 +420,32 @@ class MeasuredTorque(AbstractEstimator):
         state = replace(state, noise=MotionNoise(jerk, noise.sd), is_surprised=True)
         return state, smoothed_motion(seconds, positions, state.noise)
 
-    def _rows(self, model, state, window, until_ns):
+    @staticmethod
+    def _without_outliers(model, state, seconds, positions, motion):
         """
-        Return (`Rows` of the torques up to a stamp or None, motion at the end).
+        Return (motion [3, N, n] without samples that are far off, whether it is known).
 
-        window: (stamps [N], positions [N, n], smoothed motion [3, N, n]).
+        motion: that is smoothed from positions [N, n] at seconds [N].
         """
-        times, positions, motion = window
-        origin = times[0]
-        seconds = 1e-9 * (times - origin)
         off = np.abs(positions - motion[0]) > _OUTLIER_SDS * np.maximum(
             state.noise.sd, model.encoder_sd
         )
-        is_unknown = off.mean(0).max() > _MOST_OFF
-        if off.any() and not is_unknown:
+        is_known = not off.mean(0).max() > _MOST_OFF
+        if off.any() and is_known:
             motion = smoothed_motion(seconds, np.where(off, np.nan, positions), state.noise)
-        last = np.searchsorted(times, until_ns, side='right') - 1
-        place = motion[0, last], motion[1, last]
+        return motion, is_known
+
+    def _rows(self, model, state, times, motion, until_ns):
+        """
+        Return the `Rows` of the torques up to a stamp, or None.
+
+        motion [3, N, n]: at the stamps times [N].
+        """
+        origin = times[0]
+        seconds = 1e-9 * (times - origin)
         used = [(ns, values) for ns, values in state.torques if ns < until_ns]
-        if is_unknown or not used:
-            return None, place
+        if not used:
+            return None
         stamps = np.array([ns for ns, _ in used])
         torques = np.array([values for _, values in used])
         at = motion_at(1e-9 * (stamps - origin), seconds, motion)
@@ -416,14 +454,35 @@ class MeasuredTorque(AbstractEstimator):
         usable = np.isfinite(torques) & moves[nearest]
         usable[stamps < times[0]] = False
         if not usable.any():
-            return None, place
+            return None
         columns = model.columns(*(part.T for part in at), state.fit.standard)
         predicted = state.fit.scales * (columns @ state.fit.standard)
         usable &= ~_outliers(torques - predicted, usable, model.limits)
         edges = np.arange(state.until_ns, until_ns, BLOCK_NS)
         numbers = np.searchsorted(stamps, edges)
         bounds = np.unique(np.append(numbers, len(stamps)))
-        return block_rows(columns, torques, usable, bounds), place
+        return block_rows(columns, torques, usable, bounds)
+
+    @staticmethod
+    def _placed(problem, state, until_ns, known=None):
+        """
+        Return the state with the poses of before a stamp beside the motion.
+
+        known: (stamps [N], motion [3, N, n]) about them, None where nobody knows it.
+        """
+        if state.poses is None or not state.poses.waiting:
+            return state
+        at = None, None
+        if known is not None:
+            times, motion = known
+            seconds = 1e-9 * (times - times[0])
+            at = (
+                lambda stamps: motion_at(1e-9 * (stamps - times[0]), seconds, motion)[0],
+                (times[0], times[-1]),
+            )
+        return replace(
+            state, poses=pose_regression.placed(problem.poses, state.poses, until_ns, *at)
+        )
 
     @staticmethod
     def _trimmed(state, times, until_ns):
