@@ -62,8 +62,9 @@ def build_problem(config, model, sensors):
         _logger.log(level, "'%s' is not estimated: %s", name, reason)
     if said := disbelieved(parameters, chosen.priors):
         _logger.warning('%s: %s', model.source, said)
+    are_seen = any(sensor.output_size for sensor in sensors)
     chart = (
-        torque_chart(parameters, chosen.priors, chosen.fixed, usual.bodies)
+        torque_chart(parameters, chosen.priors, chosen.fixed, usual.bodies, are_seen)
         if commands
         else choose_chart(parameters, sensors, chosen.priors, chosen.fixed)
     )

@@ -45,16 +45,18 @@ def choose_chart(parameters, sensors, priors, fixed=None, driven=None, few=_FEW)
     return TimedChart(chart, delays) if delays else chart
 
 
-def torque_chart(parameters, priors, fixed, bodies):
+def torque_chart(parameters, priors, fixed, bodies, are_seen=False):
     """
     Return the chart of a robot with measured torques: of all parameters, as torques are linear.
 
     Nothing is left out that torques cannot tell: the prior keeps it where it is. bodies: link ->
-    prior of its ten numbers as one.
+    prior of its ten numbers as one; are_seen: whether poses of links are measured, in whose
+    places lengths are linear.
     """
     delays = {name: prior for name, prior in priors.items() if is_delay(name)}
     physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
-    direct = DirectChart(physical, fixed, frozenset(filter(is_loss, physical)))
+    straight = {n for n in physical if is_loss(n) or are_seen and n.endswith('.length')}
+    direct = DirectChart(physical, fixed, straight)
     usual = {
         link: body
         for link, body in bodies.items()
