@@ -74,8 +74,9 @@ def build_problem(config, model, sensors):
     if commands:
         limits = {joint: largest_effort(parameters, model.joint(joint)) for joint in commands}
         encoders = [sensor for sensor in sensors if sensor.measures_joints]
-        torque = TorqueModel(parameters, chart, encoders, commands, limits)
         poses = PoseModel.of(parameters, chart, sensors, encoders)
+        geometry = poses.geometry if poses else ()
+        torque = TorqueModel(parameters, chart, encoders, commands, limits, geometry)
     return RobotProblem(
         parameters,
         sensors,

@@ -100,8 +100,10 @@ def motion(times, size=1.0):
         phases = 1.7 * np.arange(7) + 3 * frequency
         speed = 2 * np.pi * frequency * (1 + 0.11 * np.arange(7))
         angle = times[:, None] * speed + phases
-        found += size * part * np.stack(
-            [np.sin(angle), speed * np.cos(angle), -(speed**2) * np.sin(angle)]
+        found += (
+            size
+            * part
+            * np.stack([np.sin(angle), speed * np.cos(angle), -(speed**2) * np.sin(angle)])
         )
     return found
 

@@ -15,8 +15,8 @@ class PoseModel:
     What poses and points of motion capture tell of the coordinates of a chart.
 
     sensors: those that see links, S of them; places [k]: numbers of the coordinates that what
-    they see depends on, delays of their clocks included; parts [G]: (sensor, first row) of every
-    position and every turn that is measured.
+    they see depends on, delays of their clocks included; geometry: names of those that are the
+    robot's; parts [G]: (sensor, first row) of every position and every turn that is measured.
     """
 
     @staticmethod
@@ -51,6 +51,11 @@ class PoseModel:
         traced = [_traced(parameters, chart, known, sensor) for sensor in self.sensors]
         self._functions = [function for function, _ in traced]
         self._seen = [seen for _, seen in traced]
+        others = {parameter.name for parameter in parameters.more}
+        names = [
+            chart.names[row] for row in sorted({int(row) for seen in self._seen for row in seen})
+        ]
+        self.geometry = tuple(name for name in names if name not in others)
         clocks = [sensor.name for sensor in (*self.sensors, *encoders[:1])]
         self._clocks = [_clock(chart, name) for name in clocks]
         rows = {int(row) for seen in self._seen for row in seen}

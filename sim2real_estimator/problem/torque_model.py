@@ -51,14 +51,15 @@ class TorqueModel:
     Coordinates [p] are those of the chart that it was made with.
     """
 
-    def __init__(self, parameters, chart, sensors, commands, limits):
+    def __init__(self, parameters, chart, sensors, commands, limits, geometry=()):
         """
         Trace the dynamics.
 
         parameters: the model's `Parameters`; chart: of what is estimated; sensors: those that
         measure all joints, by their names; commands: joint -> place of its effort among the
-        commands, None where nothing drives it; limits: joint -> largest effort [N m or N]. All
-        joints are of one degree of freedom. Lengths and offsets are as the prior has them.
+        commands, None where nothing drives it; limits: joint -> largest effort [N m or N];
+        geometry: names of lengths, origins and offsets that something else tells. All joints are
+        of one degree of freedom. Other lengths and offsets are as the prior has them.
         """
         model, self._chart = parameters.model, chart
         moving = {moving.joint.name: moving for moving in model.moving_joints}
@@ -79,8 +80,18 @@ class TorqueModel:
         self.is_friction = np.array([entry in _FRICTION for entry in entries])
         self._bodies = len(STANDARD_NAMES) * len(robot.bodies)
         self._sizes = len(self.joints), len(self.names)
-        self._load = _traced_load(model, robot)
-        self._columns = _traced_columns(model, robot, self.velocities)
+        self._geometry = [chart.names.index(name) for name in geometry]
+        symbols = casadi.SX.sym('geometry', len(geometry))
+        # Where it is fixed, which is simpler, the functions have no such argument.
+        free = (symbols,) if geometry else ()
+        placed = robot
+        if geometry:
+            placed = realize(
+                parameters, {**known, **dict(zip(geometry, casadi.vertsplit(symbols)))}
+            )
+        self._load = _traced_load(model, placed, free)
+        self._columns = _traced_columns(model, placed, self.velocities, free)
+        self._nominal = self.geometry(chart.prior.mean)
         self._standard = _traced_parameters(parameters, chart, known)
         entries = [name.rpartition('.')[2] for name in chart.labels]
         self.positive = np.array(
@@ -174,14 +185,22 @@ class TorqueModel:
         torques = [0.0 if place is None else efforts[place] for place in self._commands]
         return ((sum(stamp for stamp, _ in new) // len(new), np.array(torques)),)
 
-    def columns(self, positions, velocities, accelerations, standard):
+    def geometry(self, coordinates):
+        """Return the lengths, origins and offsets [g] at coordinates [p] that columns hang on."""
+        return self._chart.to_named(coordinates[:, None])[self._geometry, 0]
+
+    def columns(self, positions, velocities, accelerations, standard, geometry=None):
         """
         Return the regressor [N, J, P] at states of the robot [nq, N], [nv, N], [nv, N].
 
-        standard [P]: by which the load is known that friction in gears grows with.
+        standard [P]: by which the load is known that friction in gears grows with; geometry [g]:
+        None: as the prior has it.
         """
-        load = self._load(positions, standard[: self._bodies])
-        found = self._columns(positions, velocities, accelerations, load).full()
+        free = ()
+        if self._geometry:
+            free = (self._nominal if geometry is None else geometry,)
+        load = self._load(positions, standard[: self._bodies], *free)
+        found = self._columns(positions, velocities, accelerations, load, *free).full()
         rows, size = self._sizes
         return found.reshape(rows, -1, size).transpose(1, 0, 2)
 
@@ -202,25 +221,33 @@ class TorqueModel:
         return scales, slope
 
 
-def _traced_columns(model, robot, rows):
-    """Return the function from states and loads [nv, N] to the regressor [J, N P]."""
+def _traced_columns(model, robot, rows, free=()):
+    """
+    Return the function from states and loads [nv, N] to the regressor [J, N P].
+
+    free: symbols that the robot hangs on besides, as a tuple of one or none.
+    """
     size = model.velocity_size
     sizes = {'q': model.position_size, 'v': size, 'a': size, 'load': size}
     state = [casadi.SX.sym(name, length) for name, length in sizes.items()]
     columns = regressor(robot, *map(casadi.vertsplit, state))
     stacked = casadi.horzcat(*(casadi.vertcat(*column)[rows.tolist()] for column in columns))
-    return casadi.Function('columns', state, [casadi.cse(casadi.densify(stacked))])
+    return casadi.Function('columns', [*state, *free], [casadi.cse(casadi.densify(stacked))])
 
 
-def _traced_load(model, robot):
-    """Return the function from positions [nq, N] and numbers of bodies to gravity's torques."""
+def _traced_load(model, robot, free=()):
+    """
+    Return the function from positions [nq, N] and numbers of bodies to gravity's torques.
+
+    free: as of `_traced_columns`.
+    """
     q = casadi.SX.sym('q', model.position_size)
     rest = [0.0] * model.velocity_size
     columns = regressor(robot, casadi.vertsplit(q), rest, rest, rest)
     size = len(STANDARD_NAMES) * len(robot.bodies)
     body = casadi.SX.sym('body', size)
     torques = casadi.horzcat(*(casadi.vertcat(*column) for column in columns[:size])) @ body
-    return casadi.Function('load', [q, body], [casadi.cse(casadi.densify(torques))])
+    return casadi.Function('load', [q, body, *free], [casadi.cse(casadi.densify(torques))])
 
 
 def _traced_parameters(parameters, chart, known):

@@ -20,7 +20,16 @@ from ..mixture import Mixture
 from ..motion import learn_motion_noise, MotionNoise, smoothed_motion, without_spikes
 from ..protocol import Gaussian
 from ..torque_changes import favour, FREEDOM, look, Snapshot
-from ..torque_regression import begin, block_rows, Fit, fit, Rows, ROWS_TO_JUDGE, Sums
+from ..torque_regression import (
+    begin,
+    block_rows,
+    Fit,
+    fit,
+    Rows,
+    ROWS_TO_JUDGE,
+    Sums,
+    with_columns,
+)
 from .base import AbstractEstimator
 
 _SECOND = 10**9
@@ -69,6 +78,9 @@ _MISSED_SDS = 2.0
 # Noise of encoders that was learned is told if it is so many times as large, or as small, as
 # configured.
 _QUESTIONED = 3.0
+# Rows are made anew where other lengths and offsets change torques by so much of the deviation of
+# a row, or by so much if old ones have to be left out then; looked at on so many rows.
+_MATTERS, _MATTERS_MUCH, _COMPARED = 0.05, 0.5, 40
 # Samples of encoders and of torques that are so many deviations off are left out.
 _OUTLIER_SDS = 8.0
 # Where more than this part of the samples about a block is off nobody knows the motion: a clock
@@ -109,7 +121,9 @@ class TorqueState:
     was held against what is configured; is_surprised: whether joints have moved in another way
     than was learned since; is_suspected: whether the last look found a change; place:
     (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this;
-    poses: `PoseState` of what motion capture has seen, None where it tells of nothing unknown.
+    poses: `PoseState` of what motion capture has seen, None where it tells of nothing unknown;
+    geometry: lengths and offsets by which the columns of rows are made, None: as the prior has
+    them; visited: motion [3, K, n] at the rows of `recent`.
     """
 
     branches: tuple
@@ -135,6 +149,8 @@ class TorqueState:
     is_questioned: bool = False
     is_surprised: bool = False
     poses: pose_regression.PoseState | None = None
+    geometry: np.ndarray | None = None
+    visited: tuple = ()
 
     @property
     def fit(self):
@@ -259,8 +275,16 @@ class MeasuredTorque(AbstractEstimator):
         return replace(state, posterior=replace(state.posterior, points=points))
 
     def _told(self, problem, state, rows, until_ns, report):
-        """Return the state with more `Rows`, and what they say where it is time to ask."""
+        """
+        Return the state with more `Rows`, and what they say where it is time to ask.
+
+        rows: (`Rows`, motion [3, K, n] at them).
+        """
+        rows, visited = rows
         recent = _kept((*state.recent, (until_ns, rows)))
+        if state.poses:
+            visited = (*state.visited, visited)[-len(recent) :]
+            state = replace(state, visited=visited)
         used = state.used + 1e-9 * BLOCK_NS * float(rows.shares.max(1).sum())
         state = replace(state, sums=state.sums.plus(rows), recent=recent, used=used)
         state = self._renewed_if_due(problem, state, until_ns, report)
@@ -276,13 +300,14 @@ class MeasuredTorque(AbstractEstimator):
 
     def _renewed(self, problem, state, now_ns, report):
         """Return the state with the posterior of all rows so far."""
+        if state.poses:
+            poses = pose_regression.renewed(problem.poses, state.poses, now_ns)
+            state = _with_geometry(problem, state, poses)
         model, recent = problem.torque, Rows.none(*state.sums.cross.shape)
         if state.recent:
             recent = Rows.joined([rows for _, rows in state.recent])
         steps = _FIRST_STEPS if state.renewals < _FIRST_RENEWALS else 1
         lags, branches, poses = _CORRELATED_NS // BLOCK_NS, [], state.poses
-        if poses:
-            poses = pose_regression.renewed(problem.poses, poses, now_ns)
         for branch in state.branches:
             prior = branch.prior
             if poses and poses.renewals:
@@ -302,9 +327,7 @@ class MeasuredTorque(AbstractEstimator):
             if was and not still:
                 report.events += (f'not explained: {joint}',)
         renewals = state.renewals + 1
-        state = replace(
-            state, branches=branches, renewed_ns=now_ns, renewals=renewals, poses=poses
-        )
+        state = replace(state, branches=branches, renewed_ns=now_ns, renewals=renewals)
         return replace(_drifted(model, state), posterior=None)
 
     def _looked(self, problem, state, now_ns, report):
@@ -358,12 +381,14 @@ class MeasuredTorque(AbstractEstimator):
         if any(m.mean is remembered.mean for m in memories):
             remembered = None
         recent = tuple(each for each in state.recent if each[0] > since.end_ns)
+        visited = state.visited[-len(recent) :] if recent else ()
         state = replace(
             state,
             branches=_normalized(branches),
             sums=state.sums.less(since.sums),
             earlier=earlier,
             recent=recent,
+            visited=visited,
             used=0.0,
             is_suspected=False,
             snapshots=(),
@@ -437,7 +462,7 @@ class MeasuredTorque(AbstractEstimator):
 
     def _rows(self, model, state, times, motion, until_ns):
         """
-        Return the `Rows` of the torques up to a stamp, or None.
+        Return (`Rows` of the torques up to a stamp, motion [3, K, n] at them), or None.
 
         motion [3, N, n]: at the stamps times [N].
         """
@@ -455,13 +480,15 @@ class MeasuredTorque(AbstractEstimator):
         usable[stamps < times[0]] = False
         if not usable.any():
             return None
-        columns = model.columns(*(part.T for part in at), state.fit.standard)
+        columns = model.columns(*(part.T for part in at), state.fit.standard, state.geometry)
         predicted = state.fit.scales * (columns @ state.fit.standard)
         usable &= ~_outliers(torques - predicted, usable, model.limits)
         edges = np.arange(state.until_ns, until_ns, BLOCK_NS)
         numbers = np.searchsorted(stamps, edges)
         bounds = np.unique(np.append(numbers, len(stamps)))
-        return block_rows(columns, torques, usable, bounds)
+        sizes = np.diff(bounds)[:, None]
+        visited = np.stack([np.add.reduceat(part, bounds[:-1], axis=0) / sizes for part in at])
+        return block_rows(columns, torques, usable, bounds), visited
 
     @staticmethod
     def _placed(problem, state, until_ns, known=None):
@@ -490,6 +517,39 @@ class MeasuredTorque(AbstractEstimator):
         kept = np.searchsorted(times, until_ns - _REMEMBERED_NS)
         torques = tuple(entry for entry in state.torques if entry[0] >= until_ns)
         return replace(state, motion=state.motion[kept:], torques=torques, until_ns=until_ns)
+
+
+def _with_geometry(problem, state, poses):
+    """
+    Return the state with a new `PoseState`, and rows by the lengths and offsets that it knows.
+
+    Rows are made anew where that matters to torques; those that are too old for it are left out.
+    """
+    state, model = replace(state, poses=poses), problem.torque
+    if not poses.renewals or not len(problem.poses.geometry):
+        return state
+    mean = state.fit.mean.copy()
+    mean[problem.poses.places] = poses.fit.mean
+    geometry = model.geometry(mean)
+    if not state.recent:
+        return replace(state, geometry=geometry)
+    standard, sd = state.fit.standard, np.sqrt(state.fit.noise.variance)
+    some = np.concatenate(state.visited, 1)
+    some = some[:, :: max(some.shape[1] // _COMPARED, 1)].transpose(0, 2, 1)
+    before, after = (
+        model.columns(*some, standard, g) @ standard for g in (state.geometry, geometry)
+    )
+    matter = np.sqrt(((after - before) ** 2).mean(0)) / sd
+    number = sum(rows.shares.sum(0) for _, rows in state.recent)
+    is_whole = (number >= state.sums.number - 1.0).all()
+    if matter.max() < (_MATTERS if is_whole else _MATTERS_MUCH):
+        return state
+    recent, sums = [], Sums.none(*state.sums.cross.shape)
+    for (end_ns, rows), motion in zip(state.recent, state.visited):
+        columns = model.columns(*motion.transpose(0, 2, 1), standard, geometry)
+        recent.append((end_ns, with_columns(rows, columns)))
+        sums = sums.plus(recent[-1][1])
+    return replace(state, geometry=geometry, recent=tuple(recent), sums=sums, snapshots=())
 
 
 def motion_at(times, samples, motion):
