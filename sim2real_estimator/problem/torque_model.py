@@ -47,8 +47,9 @@ class TorqueModel:
     joints: names of the J joints with a row; velocities [J]: their places among the robot's;
     positive: numbers of coordinates that cannot be negative; is_friction [P]: of standard
     parameters; limits [J]: largest efforts; slowest [J]: speeds below which joints may stick;
-    names: of the P standard parameters; encoder_sd [n]: of every position, as the sensors say.
-    Coordinates [p] are those of the chart that it was made with.
+    names: of the P standard parameters; geometry_places: numbers of the coordinates of lengths,
+    origins and offsets on which columns hang; encoder_sd [n]: of every position, as the sensors
+    say. Coordinates [p] are those of the chart that it was made with.
     """
 
     def __init__(self, parameters, chart, sensors, commands, limits, geometry=()):
@@ -80,7 +81,7 @@ class TorqueModel:
         self.is_friction = np.array([entry in _FRICTION for entry in entries])
         self._bodies = len(STANDARD_NAMES) * len(robot.bodies)
         self._sizes = len(self.joints), len(self.names)
-        self._geometry = [chart.names.index(name) for name in geometry]
+        self.geometry_places = [chart.names.index(name) for name in geometry]
         symbols = casadi.SX.sym('geometry', len(geometry))
         # Where it is fixed, which is simpler, the functions have no such argument.
         free = (symbols,) if geometry else ()
@@ -92,6 +93,9 @@ class TorqueModel:
         self._load = _traced_load(model, placed, free)
         self._columns = _traced_columns(model, placed, self.velocities, free)
         self._nominal = self.geometry(chart.prior.mean)
+        self._by_geometry = None
+        if geometry:
+            self._by_geometry = _traced_slope(model, placed, self.velocities, symbols)
         self._standard = _traced_parameters(parameters, chart, known)
         entries = [name.rpartition('.')[2] for name in chart.labels]
         self.positive = np.array(
@@ -187,7 +191,7 @@ class TorqueModel:
 
     def geometry(self, coordinates):
         """Return the lengths, origins and offsets [g] at coordinates [p] that columns hang on."""
-        return self._chart.to_named(coordinates[:, None])[self._geometry, 0]
+        return self._chart.to_named(coordinates[:, None])[self.geometry_places, 0]
 
     def columns(self, positions, velocities, accelerations, standard, geometry=None):
         """
@@ -197,12 +201,19 @@ class TorqueModel:
         None: as the prior has it.
         """
         free = ()
-        if self._geometry:
+        if self.geometry_places:
             free = (self._nominal if geometry is None else geometry,)
         load = self._load(positions, standard[: self._bodies], *free)
         found = self._columns(positions, velocities, accelerations, load, *free).full()
         rows, size = self._sizes
         return found.reshape(rows, -1, size).transpose(1, 0, 2)
+
+    def by_geometry(self, positions, velocities, accelerations, standard, geometry):
+        """Return how torques [N, J] change with geometry, [N, J, g]; otherwise as `columns`."""
+        state = positions, velocities, accelerations
+        load = self._load(positions, standard[: self._bodies], geometry)
+        found = self._by_geometry(*state, load, standard, geometry).full()
+        return found.reshape(self._sizes[0], -1, len(geometry)).transpose(1, 0, 2)
 
     def standard(self, coordinates):
         """Return the standard parameters [P] at coordinates [p], and their slope [P, p]."""
@@ -227,12 +238,26 @@ def _traced_columns(model, robot, rows, free=()):
 
     free: symbols that the robot hangs on besides, as a tuple of one or none.
     """
+    state, stacked = _regressor(model, robot, rows)
+    return casadi.Function('columns', [*state, *free], [casadi.cse(casadi.densify(stacked))])
+
+
+def _traced_slope(model, robot, rows, geometry):
+    """Return the function from states, loads, standard parameters and geometry to [J, N g]."""
+    state, stacked = _regressor(model, robot, rows)
+    standard = casadi.SX.sym('standard', stacked.shape[1])
+    slope = casadi.jacobian(stacked @ standard, geometry)
+    inputs = [*state, standard, geometry]
+    return casadi.Function('by_geometry', inputs, [casadi.cse(casadi.densify(slope))])
+
+
+def _regressor(model, robot, rows):
+    """Return (symbols of states and loads, the regressor [J, P] there)."""
     size = model.velocity_size
     sizes = {'q': model.position_size, 'v': size, 'a': size, 'load': size}
     state = [casadi.SX.sym(name, length) for name, length in sizes.items()]
     columns = regressor(robot, *map(casadi.vertsplit, state))
-    stacked = casadi.horzcat(*(casadi.vertcat(*column)[rows.tolist()] for column in columns))
-    return casadi.Function('columns', [*state, *free], [casadi.cse(casadi.densify(stacked))])
+    return state, casadi.horzcat(*(casadi.vertcat(*column)[rows.tolist()] for column in columns))
 
 
 def _traced_load(model, robot, free=()):

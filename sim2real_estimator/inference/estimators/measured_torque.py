@@ -80,7 +80,7 @@ _MISSED_SDS = 2.0
 _QUESTIONED = 3.0
 # Rows are made anew where other lengths and offsets change torques by so much of the deviation of
 # a row, or by so much if old ones have to be left out then; looked at on so many rows.
-_MATTERS, _MATTERS_MUCH, _COMPARED = 0.05, 0.5, 40
+_MATTERS, _MATTERS_MUCH, _COMPARED = 0.05, 0.5, 24
 # Samples of encoders and of torques that are so many deviations off are left out.
 _OUTLIER_SDS = 8.0
 # Where more than this part of the samples about a block is off nobody knows the motion: a clock
@@ -123,7 +123,8 @@ class TorqueState:
     (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this;
     poses: `PoseState` of what motion capture has seen, None where it tells of nothing unknown;
     geometry: lengths and offsets by which the columns of rows are made, None: as the prior has
-    them; visited: motion [3, K, n] at the rows of `recent`.
+    them; visited: motion [3, K, n] at the rows of `recent`; by_geometry [p, g]: how coordinates
+    move with these if torques are to stay what they are.
     """
 
     branches: tuple
@@ -151,6 +152,7 @@ class TorqueState:
     poses: pose_regression.PoseState | None = None
     geometry: np.ndarray | None = None
     visited: tuple = ()
+    by_geometry: np.ndarray | None = None
 
     @property
     def fit(self):
@@ -301,8 +303,11 @@ class MeasuredTorque(AbstractEstimator):
     def _renewed(self, problem, state, now_ns, report):
         """Return the state with the posterior of all rows so far."""
         if state.poses:
+            before = state.poses.fit
             poses = pose_regression.renewed(problem.poses, state.poses, now_ns)
-            state = _with_geometry(problem, state, poses)
+            state = replace(state, poses=poses)
+            if poses.fit is not before and problem.poses.geometry:
+                state = _with_geometry(problem, state)
         model, recent = problem.torque, Rows.none(*state.sums.cross.shape)
         if state.recent:
             recent = Rows.joined([rows for _, rows in state.recent])
@@ -519,37 +524,52 @@ class MeasuredTorque(AbstractEstimator):
         return replace(state, motion=state.motion[kept:], torques=torques, until_ns=until_ns)
 
 
-def _with_geometry(problem, state, poses):
+def _with_geometry(problem, state):
     """
-    Return the state with a new `PoseState`, and rows by the lengths and offsets that it knows.
+    Return the state with rows by the lengths and offsets that poses tell.
 
     Rows are made anew where that matters to torques; those that are too old for it are left out.
     """
-    state, model = replace(state, poses=poses), problem.torque
-    if not poses.renewals or not len(problem.poses.geometry):
-        return state
-    mean = state.fit.mean.copy()
-    mean[problem.poses.places] = poses.fit.mean
+    model, fit = problem.torque, state.fit
+    mean = fit.mean.copy()
+    mean[problem.poses.places] = state.poses.fit.mean
     geometry = model.geometry(mean)
     if not state.recent:
         return replace(state, geometry=geometry)
-    standard, sd = state.fit.standard, np.sqrt(state.fit.noise.variance)
-    some = np.concatenate(state.visited, 1)
-    some = some[:, :: max(some.shape[1] // _COMPARED, 1)].transpose(0, 2, 1)
-    before, after = (
-        model.columns(*some, standard, g) @ standard for g in (state.geometry, geometry)
-    )
-    matter = np.sqrt(((after - before) ** 2).mean(0)) / sd
+    visited = np.concatenate(state.visited, 1)
+    visited = visited[:, :: -(-visited.shape[1] // _COMPARED)].transpose(0, 2, 1)
+    columns = model.columns(*visited, fit.standard, geometry)
+    moved = (columns - model.columns(*visited, fit.standard, state.geometry)) @ fit.standard
+    matters = (np.sqrt((moved**2).mean(0)) / np.sqrt(fit.noise.variance)).max()
+    slope = model.by_geometry(*visited, fit.standard, geometry)
+    state = replace(state, by_geometry=_moved_with(problem, state, columns, slope))
     number = sum(rows.shares.sum(0) for _, rows in state.recent)
     is_whole = (number >= state.sums.number - 1.0).all()
-    if matter.max() < (_MATTERS if is_whole else _MATTERS_MUCH):
+    if matters < (_MATTERS if is_whole else _MATTERS_MUCH):
         return state
     recent, sums = [], Sums.none(*state.sums.cross.shape)
     for (end_ns, rows), motion in zip(state.recent, state.visited):
-        columns = model.columns(*motion.transpose(0, 2, 1), standard, geometry)
+        columns = model.columns(*motion.transpose(0, 2, 1), fit.standard, geometry)
         recent.append((end_ns, with_columns(rows, columns)))
         sums = sums.plus(recent[-1][1])
     return replace(state, geometry=geometry, recent=tuple(recent), sums=sums, snapshots=())
+
+
+def _moved_with(problem, state, columns, slope):
+    """
+    Return how coordinates move with geometry where torques are to stay what they are, [p, g].
+
+    columns [K, J, P], slope [K, J, g]: of torques, at some of all rows.
+    """
+    fit, prior = state.fit, problem.prior.root.copy()
+    prior[problem.poses.places] = 0.0
+    weights = np.sqrt(fit.noise.weights * np.maximum(state.sums.number, 1.0) / len(columns))
+    scaled = (weights * fit.scales)[:, None]
+    rows = scaled * (columns @ (problem.torque.standard(fit.mean)[1] @ prior))
+    rows, slope = (each.reshape(-1, each.shape[-1]) for each in (rows, scaled * slope))
+    information = rows.T @ rows
+    information[np.diag_indices_from(information)] += 1.0
+    return -prior @ np.linalg.solve(information, rows.T @ slope)
 
 
 def motion_at(times, samples, motion):
@@ -661,8 +681,20 @@ def _posterior(problem, state):
     roots = np.zeros((len(fits), size + count, size + count))
     roots[:, size:, size:] = [believed(problem.torque, found) for found in fits]
     means = np.stack([found.mean for found in fits], 1)
+    if state.by_geometry is not None:
+        for k, found in enumerate(fits):
+            away = problem.torque.geometry(found.mean) - state.geometry
+            means[:, k] += state.by_geometry @ away
+            # What is not known of lengths is not known of bodies that hang together with them.
+            roots[k, size:, size:] = _sheared(problem, state.by_geometry, roots[k, size:, size:])
     weights = np.array([branch.log_weight for branch in state.branches])
     return Mixture(weights, _points(problem, state, len(fits)), means, roots)
+
+
+def _sheared(problem, by_geometry, root):
+    """Return a root [p, p] of the covariance of coordinates that move with geometry."""
+    sheared = root + by_geometry @ root[problem.torque.geometry_places]
+    return np.linalg.qr(sheared.T, 'r').T
 
 
 def _points(problem, state, count):
