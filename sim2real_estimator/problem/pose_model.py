@@ -16,7 +16,8 @@ class PoseModel:
 
     sensors: those that see links, S of them; places [k]: numbers of the coordinates that what
     they see depends on, delays of their clocks included; geometry: names of those that are the
-    robot's; parts [G]: (sensor, first row) of every position and every turn that is measured.
+    robot's; parts [G]: (sensor, first row) of every position and every turn that is measured;
+    titles [G]: (name of the sensor, 'position' or 'turn', standard deviation as configured).
     """
 
     @staticmethod
@@ -44,6 +45,13 @@ class PoseModel:
             (k, first)
             for k, sensor in enumerate(self.sensors)
             for first in range(0, sensor.row_size, _AXES)
+        )
+        signals = [
+            (s.name, s.signals[first]) for k, first in self.parts for s in [self.sensors[k]]
+        ]
+        self.titles = tuple(
+            (name, 'position' if signal.unit == 'm' else 'turn', signal.sd)
+            for name, signal in signals
         )
         values = dict(zip(chart.names, chart.to_named(chart.prior.mean[:, None])[:, 0].tolist()))
         known = {n: v for n, v in {**chart.fixed, **values}.items() if n in parameters}

@@ -81,6 +81,8 @@ _QUESTIONED = 3.0
 # Rows are made anew where other lengths and offsets change torques by so much of the deviation of
 # a row, or by so much if old ones have to be left out then; looked at on so many rows.
 _MATTERS, _MATTERS_MUCH, _COMPARED = 0.05, 0.5, 24
+# Motion capture is off of which less than this part of the samples is used.
+_MOSTLY = 0.6
 # Samples of encoders and of torques that are so many deviations off are left out.
 _OUTLIER_SDS = 8.0
 # Where more than this part of the samples about a block is off nobody knows the motion: a clock
@@ -306,6 +308,7 @@ class MeasuredTorque(AbstractEstimator):
             before = state.poses.fit
             poses = pose_regression.renewed(problem.poses, state.poses, now_ns)
             state = replace(state, poses=poses)
+            report.events += poses_in_words(problem.poses, before, poses)
             if poses.fit is not before and problem.poses.geometry:
                 state = _with_geometry(problem, state)
         model, recent = problem.torque, Rows.none(*state.sums.cross.shape)
@@ -714,6 +717,26 @@ def noise_in_words(model, noise):
         factor = learned / float(np.median(model.encoder_sd[places]))
         if not 1 / _QUESTIONED <= factor <= _QUESTIONED:
             found.append(f'noise of {name} {factor:.3g} {learned:.3g}')
+    return tuple(found)
+
+
+def poses_in_words(model, before, poses):
+    """
+    Return what is remarkable about new poses: noise, once, and sensors that are mostly off.
+
+    before: `PoseFit` of before; 'noise of SENSOR PART FACTOR SD', 'poses off: SENSOR'.
+    """
+    found, fit = [], poses.fit
+    if fit is before:
+        return ()
+    if poses.renewals == _FIRST_RENEWALS:
+        for (sensor, part, sd), variance in zip(model.titles, fit.variance.tolist()):
+            factor = variance**0.5
+            if not 1 / _QUESTIONED <= factor <= _QUESTIONED:
+                found.append(f'noise of {sensor} {part} {factor:.3g} {factor * sd:.3g}')
+    for title, was, now in zip(model.titles, before.share, fit.share):
+        if now < _MOSTLY <= was and f'poses off: {title[0]}' not in found:
+            found.append(f'poses off: {title[0]}')
     return tuple(found)
 
 
