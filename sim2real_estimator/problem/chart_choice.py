@@ -5,7 +5,7 @@ import numpy as np
 from ..errors import ConfigError
 from ..model.parameters import is_loss
 from .linear_chart import linear_chart
-from .parameter_chart import DirectChart, SliceChart, TimedChart
+from .parameter_chart import DirectChart, Prior, SliceChart, TimedChart
 from .responses import Responses
 from .state_chart import StateChart
 from .timing import is_delay
@@ -55,8 +55,9 @@ def torque_chart(parameters, priors, fixed, bodies, are_seen=False):
     """
     delays = {name: prior for name, prior in priors.items() if is_delay(name)}
     physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
-    straight = {n for n in physical if is_loss(n) or are_seen and n.endswith('.length')}
-    direct = DirectChart(physical, fixed, straight)
+    if are_seen:
+        physical |= {n: _straight(p) for n, p in physical.items() if n.endswith('.length')}
+    direct = DirectChart(physical, fixed, frozenset(filter(is_loss, physical)))
     usual = {
         link: body
         for link, body in bodies.items()
@@ -64,6 +65,13 @@ def torque_chart(parameters, priors, fixed, bodies, are_seen=False):
     }
     chart = linear_chart(direct, parameters, usual) or direct
     return TimedChart(chart, delays) if delays else chart
+
+
+def _straight(prior):
+    """Return a `Prior` that is none of logarithms: about the same value, and as wide there."""
+    if not prior.is_log:
+        return prior
+    return Prior(prior.mean, prior.sd * abs(prior.mean), False, prior.limits)
 
 
 def straight_losses(names):

@@ -531,7 +531,8 @@ def _with_geometry(problem, state):
     """
     Return the state with rows by the lengths and offsets that poses tell.
 
-    Rows are made anew where that matters to torques; those that are too old for it are left out.
+    Rows are made anew where that matters to torques. Where it matters much, those that are too old
+    for it are left out, with what the prior of rows to come has of them.
     """
     model, fit = problem.torque, state.fit
     mean = fit.mean.copy()
@@ -550,12 +551,24 @@ def _with_geometry(problem, state):
     is_whole = (number >= state.sums.number - 1.0).all()
     if matters < (_MATTERS if is_whole else _MATTERS_MUCH):
         return state
+    if matters >= _MATTERS_MUCH and state.earlier is not None:
+        branches = tuple(replace(b, prior=_begun(problem, b)) for b in state.branches)
+        state = replace(state, branches=branches)
     recent, sums = [], Sums.none(*state.sums.cross.shape)
     for (end_ns, rows), motion in zip(state.recent, state.visited):
         columns = model.columns(*motion.transpose(0, 2, 1), fit.standard, geometry)
         recent.append((end_ns, with_columns(rows, columns)))
         sums = sums.plus(recent[-1][1])
     return replace(state, geometry=geometry, recent=tuple(recent), sums=sums, snapshots=())
+
+
+def _begun(problem, branch):
+    """Return the prior of a `Branch` before any rows."""
+    prior, memory = problem.prior, branch.memory
+    if memory is None or memory.jump is None:
+        return prior
+    wide = np.hstack([prior.root, memory.jump.root])
+    return Gaussian(prior.mean, np.linalg.qr(wide.T, 'r').T)
 
 
 def _moved_with(problem, state, columns, slope):
