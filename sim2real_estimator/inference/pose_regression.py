@@ -27,6 +27,8 @@ from .torque_regression import inflations
 _MOVED, _SPACING_NS, _AT_REST_NS = 0.02, 45_000_000, 1_000_000_000
 # So many of a sensor are kept at the most; of the older half then every second one joins the sums.
 _MOST_KEPT = 160
+# So many samples wait at the most: without encoders nobody ever knows the motion.
+_MOST_WAITING = 4000
 # Positions of joints about a sample are a polynomial through so many points. They reach as far as
 # the delay may be off, in standard deviations, but no less and no farther than so many seconds.
 _POINTS, _DEVIATIONS, _LEAST_REACH, _MOST_REACH = 5, 3.0, 0.004, 0.1
@@ -38,7 +40,7 @@ _STEPS, _SETTLED, _SAME = 8, 0.1, 0.1
 _RENEWED_NS, _FIRST_RENEWALS = 2_000_000_000, 20
 # Samples are left out whose position or turn is so many times as far off as is usual. The usual
 # distance of three normal numbers from zero is the root of their median square.
-_OUTLIER, _MEDIAN_SQUARE = 6.0, 2.366
+_OUTLIER, _MEDIAN_SQUARE = 3.0, 2.366
 # Samples that the configured standard deviations count for.
 _PRIOR_SAMPLES = 10.0
 # Correlation is judged over so many samples, and expected to be so much.
@@ -163,7 +165,8 @@ def received(model, state, frame):
     if not frame.samples:
         return state
     found, moved_ns = model.read(frame, state.moved_ns)
-    return replace(state, waiting=(*state.waiting, *found), moved_ns=moved_ns)
+    waiting = (*state.waiting, *found)[-_MOST_WAITING:]
+    return replace(state, waiting=waiting, moved_ns=moved_ns)
 
 
 def placed(model, state, until_ns, positions_at=None, known_ns=None):
