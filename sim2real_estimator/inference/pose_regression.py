@@ -56,8 +56,9 @@ class Poses:
     """
     Samples of sensors, N of them in the order of time.
 
-    sensors [N]: their numbers; stamps [N] ns; paths [N, 5, n]: positions of joints as polynomials
-    of (delays - delay) / -reach; delays, reaches [N] s; values [N, .]: measured.
+    sensors [N]: their numbers; stamps [N] ns; delays [N] s: of their clocks, as known when they
+    came; reaches [N] s; paths [N, 5, n]: positions of joints as polynomials of time about that, in
+    units of the reach; values [N, .]: measured.
     """
 
     sensors: np.ndarray

@@ -4,7 +4,7 @@ import numpy as np
 from posteriors import feed, posterior_bytes
 import pytest
 import seen_arms
-from seen_arms import BODIES, coordinates, drawn_truth, motion, record, true_torques
+from seen_arms import BODIES, damaged, drawn_truth, record, scores, torque_error
 
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Sample
@@ -28,28 +28,6 @@ def recording():
 @pytest.fixture(scope='module')
 def expected(recording):
     return followed(recording.samples())
-
-
-def scores(pipeline, truth):
-    """Return squared distances of the truth per coordinate: (kinematics, all others)."""
-    mean, covariance = pipeline.mixture.moments()
-    off, places = mean - coordinates(truth), pipeline.problem.poses.places
-    others = np.setdiff1d(np.arange(len(mean)), places)
-    return tuple(
-        off[own] @ np.linalg.solve(covariance[np.ix_(own, own)], off[own]) / len(own)
-        for own in (places, others)
-    )
-
-
-def torque_error(pipeline, truth):
-    """Return rms of the error of predicted torques over rms of the torques."""
-    model, (mean, _) = pipeline.problem.torque, pipeline.mixture.moments()
-    moved = motion(40.0 + np.arange(1000) / 250)
-    standard, geometry = model.standard(mean)[0], model.geometry(mean)
-    columns = model.columns(*(part.T for part in moved), standard, geometry)
-    true = true_torques(truth, moved)
-    off = model.scales(mean)[0] * (columns @ standard) - true
-    return float(np.sqrt(np.mean(off**2) / np.mean(true**2)))
 
 
 def spread_of(pipeline, name):
@@ -86,22 +64,6 @@ def test_lengths_that_are_off_do_not_spoil_torques(expected, recording):
     unseen = record(SECONDS, 1, recording.truth, bodies=())
     pipeline, _ = followed(unseen.samples())
     assert scores(pipeline, recording.truth)[1] > 4 * scores(expected[0], recording.truth)[1]
-
-
-def damaged(recording):
-    """Return poses with a marker that flips for 20 frames, and frames that are lost."""
-    found = {}
-    for body, entries in recording.poses.items():
-        kept = []
-        for k, (t, y) in enumerate(entries):
-            if k % 400 > 340:
-                continue
-            if 100 <= k % 250 < 120:
-                w, x, y_, z = y[3:]
-                y = np.array([*(y[:3] + [0.1, -0.05, 0.2]), -x, w, z, -y_])
-            kept.append((t, y))
-        found[body] = kept
-    return found
 
 
 def test_flips_and_lost_frames_move_nothing(expected, recording):
