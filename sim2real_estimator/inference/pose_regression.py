@@ -399,7 +399,8 @@ def conditioned(gaussian, places, fit):
     """
     Return a `Gaussian` [p] in which some coordinates are what poses tell.
 
-    places [k]: their numbers; fit: `PoseFit`. What is known of the others given these stays.
+    places [k]: their numbers; fit: `PoseFit`. Others are as they are given these, which
+    count as known from here on.
     """
     others = np.setdiff1d(np.arange(len(gaussian.mean)), places)
     order, size = np.concatenate([places, others]), len(places)
@@ -409,6 +410,6 @@ def conditioned(gaussian, places, fit):
     mean = gaussian.mean.copy()
     mean[places] = fit.mean
     mean[others] += slope @ (fit.mean - gaussian.mean[places])
-    root[:size, :size], root[size:, :size] = fit.root, slope @ fit.root
+    root[:size, :size], root[size:, :size] = fit.root, 0.0
     back = np.argsort(order)
     return Gaussian(mean, np.linalg.qr(root[back].T, 'r').T)

@@ -216,7 +216,20 @@ class TorqueModel:
         return found.reshape(self._sizes[0], -1, len(geometry)).transpose(1, 0, 2)
 
     def standard(self, coordinates):
-        """Return the standard parameters [P] at coordinates [p], and their slope [P, p]."""
+        """
+        Return the standard parameters [P] at coordinates [p], and their slope [P, p].
+
+        Geometry counts as known here, as it does in columns.
+        """
+        standard, slope = self._expanded(coordinates)
+        slope[:, self.geometry_places] = 0.0
+        return standard, slope
+
+    def standard_by_geometry(self, coordinates):
+        """Return how standard parameters change with geometry, [P, g]."""
+        return self._expanded(coordinates)[1][:, self.geometry_places]
+
+    def _expanded(self, coordinates):
         values, slope = self._chart.expanded(coordinates[:, None])
         standard, by_values = self._standard(values[:, 0])
         return standard.full()[:, 0], by_values.full() @ slope[0]

@@ -134,15 +134,12 @@ def test_the_rest_of_a_normal_distribution_given_what_poses_tell_stays():
     found = pose_regression.conditioned(known, places, fit)
     assert found.mean[places] == pytest.approx(fit.mean)
     assert found.covariance[np.ix_(places, places)] == pytest.approx(fit.root @ fit.root.T)
-    others = np.array([0, 2, 4])
-    for each in (known, found):
-        c = each.covariance
-        slope = c[np.ix_(others, places)] @ np.linalg.inv(c[np.ix_(places, places)])
-        left = c[np.ix_(others, others)] - slope @ c[np.ix_(places, others)]
-        centre = each.mean[others] - slope @ each.mean[places]
-        if each is known:
-            expected = slope, left, centre
-        else:
-            for mine, want in zip((slope, left, centre), expected):
-                assert mine == pytest.approx(want)
+    others, before, after = np.array([0, 2, 4]), known.covariance, found.covariance
+    of_places = before[np.ix_(places, places)]
+    slope = before[np.ix_(others, places)] @ np.linalg.inv(of_places)
+    left = before[np.ix_(others, others)] - slope @ before[np.ix_(places, others)]
+    assert after[np.ix_(others, others)] == pytest.approx(left)
+    assert after[np.ix_(others, places)] == pytest.approx(0)
+    moved = slope @ (fit.mean - known.mean[places])
+    assert found.mean[others] == pytest.approx(known.mean[others] + moved)
     assert np.triu(found.root, 1) == pytest.approx(0)

@@ -546,6 +546,7 @@ def _with_geometry(problem, state):
     moved = (columns - model.columns(*visited, fit.standard, state.geometry)) @ fit.standard
     matters = (np.sqrt((moved**2).mean(0)) / np.sqrt(fit.noise.variance)).max()
     slope = model.by_geometry(*visited, fit.standard, geometry)
+    slope += columns @ model.standard_by_geometry(fit.mean)
     state = replace(state, by_geometry=_moved_with(problem, state, columns, slope))
     number = sum(rows.shares.sum(0) for _, rows in state.recent)
     is_whole = (number >= state.sums.number - 1.0).all()
