@@ -12,6 +12,7 @@ from .inference.robust import NOISES
 from .model.parameters import Parameters
 from .priors import choose_with_delays, disbelieved, doubts
 from .problem.chart_choice import choose_chart, torque_chart
+from .problem.pose_model import PoseModel
 from .problem.robot_problem import ProblemOptions, RobotProblem
 from .problem.torque_model import TorqueModel
 from .sources import build_efforts, build_model, build_sensors, nearest
@@ -61,18 +62,21 @@ def build_problem(config, model, sensors):
         _logger.log(level, "'%s' is not estimated: %s", name, reason)
     if said := disbelieved(parameters, chosen.priors):
         _logger.warning('%s: %s', model.source, said)
+    are_seen = any(sensor.output_size for sensor in sensors)
     chart = (
-        torque_chart(parameters, chosen.priors, chosen.fixed, usual.bodies)
+        torque_chart(parameters, chosen.priors, chosen.fixed, usual.bodies, are_seen)
         if commands
         else choose_chart(parameters, sensors, chosen.priors, chosen.fixed)
     )
     options = ProblemOptions(**vars(config.simulation))
     reference = reference_of(config)
-    torque = None
+    torque = poses = None
     if commands:
         limits = {joint: largest_effort(parameters, model.joint(joint)) for joint in commands}
         encoders = [sensor for sensor in sensors if sensor.measures_joints]
-        torque = TorqueModel(parameters, chart, encoders, commands, limits)
+        poses = PoseModel.of(parameters, chart, sensors, encoders)
+        geometry = poses.geometry if poses else ()
+        torque = TorqueModel(parameters, chart, encoders, commands, limits, geometry)
     return RobotProblem(
         parameters,
         sensors,
@@ -83,6 +87,7 @@ def build_problem(config, model, sensors):
         [sensor.name for sensor in sensors].index(reference),
         {} if commands else doubts(parameters, sensors, chosen, reference),
         torque,
+        poses,
     )
 
 

@@ -26,6 +26,7 @@ from .inference.moments import Moments
 from .inference.motion import MotionNoise
 from .inference.noise_scales import NoiseScales
 from .inference.phases import BatchState, DoubtingState, FilterState
+from .inference.pose_regression import PoseFit, Poses, PoseState, PoseSums
 from .inference.protocol import Gaussian, Jump, Linearization
 from .inference.settling import Courses
 from .inference.shifts import Pull
@@ -79,6 +80,10 @@ KINDS = {
     'noise scales': NoiseScales,
     'parameter finding': ParameterFinding,
     'past': Past,
+    'pose fit': PoseFit,
+    'pose state': PoseState,
+    'pose sums': PoseSums,
+    'poses': Poses,
     'pull': Pull,
     'recorded plan': RecordedPlan,
     'recording': Recording,

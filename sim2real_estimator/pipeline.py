@@ -325,13 +325,12 @@ class Pipeline:
         """Return the `Progress` with samples set to when they were taken, as far as is known."""
         if not progress.restamping.moved:
             return progress
-        mean, covariance = mixture.moments()
         for sensor in progress.restamping.moved:
             late = self.problem.late_sensors.get(sensor)
             if late is None:
                 continue
-            sd, period_ns = (late @ covariance @ late) ** 0.5, frame.end_ns - frame.start_ns
-            by_ns = progress.restamping.left_to_move(sensor, late @ mean, sd, period_ns)
+            (delay, variance), period_ns = mixture.along(late), frame.end_ns - frame.start_ns
+            by_ns = progress.restamping.left_to_move(sensor, delay, variance**0.5, period_ns)
             if by_ns:
                 kept = self.estimator.kept_frames(progress.state)
                 restamping, frames, outside = progress.restamping.move(sensor, by_ns, kept)

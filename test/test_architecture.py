@@ -109,6 +109,7 @@ THIRD_PARTY = {
     'inference': {'numpy', 'scipy', 'torch'},
     'inference/optimizers': {'cmaes', 'numpy', 'scipy', 'torch'},
     'problem': {'numpy', 'torch'},
+    'problem/pose_model.py': {'casadi', 'numpy'},
     'problem/torque_model.py': {'casadi', 'numpy'},
     'summary': {'numpy'},
     'findings': {'numpy'},

@@ -116,13 +116,17 @@ def write_folder(found, output, checkpoint):
 
 
 def _noise(noise):
-    """Return what was learned of the noise of encoders and of torques."""
+    """Return what was learned of the noise of encoders, of torques and of poses."""
     encoders = 'sensor', 'joint', 'configured sd', 'learned sd'
     torques = 'joint', 'sd of 20 ms', 'inflation', 'explained'
-    return {
+    poses = 'sensor', 'part', 'configured sd', 'learned sd', 'inflation', 'used'
+    found = {
         'encoders': [dict(zip(encoders, row)) for row in noise.encoders],
         'torques': [dict(zip(torques, row)) for row in noise.torques],
     }
+    if noise.poses:
+        found['poses'] = [dict(zip(poses, row)) for row in noise.poses]
+    return found
 
 
 def _scores(held_out):

@@ -245,15 +245,17 @@ class Provenance:
 @dataclass(frozen=True)
 class LearnedNoise:
     """
-    How noisy encoders and torques are, as learned beside what is estimated.
+    How noisy encoders, torques and poses are, as learned beside what is estimated.
 
     encoders: (sensor, joint, sd as configured, sd as learned [rad or m]), ...; torques: (joint, sd
     of what is left of means over 20 ms [N m or N], how many times less they tell than independent
-    ones, whether the model explains them), ...
+    ones, whether the model explains them), ...; poses: (sensor, 'position' or 'turn', sd as
+    configured, sd as learned [m or rad], the same number, part of the samples that is used), ...
     """
 
     encoders: tuple
     torques: tuple
+    poses: tuple = ()
 
     @staticmethod
     def of(problem, state):
@@ -269,7 +271,17 @@ class LearnedNoise:
         )
         noise = state.fit.noise
         rows = np.sqrt(noise.variance).tolist(), noise.inflation.tolist(), noise.explained.tolist()
-        return LearnedNoise(encoders, tuple(zip(model.joints, *rows)))
+        poses = ()
+        if state.poses and state.poses.renewals:
+            fit = state.poses.fit
+            learned = zip(
+                np.sqrt(fit.variance).tolist(), fit.inflation.tolist(), fit.share.tolist()
+            )
+            poses = tuple(
+                (*title, title[-1] * factor, *rest)
+                for title, (factor, *rest) in zip(problem.poses.titles, learned)
+            )
+        return LearnedNoise(encoders, tuple(zip(model.joints, *rows)), poses)
 
 
 @dataclass(frozen=True)

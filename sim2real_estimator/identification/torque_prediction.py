@@ -43,10 +43,13 @@ def predict_torques(problem, mixture, noise, parts, seed):
     draws = physical_draws(chart, draws, generator, mend=mending(problem, mixture))
     points = np.column_stack([described(problem), mixture.moments()[0], draws])
     known = [(model.standard(x)[0], model.scales(x)[0]) for x in points.T]
+    geometry = model.geometry(points[:, 1])
     rows = []
     for bag, frames in enumerate(parts):
         for stamps, positions, effort_stamps, efforts in _stretches(model, frames):
-            found = _rows(model, stamps, positions, effort_stamps, efforts, known[1][0])
+            found = _rows(
+                model, stamps, positions, effort_stamps, efforts, (known[1][0], geometry)
+            )
             rows += [] if found is None else [(*found, bag)]
     return tuple(
         trace
@@ -72,8 +75,12 @@ def _stretches(model, frames):
             part.append(frame)
 
 
-def _rows(model, stamps, positions, effort_stamps, efforts, standard):
-    """Return (`Rows`, their stamps [K]) of a stretch, None where nothing moves."""
+def _rows(model, stamps, positions, effort_stamps, efforts, known):
+    """
+    Return (`Rows`, their stamps [K]) of a stretch, None where nothing moves.
+
+    known: standard parameters and geometry, as `TorqueModel.columns` takes them.
+    """
     seconds = (stamps - stamps[0]) / _NANO
     noise = learn_motion_noise(seconds, positions)
     motion = smoothed_motion(seconds, positions, noise)
@@ -85,7 +92,7 @@ def _rows(model, stamps, positions, effort_stamps, efforts, standard):
     if not usable.any():
         return None
     states = motion_at(at, seconds, motion)
-    columns = model.columns(*(part.T for part in states), standard)
+    columns = model.columns(*(part.T for part in states), *known)
     edges = np.arange(effort_stamps[0], effort_stamps[-1] + BLOCK_NS, BLOCK_NS)
     bounds = np.unique(np.append(np.searchsorted(effort_stamps, edges), len(effort_stamps)))
     return block_rows(columns, efforts, usable, bounds), effort_stamps[bounds[:-1]]

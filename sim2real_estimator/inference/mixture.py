@@ -79,6 +79,13 @@ class Mixture:
         covariance = np.einsum('k,kij->ij', self.weights, self.parameter_covariances())
         return mean, covariance + (away * self.weights) @ away.T
 
+    def along(self, direction):
+        """Return the mean and the variance of a direction [p] times the parameters."""
+        means = direction @ self.means
+        mean = float(means @ self.weights)
+        variances = ((direction @ self.parameter_roots()) ** 2).sum(-1)
+        return mean, float(self.weights @ (variances + (means - mean) ** 2))
+
     def spread(self):
         """Return the mean [p] and a root [p, p] of the covariance of the parameters."""
         mean, shares = self.means @ self.weights, np.sqrt(self.weights)

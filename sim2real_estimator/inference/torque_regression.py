@@ -88,6 +88,11 @@ def block_rows(columns, torques, usable, bounds):
     return Rows(sums * factor[..., None], efforts * factor, shares)
 
 
+def with_columns(rows, columns):
+    """Return `Rows` with other means of columns [K, J, P] over their samples."""
+    return replace(rows, columns=columns * np.sqrt(rows.shares)[..., None])
+
+
 @dataclass(frozen=True)
 class Sums:
     """What is kept of all rows of J joints: gram [J, P, P], cross [J, P], square, number [J]."""

@@ -5,7 +5,7 @@ import numpy as np
 from ..errors import ConfigError
 from ..model.parameters import is_loss
 from .linear_chart import linear_chart
-from .parameter_chart import DirectChart, SliceChart, TimedChart
+from .parameter_chart import DirectChart, Prior, SliceChart, TimedChart
 from .responses import Responses
 from .state_chart import StateChart
 from .timing import is_delay
@@ -45,15 +45,18 @@ def choose_chart(parameters, sensors, priors, fixed=None, driven=None, few=_FEW)
     return TimedChart(chart, delays) if delays else chart
 
 
-def torque_chart(parameters, priors, fixed, bodies):
+def torque_chart(parameters, priors, fixed, bodies, are_seen=False):
     """
     Return the chart of a robot with measured torques: of all parameters, as torques are linear.
 
     Nothing is left out that torques cannot tell: the prior keeps it where it is. bodies: link ->
-    prior of its ten numbers as one.
+    prior of its ten numbers as one; are_seen: whether poses of links are measured, in whose
+    places lengths are linear.
     """
     delays = {name: prior for name, prior in priors.items() if is_delay(name)}
     physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
+    if are_seen:
+        physical |= {n: _straight(p) for n, p in physical.items() if n.endswith('.length')}
     direct = DirectChart(physical, fixed, frozenset(filter(is_loss, physical)))
     usual = {
         link: body
@@ -62,6 +65,13 @@ def torque_chart(parameters, priors, fixed, bodies):
     }
     chart = linear_chart(direct, parameters, usual) or direct
     return TimedChart(chart, delays) if delays else chart
+
+
+def _straight(prior):
+    """Return a `Prior` that is none of logarithms: about the same value, and as wide there."""
+    if not prior.is_log:
+        return prior
+    return Prior(prior.mean, prior.sd * abs(prior.mean), False, prior.limits)
 
 
 def straight_losses(names):

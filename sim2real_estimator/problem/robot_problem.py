@@ -76,6 +76,7 @@ class RobotProblem:
         reference=0,
         doubts=None,
         torque=None,
+        poses=None,
     ):
         """
         Set up the problem.
@@ -85,11 +86,12 @@ class RobotProblem:
         -> `Prior` of a factor on the standard deviation of its noise, where that is unknown;
         accelerations: driven joint -> how large they are, as of `HiddenForces`; reference: index
         of the sensor whose clock frames are cut by; doubts: name -> `Prior` of what is held fixed
-        and may be wrong; torque: the `TorqueModel` of a robot whose torques are measured.
+        and may be wrong; torque: the `TorqueModel` of a robot whose torques are measured; poses:
+        the `PoseModel` of one that is seen by motion capture besides.
         """
         self.options = options or ProblemOptions()
         self.parameters, self.sensors, self.chart = parameters, tuple(sensors), chart
-        self.torque = torque
+        self.torque, self.poses = torque, poses
         self.model = parameters.model
         times = self.options.hidden_time, self.options.disturbance_time
         means = dict(zip(chart.names, chart.to_named(chart.prior.mean[:, None])[:, 0].tolist()))

@@ -45,19 +45,21 @@ class TorqueModel:
 
     joints: names of the J joints with a row; velocities [J]: their places among the robot's;
     positive: numbers of coordinates that cannot be negative; limits [J]: largest efforts; slowest
-    [J]: speeds below which joints may stick; names: of the P standard parameters; encoder_sd [n]:
-    of every position, as the sensors say.
-    Coordinates [p] are those of the chart that it was made with.
+    [J]: speeds below which joints may stick; names: of the P standard parameters; geometry_places:
+    numbers of the coordinates of lengths, origins and offsets on which columns hang; encoder_sd
+    [n]: of every position, as the sensors say. Coordinates [p] are those of the chart that it was
+    made with.
     """
 
-    def __init__(self, parameters, chart, sensors, commands, limits):
+    def __init__(self, parameters, chart, sensors, commands, limits, geometry=()):
         """
         Trace the dynamics.
 
         parameters: the model's `Parameters`; chart: of what is estimated; sensors: those that
         measure all joints, by their names; commands: joint -> place of its effort among the
-        commands, None where nothing drives it; limits: joint -> largest effort [N m or N]. All
-        joints are of one degree of freedom. Lengths and offsets are as the prior has them.
+        commands, None where nothing drives it; limits: joint -> largest effort [N m or N];
+        geometry: names of lengths, origins and offsets that something else tells. All joints are
+        of one degree of freedom. Other lengths and offsets are as the prior has them.
         """
         model, self._chart = parameters.model, chart
         moving = {moving.joint.name: moving for moving in model.moving_joints}
@@ -76,8 +78,21 @@ class TorqueModel:
         self.names = tuple(regressor_names(robot))
         self._bodies = len(STANDARD_NAMES) * len(robot.bodies)
         self._sizes = len(self.joints), len(self.names)
-        self._load = _traced_load(model, robot)
-        self._columns = _traced_columns(model, robot, self.velocities)
+        self.geometry_places = [chart.names.index(name) for name in geometry]
+        symbols = casadi.SX.sym('geometry', len(geometry))
+        # Where it is fixed, which is simpler, the functions have no such argument.
+        free = (symbols,) if geometry else ()
+        placed = robot
+        if geometry:
+            placed = realize(
+                parameters, {**known, **dict(zip(geometry, casadi.vertsplit(symbols)))}
+            )
+        self._load = _traced_load(model, placed, free)
+        self._columns = _traced_columns(model, placed, self.velocities, free)
+        self._nominal = self.geometry(chart.prior.mean)
+        self._by_geometry = None
+        if geometry:
+            self._by_geometry = _traced_slope(model, placed, self.velocities, symbols)
         self._standard = _traced_parameters(parameters, chart, known)
         entries = [name.rpartition('.')[2] for name in chart.labels]
         self.positive = np.array(
@@ -171,19 +186,47 @@ class TorqueModel:
         torques = [0.0 if place is None else efforts[place] for place in self._commands]
         return ((sum(stamp for stamp, _ in new) // len(new), np.array(torques)),)
 
-    def columns(self, positions, velocities, accelerations, standard):
+    def geometry(self, coordinates):
+        """Return the lengths, origins and offsets [g] at coordinates [p] that columns hang on."""
+        return self._chart.to_named(coordinates[:, None])[self.geometry_places, 0]
+
+    def columns(self, positions, velocities, accelerations, standard, geometry=None):
         """
         Return the regressor [N, J, P] at states of the robot [nq, N], [nv, N], [nv, N].
 
-        standard [P]: by which the load is known that friction in gears grows with.
+        standard [P]: by which the load is known that friction in gears grows with; geometry [g]:
+        None: as the prior has it.
         """
-        load = self._load(positions, standard[: self._bodies])
-        found = self._columns(positions, velocities, accelerations, load).full()
+        free = ()
+        if self.geometry_places:
+            free = (self._nominal if geometry is None else geometry,)
+        load = self._load(positions, standard[: self._bodies], *free)
+        found = self._columns(positions, velocities, accelerations, load, *free).full()
         rows, size = self._sizes
         return found.reshape(rows, -1, size).transpose(1, 0, 2)
 
+    def by_geometry(self, positions, velocities, accelerations, standard, geometry):
+        """Return how torques [N, J] change with geometry, [N, J, g]; otherwise as `columns`."""
+        state = positions, velocities, accelerations
+        load = self._load(positions, standard[: self._bodies], geometry)
+        found = self._by_geometry(*state, load, standard, geometry).full()
+        return found.reshape(self._sizes[0], -1, len(geometry)).transpose(1, 0, 2)
+
     def standard(self, coordinates):
-        """Return the standard parameters [P] at coordinates [p], and their slope [P, p]."""
+        """
+        Return the standard parameters [P] at coordinates [p], and their slope [P, p].
+
+        Geometry counts as known here, as it does in columns.
+        """
+        standard, slope = self._expanded(coordinates)
+        slope[:, self.geometry_places] = 0.0
+        return standard, slope
+
+    def standard_by_geometry(self, coordinates):
+        """Return how standard parameters change with geometry, [P, g]."""
+        return self._expanded(coordinates)[1][:, self.geometry_places]
+
+    def _expanded(self, coordinates):
         values, slope = self._chart.expanded(coordinates[:, None])
         standard, by_values = self._standard(values[:, 0])
         return standard.full()[:, 0], by_values.full() @ slope[0]
@@ -199,25 +242,47 @@ class TorqueModel:
         return scales, slope
 
 
-def _traced_columns(model, robot, rows):
-    """Return the function from states and loads [nv, N] to the regressor [J, N P]."""
+def _traced_columns(model, robot, rows, free=()):
+    """
+    Return the function from states and loads [nv, N] to the regressor [J, N P].
+
+    free: symbols that the robot hangs on besides, as a tuple of one or none.
+    """
+    state, stacked = _regressor(model, robot, rows)
+    return casadi.Function('columns', [*state, *free], [casadi.cse(casadi.densify(stacked))])
+
+
+def _traced_slope(model, robot, rows, geometry):
+    """Return the function from states, loads, standard parameters and geometry to [J, N g]."""
+    state, stacked = _regressor(model, robot, rows)
+    standard = casadi.SX.sym('standard', stacked.shape[1])
+    slope = casadi.jacobian(stacked @ standard, geometry)
+    inputs = [*state, standard, geometry]
+    return casadi.Function('by_geometry', inputs, [casadi.cse(casadi.densify(slope))])
+
+
+def _regressor(model, robot, rows):
+    """Return (symbols of states and loads, the regressor [J, P] there)."""
     size = model.velocity_size
     sizes = {'q': model.position_size, 'v': size, 'a': size, 'load': size}
     state = [casadi.SX.sym(name, length) for name, length in sizes.items()]
     columns = regressor(robot, *map(casadi.vertsplit, state))
-    stacked = casadi.horzcat(*(casadi.vertcat(*column)[rows.tolist()] for column in columns))
-    return casadi.Function('columns', state, [casadi.cse(casadi.densify(stacked))])
+    return state, casadi.horzcat(*(casadi.vertcat(*column)[rows.tolist()] for column in columns))
 
 
-def _traced_load(model, robot):
-    """Return the function from positions [nq, N] and numbers of bodies to gravity's torques."""
+def _traced_load(model, robot, free=()):
+    """
+    Return the function from positions [nq, N] and numbers of bodies to gravity's torques.
+
+    free: as of `_traced_columns`.
+    """
     q = casadi.SX.sym('q', model.position_size)
     rest = [0.0] * model.velocity_size
     columns = regressor(robot, casadi.vertsplit(q), rest, rest, rest)
     size = len(STANDARD_NAMES) * len(robot.bodies)
     body = casadi.SX.sym('body', size)
     torques = casadi.horzcat(*(casadi.vertcat(*column) for column in columns[:size])) @ body
-    return casadi.Function('load', [q, body], [casadi.cse(casadi.densify(torques))])
+    return casadi.Function('load', [q, body, *free], [casadi.cse(casadi.densify(torques))])
 
 
 def _traced_parameters(parameters, chart, known):

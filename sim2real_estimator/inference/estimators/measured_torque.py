@@ -14,12 +14,22 @@ from functools import partial
 import numpy as np
 
 from ...records import Status, UpdateReport
+from .. import pose_regression
 from ..hypotheses import Memory
 from ..mixture import Mixture
 from ..motion import learn_motion_noise, MotionNoise, smoothed_motion, without_spikes
 from ..protocol import Gaussian
 from ..torque_changes import favour, FREEDOM, look, Snapshot
-from ..torque_regression import begin, block_rows, Fit, fit, Rows, ROWS_TO_JUDGE, Sums
+from ..torque_regression import (
+    begin,
+    block_rows,
+    Fit,
+    fit,
+    Rows,
+    ROWS_TO_JUDGE,
+    Sums,
+    with_columns,
+)
 from .base import AbstractEstimator
 
 _SECOND = 10**9
@@ -68,6 +78,11 @@ _MISSED_SDS = 2.0
 # Noise of encoders that was learned is told if it is so many times as large, or as small, as
 # configured.
 _QUESTIONED = 3.0
+# Rows are made anew where other lengths and offsets change torques by so much of the deviation of
+# a row, or by so much if old ones have to be left out then; looked at on so many rows.
+_MATTERS, _MATTERS_MUCH, _COMPARED = 0.05, 0.5, 24
+# Motion capture is off of which less than this part of the samples is used.
+_MOSTLY = 0.6
 # Samples of encoders and of torques that are so many deviations off are left out.
 _OUTLIER_SDS = 8.0
 # Where more than this part of the samples about a block is off nobody knows the motion: a clock
@@ -107,7 +122,11 @@ class TorqueState:
     changes; noisier: joints that are said to be so; is_questioned: whether the noise of encoders
     was held against what is configured; is_surprised: whether joints have moved in another way
     than was learned since; is_suspected: whether the last look found a change; place:
-    (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this.
+    (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this;
+    poses: `PoseState` of what motion capture has seen, None where it tells of nothing unknown;
+    geometry: lengths and offsets by which the columns of rows are made, None: as the prior has
+    them; visited: motion [3, K, n] at the rows of `recent`; by_geometry [p, g]: how coordinates
+    move with these if torques are to stay what they are.
     """
 
     branches: tuple
@@ -132,6 +151,10 @@ class TorqueState:
     posterior: Mixture | None = None
     is_questioned: bool = False
     is_surprised: bool = False
+    poses: pose_regression.PoseState | None = None
+    geometry: np.ndarray | None = None
+    visited: tuple = ()
+    by_geometry: np.ndarray | None = None
 
     @property
     def fit(self):
@@ -156,7 +179,8 @@ class MeasuredTorque(AbstractEstimator):
         """Return the state before any data."""
         model, count = problem.torque, len(problem.torque.joints)
         branch = Branch(problem.prior, begin(model, problem.prior))
-        return TorqueState((branch,), Sums.none(count, len(model.names)))
+        poses = problem.poses and pose_regression.begin(problem.poses, problem.prior)
+        return TorqueState((branch,), Sums.none(count, len(model.names)), poses=poses)
 
     def update(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
@@ -166,6 +190,11 @@ class MeasuredTorque(AbstractEstimator):
             # What is left is used; the motion in between is unknown.
             state = self._taken(problem, state, None, report)
             state = replace(state, motion=(), torques=(), until_ns=None)
+            if state.poses:
+                state = replace(state, poses=replace(state.poses, waiting=()))
+        if state.poses:
+            poses = pose_regression.received(problem.poses, state.poses, frame)
+            state = replace(state, poses=poses)
         if reading.positions is not None:
             state = replace(state, motion=(*state.motion, reading.positions))
         if reading.torques:
@@ -219,6 +248,7 @@ class MeasuredTorque(AbstractEstimator):
             whole = (newest_ns - _LAG_NS - state.until_ns) // BLOCK_NS
             until_ns = state.until_ns + int(whole) * BLOCK_NS
         if state.noise is None or len(times) < _LAG_SAMPLES + 2:
+            state = self._placed(problem, state, until_ns)
             return self._trimmed(state, times, until_ns)
         first = min(
             np.searchsorted(times, state.until_ns - _CONTEXT_NS),
@@ -227,38 +257,71 @@ class MeasuredTorque(AbstractEstimator):
         window = slice(first, len(times))
         seconds = 1e-9 * (times[window] - times[first])
         state, motion = self._smoothed(state, seconds, positions[window])
-        rows, place = self._rows(
-            problem.torque, state, (times[window], positions[window], motion), until_ns
+        motion, is_known = self._without_outliers(
+            problem.torque, state, seconds, positions[window], motion
         )
-        state = self._trimmed(replace(state, place=place), times, until_ns)
+        last = np.searchsorted(times[window], until_ns, side='right') - 1
+        state = replace(state, place=(motion[0, last], motion[1, last]))
+        rows = None
+        if is_known:
+            rows = self._rows(problem.torque, state, times[window], motion, until_ns)
+        state = self._placed(
+            problem, state, until_ns, (times[window], motion) if is_known else None
+        )
+        state = self._trimmed(state, times, until_ns)
         if rows is not None:
             state = self._told(problem, state, rows, until_ns, report)
+        elif state.poses and state.poses.seen > state.poses.fitted:
+            state = self._renewed_if_due(problem, state, until_ns, report)
         if state.posterior is None:
             return replace(state, posterior=_posterior(problem, state))
         points = _points(problem, state, state.posterior.size)
         return replace(state, posterior=replace(state.posterior, points=points))
 
     def _told(self, problem, state, rows, until_ns, report):
-        """Return the state with more `Rows`, and what they say where it is time to ask."""
+        """
+        Return the state with more `Rows`, and what they say where it is time to ask.
+
+        rows: (`Rows`, motion [3, K, n] at them).
+        """
+        rows, visited = rows
         recent = _kept((*state.recent, (until_ns, rows)))
+        if state.poses:
+            visited = (*state.visited, visited)[-len(recent) :]
+            state = replace(state, visited=visited)
         used = state.used + 1e-9 * BLOCK_NS * float(rows.shares.max(1).sum())
         state = replace(state, sums=state.sums.plus(rows), recent=recent, used=used)
-        if state.renewed_ns is None or until_ns - state.renewed_ns >= _RENEWED_NS:
-            state = self._renewed(problem, state, until_ns, report)
+        state = self._renewed_if_due(problem, state, until_ns, report)
         if state.looked_ns is None or until_ns - state.looked_ns >= _LOOKED_NS:
             state = self._looked(problem, state, until_ns, report)
         return state
 
+    def _renewed_if_due(self, problem, state, now_ns, report):
+        """Return the state with the posterior of all rows so far, if it is time for it."""
+        if state.renewed_ns is None or now_ns - state.renewed_ns >= _RENEWED_NS:
+            return self._renewed(problem, state, now_ns, report)
+        return state
+
     def _renewed(self, problem, state, now_ns, report):
         """Return the state with the posterior of all rows so far."""
-        model, recent = problem.torque, Rows.joined([rows for _, rows in state.recent])
+        if state.poses:
+            before = state.poses.fit
+            poses = pose_regression.renewed(problem.poses, state.poses, now_ns)
+            state = replace(state, poses=poses)
+            report.events += poses_in_words(problem.poses, before, poses)
+            if poses.fit is not before and problem.poses.geometry:
+                state = _with_geometry(problem, state)
+        model, recent = problem.torque, Rows.none(*state.sums.cross.shape)
+        if state.recent:
+            recent = Rows.joined([rows for _, rows in state.recent])
         steps = _FIRST_STEPS if state.renewals < _FIRST_RENEWALS else 1
-        lags, branches = _CORRELATED_NS // BLOCK_NS, []
+        lags, branches, poses = _CORRELATED_NS // BLOCK_NS, [], state.poses
         for branch in state.branches:
-            found = fit(
-                model, branch.prior, state.sums, recent, branch.fit, lags, state.earlier, steps
-            )
-            branches.append(replace(branch, fit=found))
+            prior = branch.prior
+            if poses and poses.renewals:
+                prior = pose_regression.conditioned(prior, problem.poses.places, poses.fit)
+            found = fit(model, prior, state.sums, recent, branch.fit, lags, state.earlier, steps)
+            branches.append(replace(branch, prior=prior, fit=found))
         if not all(np.isfinite(branch.fit.mean).all() for branch in branches):
             report.events += (Status.UPDATE_REFUSED.value,)
             return replace(state, renewed_ns=now_ns)
@@ -326,12 +389,14 @@ class MeasuredTorque(AbstractEstimator):
         if any(m.mean is remembered.mean for m in memories):
             remembered = None
         recent = tuple(each for each in state.recent if each[0] > since.end_ns)
+        visited = state.visited[-len(recent) :] if recent else ()
         state = replace(
             state,
             branches=_normalized(branches),
             sums=state.sums.less(since.sums),
             earlier=earlier,
             recent=recent,
+            visited=visited,
             used=0.0,
             is_suspected=False,
             snapshots=(),
@@ -388,26 +453,32 @@ class MeasuredTorque(AbstractEstimator):
         state = replace(state, noise=MotionNoise(jerk, noise.sd), is_surprised=True)
         return state, smoothed_motion(seconds, positions, state.noise)
 
-    def _rows(self, model, state, window, until_ns):
+    @staticmethod
+    def _without_outliers(model, state, seconds, positions, motion):
         """
-        Return (`Rows` of the torques up to a stamp or None, motion at the end).
+        Return (motion [3, N, n] without samples that are far off, whether it is known).
 
-        window: (stamps [N], positions [N, n], smoothed motion [3, N, n]).
+        motion: that is smoothed from positions [N, n] at seconds [N].
         """
-        times, positions, motion = window
-        origin = times[0]
-        seconds = 1e-9 * (times - origin)
         off = np.abs(positions - motion[0]) > _OUTLIER_SDS * np.maximum(
             state.noise.sd, model.encoder_sd
         )
-        is_unknown = off.mean(0).max() > _MOST_OFF
-        if off.any() and not is_unknown:
+        is_known = not off.mean(0).max() > _MOST_OFF
+        if off.any() and is_known:
             motion = smoothed_motion(seconds, np.where(off, np.nan, positions), state.noise)
-        last = np.searchsorted(times, until_ns, side='right') - 1
-        place = motion[0, last], motion[1, last]
+        return motion, is_known
+
+    def _rows(self, model, state, times, motion, until_ns):
+        """
+        Return (`Rows` of the torques up to a stamp, motion [3, K, n] at them), or None.
+
+        motion [3, N, n]: at the stamps times [N].
+        """
+        origin = times[0]
+        seconds = 1e-9 * (times - origin)
         used = [(ns, values) for ns, values in state.torques if ns < until_ns]
-        if is_unknown or not used:
-            return None, place
+        if not used:
+            return None
         stamps = np.array([ns for ns, _ in used])
         torques = np.array([values for _, values in used])
         at = motion_at(1e-9 * (stamps - origin), seconds, motion)
@@ -416,14 +487,37 @@ class MeasuredTorque(AbstractEstimator):
         usable = np.isfinite(torques) & moves[nearest]
         usable[stamps < times[0]] = False
         if not usable.any():
-            return None, place
-        columns = model.columns(*(part.T for part in at), state.fit.standard)
+            return None
+        columns = model.columns(*(part.T for part in at), state.fit.standard, state.geometry)
         predicted = state.fit.scales * (columns @ state.fit.standard)
         usable &= ~_outliers(torques - predicted, usable, model.limits)
         edges = np.arange(state.until_ns, until_ns, BLOCK_NS)
         numbers = np.searchsorted(stamps, edges)
         bounds = np.unique(np.append(numbers, len(stamps)))
-        return block_rows(columns, torques, usable, bounds), place
+        sizes = np.diff(bounds)[:, None]
+        visited = np.stack([np.add.reduceat(part, bounds[:-1], axis=0) / sizes for part in at])
+        return block_rows(columns, torques, usable, bounds), visited
+
+    @staticmethod
+    def _placed(problem, state, until_ns, known=None):
+        """
+        Return the state with the poses of before a stamp beside the motion.
+
+        known: (stamps [N], motion [3, N, n]) about them, None where nobody knows it.
+        """
+        if state.poses is None or not state.poses.waiting:
+            return state
+        at = None, None
+        if known is not None:
+            times, motion = known
+            seconds = 1e-9 * (times - times[0])
+            at = (
+                lambda stamps: motion_at(1e-9 * (stamps - times[0]), seconds, motion)[0],
+                (times[0], times[-1]),
+            )
+        return replace(
+            state, poses=pose_regression.placed(problem.poses, state.poses, until_ns, *at)
+        )
 
     @staticmethod
     def _trimmed(state, times, until_ns):
@@ -431,6 +525,68 @@ class MeasuredTorque(AbstractEstimator):
         kept = np.searchsorted(times, until_ns - _REMEMBERED_NS)
         torques = tuple(entry for entry in state.torques if entry[0] >= until_ns)
         return replace(state, motion=state.motion[kept:], torques=torques, until_ns=until_ns)
+
+
+def _with_geometry(problem, state):
+    """
+    Return the state with rows by the lengths and offsets that poses tell.
+
+    Rows are made anew where that matters to torques. Where it matters much, those that are too old
+    for it are left out, with what the prior of rows to come has of them.
+    """
+    model, fit = problem.torque, state.fit
+    mean = fit.mean.copy()
+    mean[problem.poses.places] = state.poses.fit.mean
+    geometry = model.geometry(mean)
+    if not state.recent:
+        return replace(state, geometry=geometry)
+    visited = np.concatenate(state.visited, 1)
+    visited = visited[:, :: -(-visited.shape[1] // _COMPARED)].transpose(0, 2, 1)
+    columns = model.columns(*visited, fit.standard, geometry)
+    moved = (columns - model.columns(*visited, fit.standard, state.geometry)) @ fit.standard
+    matters = (np.sqrt((moved**2).mean(0)) / np.sqrt(fit.noise.variance)).max()
+    slope = model.by_geometry(*visited, fit.standard, geometry)
+    slope += columns @ model.standard_by_geometry(fit.mean)
+    state = replace(state, by_geometry=_moved_with(problem, state, columns, slope))
+    number = sum(rows.shares.sum(0) for _, rows in state.recent)
+    is_whole = (number >= state.sums.number - 1.0).all()
+    if matters < (_MATTERS if is_whole else _MATTERS_MUCH):
+        return state
+    if matters >= _MATTERS_MUCH and state.earlier is not None:
+        branches = tuple(replace(b, prior=_begun(problem, b)) for b in state.branches)
+        state = replace(state, branches=branches)
+    recent, sums = [], Sums.none(*state.sums.cross.shape)
+    for (end_ns, rows), motion in zip(state.recent, state.visited):
+        columns = model.columns(*motion.transpose(0, 2, 1), fit.standard, geometry)
+        recent.append((end_ns, with_columns(rows, columns)))
+        sums = sums.plus(recent[-1][1])
+    return replace(state, geometry=geometry, recent=tuple(recent), sums=sums, snapshots=())
+
+
+def _begun(problem, branch):
+    """Return the prior of a `Branch` before any rows."""
+    prior, memory = problem.prior, branch.memory
+    if memory is None or memory.jump is None:
+        return prior
+    wide = np.hstack([prior.root, memory.jump.root])
+    return Gaussian(prior.mean, np.linalg.qr(wide.T, 'r').T)
+
+
+def _moved_with(problem, state, columns, slope):
+    """
+    Return how coordinates move with geometry where torques are to stay what they are, [p, g].
+
+    columns [K, J, P], slope [K, J, g]: of torques, at some of all rows.
+    """
+    fit, prior = state.fit, problem.prior.root.copy()
+    prior[problem.poses.places] = 0.0
+    weights = np.sqrt(fit.noise.weights * np.maximum(state.sums.number, 1.0) / len(columns))
+    scaled = (weights * fit.scales)[:, None]
+    rows = scaled * (columns @ (problem.torque.standard(fit.mean)[1] @ prior))
+    rows, slope = (each.reshape(-1, each.shape[-1]) for each in (rows, scaled * slope))
+    information = rows.T @ rows
+    information[np.diag_indices_from(information)] += 1.0
+    return -prior @ np.linalg.solve(information, rows.T @ slope)
 
 
 def motion_at(times, samples, motion):
@@ -542,8 +698,20 @@ def _posterior(problem, state):
     roots = np.zeros((len(fits), size + count, size + count))
     roots[:, size:, size:] = [believed(problem.torque, found) for found in fits]
     means = np.stack([found.mean for found in fits], 1)
+    if state.by_geometry is not None:
+        for k, found in enumerate(fits):
+            away = problem.torque.geometry(found.mean) - state.geometry
+            means[:, k] += state.by_geometry @ away
+            # What is not known of lengths is not known of bodies that hang together with them.
+            roots[k, size:, size:] = _sheared(problem, state.by_geometry, roots[k, size:, size:])
     weights = np.array([branch.log_weight for branch in state.branches])
     return Mixture(weights, _points(problem, state, len(fits)), means, roots)
+
+
+def _sheared(problem, by_geometry, root):
+    """Return a root [p, p] of the covariance of coordinates that move with geometry."""
+    sheared = root + by_geometry @ root[problem.torque.geometry_places]
+    return np.linalg.qr(sheared.T, 'r').T
 
 
 def _points(problem, state, count):
@@ -563,6 +731,26 @@ def noise_in_words(model, noise):
         factor = learned / float(np.median(model.encoder_sd[places]))
         if not 1 / _QUESTIONED <= factor <= _QUESTIONED:
             found.append(f'noise of {name} {factor:.3g} {learned:.3g}')
+    return tuple(found)
+
+
+def poses_in_words(model, before, poses):
+    """
+    Return what is remarkable about new poses: noise, once, and sensors that are mostly off.
+
+    before: `PoseFit` of before; 'noise of SENSOR PART FACTOR SD', 'poses off: SENSOR'.
+    """
+    found, fit = [], poses.fit
+    if fit is before:
+        return ()
+    if poses.renewals == _FIRST_RENEWALS:
+        for (sensor, part, sd), variance in zip(model.titles, fit.variance.tolist()):
+            factor = variance**0.5
+            if not 1 / _QUESTIONED <= factor <= _QUESTIONED:
+                found.append(f'noise of {sensor} {part} {factor:.3g} {factor * sd:.3g}')
+    for title, was, now in zip(model.titles, before.share, fit.share):
+        if now < _MOSTLY <= was and f'poses off: {title[0]}' not in found:
+            found.append(f'poses off: {title[0]}')
     return tuple(found)
 
 

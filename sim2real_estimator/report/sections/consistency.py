@@ -12,6 +12,8 @@ from ..words import number
 _TITLE = 'Can the uncertainty be believed'
 _NANO = 1e9
 _BINS = 10
+# Of poses of which less is used something is wrong.
+_MOST = 0.6
 
 
 def consistency(found):
@@ -23,6 +25,7 @@ def consistency(found):
         blocks.append(_coverage(found.held_out))
     if found.noise is not None:
         blocks += [_encoders(found.noise), _torques(found.noise)]
+        blocks += [_poses(found.noise)] if found.noise.poses else []
     if not blocks:
         return Section(
             _TITLE,
@@ -59,6 +62,25 @@ def _torques(noise):
     )
     head = ('joint', 'sd', 'worth one', 'explained')
     return Table(caption, head, tuple(rows), texts=(0, 3))
+
+
+def _poses(noise):
+    """Return what was learned of the noise of poses."""
+    rows = [
+        (
+            *(sensor, part, number(configured), number(learned), number(inflation, 2)),
+            f'{used:.0%}' if used >= _MOST else Cell(f'{used:.0%}', 'warn'),
+        )
+        for sensor, part, configured, learned, inflation, used in noise.poses
+    ]
+    caption = (
+        'Noise of poses [m or rad], as configured and as learned from what kinematics leave of '
+        'them, how many samples tell as much as a single one would if they were independent, and '
+        'how many of those that were kept are used: others are far off, as if another body were '
+        'followed.'
+    )
+    head = ('sensor', 'part', 'configured sd', 'learned sd', 'worth one', 'used')
+    return Table(caption, head, tuple(rows), texts=(0, 1))
 
 
 def _innovations(found):

@@ -54,6 +54,7 @@ _CAUSE = 'cause: '
 _DOUBTS = 'doubts: '
 # Of measured torques: with a joint, or with a sensor, the factor, and what was learned.
 _UNEXPLAINED, _NOISIER = 'not explained: ', 'more noise: '
+_OFF = 'poses off: '
 _NOISE = 'noise of '
 _NEW_VALUES = 'new values'
 _MODE_LOST = 'mode lost'
@@ -144,6 +145,8 @@ class Chronicle:
                 events.append(_unexplained(word.removeprefix(_UNEXPLAINED)))
             if word.startswith(_NOISIER):
                 events.append(_noisier(word.removeprefix(_NOISIER)))
+            if word.startswith(_OFF):
+                events.append(_off(word.removeprefix(_OFF)))
             if word.startswith(_NOISE):
                 events.append(_questioned(word.removeprefix(_NOISE)))
             if word.startswith(_DOUBTS):
@@ -218,6 +221,15 @@ def _noisier(joint):
     """Return the event of a joint whose torque scatters more than before, for no known cause."""
     text = f'the torque of {joint} is off by more than before, and nothing known explains it'
     return Event('more noise', text, True, {'joint': joint})
+
+
+def _off(sensor):
+    """Return the event of a sensor whose poses are mostly not used."""
+    text = (
+        f'many of the poses of {sensor} are far off what the robot and the rest of them say, and '
+        'are not used. See whether the body was moved on its link, or another one is followed'
+    )
+    return Event('poses off', text, True, {'sensor': sensor})
 
 
 def _questioned(words):
