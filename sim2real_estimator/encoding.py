@@ -32,7 +32,7 @@ from .inference.shifts import Pull
 from .inference.smoother import FrameStep
 from .inference.suspicion import SuspectState
 from .inference.tangents import Tangents
-from .inference.torque_changes import Snapshot
+from .inference.torque_changes import Onset, Snapshot
 from .inference.torque_regression import Fit, Rows, Sums, TorqueNoise
 from .records import (
     CombinationFinding,
@@ -77,6 +77,7 @@ KINDS = {
     'moments': Moments,
     'motion noise': MotionNoise,
     'noise scales': NoiseScales,
+    'onset': Onset,
     'parameter finding': ParameterFinding,
     'past': Past,
     'pull': Pull,

@@ -18,7 +18,7 @@ from ..hypotheses import Memory
 from ..mixture import Mixture
 from ..motion import learn_motion_noise, MotionNoise, smoothed_motion, without_spikes
 from ..protocol import Gaussian
-from ..torque_changes import favour, FREEDOM, look, Snapshot
+from ..torque_changes import ask_again, favour, FREEDOM, look, Onset, returned, Snapshot
 from ..torque_regression import begin, block_rows, Fit, fit, Rows, ROWS_TO_JUDGE, Sums
 from .base import AbstractEstimator
 
@@ -51,8 +51,13 @@ _FIRST_STEPS, _FIRST_RENEWALS = 3, 10
 _LOOKED_NS, _SNAPSHOTS_NS = 3 * _SECOND // 10, 83 * _SECOND // 10
 _KNOWN_AFTER, _KNOWN_AGAIN = 15.0, 3.0
 # Rows that the noise of before a change counts for after it, and how many seconds of motion it
-# takes until what has changed is known.
+# takes until what has changed is known; until then it is asked again whenever there are so many
+# times as many seconds, and so many more.
 _NOISE_ROWS, _SETTLED = 100.0, 10.0
+_ASKED_PART, _ASKED_AGAIN = 0.15, 0.25
+# What was known before a change is what was so long before it was likeliest to have begun [ns],
+# and when it began is found in so many steps.
+_WELL_BEFORE_NS, _ONSET_STEPS = 6 * _SECOND // 10, 2
 # Friction warms up and wears: in so many seconds of rows it may change by this part, and what is
 # known of the noise counts for so many rows then.
 _DRIFTS_AFTER, _DRIFT, _DRIFT_ROWS = 60.0, 0.03, 2000.0
@@ -104,7 +109,8 @@ class TorqueState:
     and of those when noise was learned last; used: seconds of rows since the last change;
     renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
     renewals: how often; snapshots: of the last seconds; memories: of what was known before
-    changes; noisier: joints that are said to be so; is_questioned: whether the noise of encoders
+    changes; onset: of the last change, while it is still asked what it was; noisier: joints that
+    are said to be so; is_questioned: whether the noise of encoders
     was held against what is configured; is_surprised: whether joints have moved in another way
     than was learned since; is_suspected: whether the last look found a change; place:
     (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this.
@@ -126,6 +132,7 @@ class TorqueState:
     renewals: int = 0
     snapshots: tuple = ()
     memories: tuple = ()
+    onset: Onset | None = None
     noisier: frozenset = frozenset()
     is_suspected: bool = False
     place: tuple | None = None
@@ -243,8 +250,14 @@ class MeasuredTorque(AbstractEstimator):
         recent = _kept((*state.recent, (until_ns, rows)))
         used = state.used + 1e-9 * BLOCK_NS * float(rows.shares.max(1).sum())
         state = replace(state, sums=state.sums.plus(rows), recent=recent, used=used)
+        answer = state.last_change
         if state.renewed_ns is None or until_ns - state.renewed_ns >= _RENEWED_NS:
             state = self._renewed(problem, state, until_ns, report)
+        if state.onset is not None:
+            state = self._asked_again(problem, state, until_ns, report)
+        if answer is not None and answer.name != state.last_change.name:
+            report.explained(state.branches[0])
+            state = replace(state, memories=_renamed(state, state.last_change))
         if state.looked_ns is None or until_ns - state.looked_ns >= _LOOKED_NS:
             state = self._looked(problem, state, until_ns, report)
         return state
@@ -265,8 +278,6 @@ class MeasuredTorque(AbstractEstimator):
         branches = _weighed(state.sums, branches)
         if not state.renewals:
             report.events += ('fitted',)
-        if len(state.branches) > 1 and branches[0].memory.name != state.last_change.name:
-            report.explained(branches[0])
         before, now = state.fit.noise.explained, branches[0].fit.noise.explained
         for joint, was, still in zip(model.joints, before, now):
             if was and not still:
@@ -283,7 +294,7 @@ class MeasuredTorque(AbstractEstimator):
         seconds = _KNOWN_AFTER if state.last_change is None else _KNOWN_AGAIN
         if state.used >= seconds and kept:
             jumps = model.jumps()
-            if _is_asked_again(state):
+            if state.onset is not None:
                 # Until a body is known well it may be on another link, or not as it seems.
                 jumps = tuple(jump for jump in jumps if jump.body is not None)
             floor, is_known = partial(believed, model), _are_known(state)
@@ -291,56 +302,72 @@ class MeasuredTorque(AbstractEstimator):
             is_new = not state.is_suspected
             state = replace(state, is_suspected=bool(found.causes))
             if found.causes and not (is_new and found.causes[0].evidence < _BEYOND_DOUBT):
-                return self._changed(problem, state, found.causes, report)
+                return self._changed(problem, state, (found.causes, kept), report)
             noisier = frozenset(model.joints[k] for k in found.noisier)
             new = sorted(noisier - state.noisier)
             report.events += tuple(f'more noise: {joint}' for joint in new)
             state = replace(state, noisier=noisier)
         return replace(state, snapshots=(*kept, now))
 
-    def _changed(self, problem, state, causes, report):
-        """Return the state of a robot that has changed, by one of some `Cause`s."""
-        model, since = problem.torque, causes[0].since
-        before, root = since.fit, believed(model, since.fit)
+    def _changed(self, problem, state, found, report):
+        """Return the state of a robot that has changed; found: (`Cause`s, `Snapshot`s)."""
+        causes, snapshots = found
+        begun_ns = causes[0].since.end_ns
+        earlier = [s for s in snapshots if s.end_ns <= begun_ns - _WELL_BEFORE_NS]
+        origin, now_ns = (earlier or snapshots)[-1 if earlier else 0], state.recent[-1][0]
+        recent = [each for each in state.recent if each[0] > origin.end_ns]
+        before = sum(rows.count for end_ns, rows in recent if end_ns <= begun_ns)
+        rows = Rows.joined([rows for _, rows in recent])
+        noise = origin.fit.noise.without(~_are_known(state))
+        known = replace(origin.fit, noise=noise)
         # How noisy joints are may have changed as well: what was known counts for a while only.
-        number = np.minimum(since.sums.number, _NOISE_ROWS)
-        earlier = number * before.noise.variance, number, before.noise.inflation
-        known = Gaussian(before.mean, root)
-        if _is_asked_again(state):
-            # What came was not known yet: it is asked again what has changed since before.
-            known = Gaussian(state.last_change.mean, state.last_change.root)
-        branches = []
-        for cause in causes[:_MOST_BRANCHES]:
-            if cause.memory is not None:
-                prior = Gaussian(cause.memory.mean, cause.memory.root)
-            else:
-                wide = np.hstack([known.root, cause.jump.root])
-                prior = Gaussian(known.mean, np.linalg.qr(wide.T, 'r').T)
-            parameters = (cause.memory or cause.jump).parameters
-            memory = Memory(cause.name, parameters, known.mean, known.root, cause.jump)
-            begun = replace(before, mean=prior.mean, root=prior.root)
-            more = favour(model.jumps(), cause.jump)
-            branches.append(Branch(prior, begun, memory, cause.evidence, more))
-        memories = [m for m in state.memories if m.name != branches[0].memory.name]
-        remembered = replace(branches[0].memory, jump=None)
-        if any(m.mean is remembered.mean for m in memories):
-            remembered = None
-        recent = tuple(each for each in state.recent if each[0] > since.end_ns)
+        number = np.minimum(origin.sums.number, _NOISE_ROWS)
+        last = state.last_change
+        jump = None if last is None else last.jump
+        parameters = (causes[0].memory or causes[0].jump).parameters
+        root = believed(problem.torque, known)
+        remembered = Memory(causes[0].name, parameters, known.mean, root, jump)
         state = replace(
             state,
-            branches=_normalized(branches),
-            sums=state.sums.less(since.sums),
-            earlier=earlier,
-            recent=recent,
+            earlier=(number * known.noise.variance, number, known.noise.inflation),
             used=0.0,
             is_suspected=False,
-            snapshots=(),
-            memories=(*memories, *filter(None, (remembered,)))[-_MOST_MEMORIES:],
+            memories=(*state.memories, remembered)[-_MOST_MEMORIES:],
         )
-        if known.mean is before.mean:
-            report.events += ('changed',)
+        state = _begun(state, Onset(known, rows, now_ns, before))
+        state = replace(state, branches=_answers(problem.torque, state, causes))
+        for _ in range(_ONSET_STEPS):
+            state = self._renewed(problem, state, now_ns, _Report())
+            state = _begun(state, state.onset.moved(state.fit))
+        causes = self._causes_again(problem, state)
+        state = replace(state, branches=_answers(problem.torque, state, causes))
+        state = self._renewed(problem, state, now_ns, _Report())
+        state = replace(state, memories=_renamed(state, state.last_change))
+        report.events += ('changed',)
         report.explained(state.branches[0])
-        return self._renewed(problem, state, state.looked_ns, report)
+        return state
+
+    def _asked_again(self, problem, state, now_ns, report):
+        """Return the state with other answers to what has changed, if they are due and likelier."""
+        onset = state.onset
+        if state.used > _SETTLED:
+            return replace(state, onset=None, memories=_told_apart(state))
+        if state.used < onset.asked * (1 + _ASKED_PART) + _ASKED_AGAIN:
+            return state
+        state = _begun(state, replace(onset.moved(state.fit), asked=state.used))
+        causes = self._causes_again(problem, state)
+        names = {branch.memory.name for branch in state.branches}
+        if {cause.name for cause in causes} - names:
+            state = replace(state, branches=_answers(problem.torque, state, causes))
+        return self._renewed(problem, state, now_ns, report)
+
+    @staticmethod
+    def _causes_again(problem, state):
+        """Return the `Cause`s of the last change that are possible by all rows since."""
+        model, onset = problem.torque, state.onset
+        memories = tuple(m for m in state.memories if m.mean is not onset.known.mean)
+        floor = partial(believed, model)
+        return ask_again(model, onset.known, state.sums, model.jumps(), memories, floor)
 
     def _watched(self, problem, state, times, positions):
         """Return the state with the noise of motion learned, where it is time to."""
@@ -505,11 +532,52 @@ def _are_known(state):
     return state.fit.noise.explained & (number >= ROWS_TO_JUDGE)
 
 
-def _is_asked_again(state):
-    """Tell whether a body has come so lately that it is not known yet what it is."""
-    last = state.last_change
-    has_come = last is not None and last.jump is not None and last.jump.body is not None
-    return has_come and state.used < _SETTLED
+def _begun(state, onset):
+    """Return the state of a robot that has changed at an `Onset`, another one than was thought."""
+    later = [each for each in state.recent if each[0] > onset.end_ns]
+    recent = ((onset.end_ns, onset.since), *later)
+    sums = Sums.none(*state.sums.cross.shape)
+    for _, rows in recent:
+        sums = sums.plus(rows)
+    return replace(state, onset=onset, sums=sums, recent=recent, snapshots=())
+
+
+def _answers(model, state, causes):
+    """Return the `Branch`es of the likeliest `Cause`s of the last change."""
+    known, found = state.onset.known, []
+    root, fits = believed(model, known), {}
+    if state.last_change is not None:
+        fits = {branch.memory.name: branch.fit for branch in state.branches}
+    for cause in causes[:_MOST_BRANCHES]:
+        if cause.memory is not None:
+            prior = Gaussian(cause.memory.mean, cause.memory.root)
+        else:
+            wide = np.hstack([root, cause.jump.root])
+            prior = Gaussian(known.mean, np.linalg.qr(wide.T, 'r').T)
+        parameters = (cause.memory or cause.jump).parameters
+        memory = Memory(cause.name, parameters, known.mean, root, cause.jump)
+        begun = replace(known, mean=prior.mean, root=prior.root)
+        more = favour(model.jumps(), cause)
+        begun = fits.get(cause.name, begun)
+        found.append(Branch(prior, begun, memory, cause.evidence, more))
+    return _normalized(found)
+
+
+def _told_apart(state):
+    """Return the memories without what the robot is again, the newest of each name."""
+    newest = {memory.name: memory for memory in state.memories}
+    is_now = state.last_change.name
+    return tuple(m for m in newest.values() if returned(m.name) != is_now)
+
+
+def _renamed(state, change):
+    """Return the memories, that of before the last change called by what it is put down to."""
+    return tuple(
+        replace(m, name=change.name, parameters=change.parameters)
+        if state.onset is not None and m.mean is state.onset.known.mean
+        else m
+        for m in state.memories
+    )
 
 
 def _drifted(model, state):
