@@ -33,6 +33,7 @@ from .inference.smoother import FrameStep
 from .inference.suspicion import SuspectState
 from .inference.tangents import Tangents
 from .inference.torque_changes import Onset, Snapshot
+from .inference.torque_outliers import Disruption
 from .inference.torque_regression import Fit, Rows, Sums, TorqueNoise
 from .records import (
     CombinationFinding,
@@ -55,6 +56,7 @@ KINDS = {
     'change memory': ChangeMemory,
     'combination finding': CombinationFinding,
     'courses': Courses,
+    'disruption': Disruption,
     'doubting state': DoubtingState,
     'estimate': Estimate,
     'explanation': Explanation,

@@ -19,6 +19,7 @@ from ..mixture import Mixture
 from ..motion import learn_motion_noise, MotionNoise, smoothed_motion, without_spikes
 from ..protocol import Gaussian
 from ..torque_changes import ask_again, favour, FREEDOM, look, Onset, returned, Snapshot
+from ..torque_outliers import are_far_off, Disruption, judge, without
 from ..torque_regression import begin, block_rows, Fit, fit, Rows, ROWS_TO_JUDGE, Sums
 from .base import AbstractEstimator
 
@@ -63,6 +64,8 @@ _WELL_BEFORE_NS, _ONSET_STEPS = 6 * _SECOND // 10, 2
 _DRIFTS_AFTER, _DRIFT, _DRIFT_ROWS = 60.0, 0.03, 2000.0
 # A change is believed that two looks on end have found, or one with so large a log Bayes factor.
 _BEYOND_DOUBT = 60.0
+# Seconds of motion after which torques are watched for being far off for a moment.
+_WATCHED_AFTER = 1.0
 # Answers to what has changed: the least weight of one, and how many are carried on; and how many
 # memories of what was known before.
 _LEAST_WEIGHT, _MOST_BRANCHES, _MOST_MEMORIES = 0.01, 4, 3
@@ -133,6 +136,7 @@ class TorqueState:
     snapshots: tuple = ()
     memories: tuple = ()
     onset: Onset | None = None
+    disruption: Disruption | None = None
     noisier: frozenset = frozenset()
     is_suspected: bool = False
     place: tuple | None = None
@@ -249,7 +253,8 @@ class MeasuredTorque(AbstractEstimator):
         """Return the state with more `Rows`, and what they say where it is time to ask."""
         recent = _kept((*state.recent, (until_ns, rows)))
         used = state.used + 1e-9 * BLOCK_NS * float(rows.shares.max(1).sum())
-        state = replace(state, sums=state.sums.plus(rows), recent=recent, used=used)
+        state = self._watched_over(problem.torque, state, rows, recent, report)
+        state = replace(state, used=used)
         answer = state.last_change
         if state.renewed_ns is None or until_ns - state.renewed_ns >= _RENEWED_NS:
             state = self._renewed(problem, state, until_ns, report)
@@ -261,6 +266,41 @@ class MeasuredTorque(AbstractEstimator):
         if state.looked_ns is None or until_ns - state.looked_ns >= _LOOKED_NS:
             state = self._looked(problem, state, until_ns, report)
         return state
+
+    @staticmethod
+    def _watched_over(model, state, rows, recent, report):
+        """
+        Return the state with the newest `Rows`, without those that were far off for a moment.
+
+        recent: ((end_ns, `Rows`), ...), the newest ones among them.
+        """
+        disruption, is_off = state.disruption, False
+        if disruption is None and state.used >= _WATCHED_AFTER and state.onset is None:
+            is_off = are_far_off(model, state.fit, rows).any()
+        state = replace(state, sums=state.sums.plus(rows), recent=recent)
+        if is_off:
+            since_ns = state.recent[-3][0] if len(recent) > 2 else 0
+            return replace(state, disruption=Disruption(state.fit, since_ns))
+        if disruption is None:
+            return state
+        goes_on, taken = judge(model, disruption, recent)
+        if goes_on:
+            return state
+        state = replace(state, disruption=None)
+        if not taken.any():
+            return state
+        sums, kept = state.sums, list(recent)
+        for k in np.flatnonzero(taken.any(1)):
+            end_ns, all_rows = recent[k]
+            rest, left_out = without(all_rows, taken[k])
+            sums, kept[k] = sums.less(Sums.none(*sums.cross.shape).plus(left_out)), (end_ns, rest)
+        seconds = 1e-9 * BLOCK_NS * np.where(taken, [r.shares.sum(0) for _, r in recent], 0).sum(0)
+        report.events += tuple(
+            f'left out: {model.joints[joint]} ({seconds[joint]:.1f} s)'
+            for joint in np.flatnonzero(taken.any(0))
+        )
+        snapshots = tuple(s for s in state.snapshots if s.end_ns <= disruption.since_ns)
+        return replace(state, sums=sums, recent=tuple(kept), snapshots=snapshots, renewed_ns=None)
 
     def _renewed(self, problem, state, now_ns, report):
         """Return the state with the posterior of all rows so far."""
@@ -332,6 +372,7 @@ class MeasuredTorque(AbstractEstimator):
             earlier=(number * known.noise.variance, number, known.noise.inflation),
             used=0.0,
             is_suspected=False,
+            disruption=None,
             memories=(*state.memories, remembered)[-_MOST_MEMORIES:],
         )
         state = _begun(state, Onset(known, rows, now_ns, before))
@@ -587,7 +628,7 @@ def _drifted(model, state):
     What they have told becomes the prior of rows to come, in which friction has moved on.
     """
     (branch, *others), sums = state.branches, state.sums
-    if others or sums.number.max() * 1e-9 * BLOCK_NS < _DRIFTS_AFTER:
+    if others or state.disruption is not None or sums.number.max() * 1e-9 * BLOCK_NS < _DRIFTS_AFTER:
         return state
     found = branch.fit
     root = _with_other_friction(model, found, _DRIFT)
