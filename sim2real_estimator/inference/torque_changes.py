@@ -37,6 +37,8 @@ _TRANSIENT = 2
 _STEPS, _AGREED = 12, 0.02
 # A joint whose rows vary so many times as much as usual is noisier, if nothing explains it.
 _NOISIER = 2.0
+# The longest window that is asked for noise: what is over counts for no longer [ns].
+_LOUD_NS = 5_000_000_000
 # Causes that are this much less probable than the best one remain possible.
 _POSSIBLE = 6.0
 # What was known before a change is called by it, and what it was since then if that comes back.
@@ -131,7 +133,7 @@ def look(model, snapshots, now, jumps, memories, floor, is_known=None):
             causes |= {cause.name: cause for cause in found if cause.name not in causes}
             if best is None or found[0].evidence > best.evidence:
                 best, factors = found[0], window.factors_with(found[0])
-        noisier = window.noisier
+        noisier = window.noisier if since.end_ns >= now.end_ns - _LOUD_NS else noisier
     if best is None:
         return Finding((), noisier)
     # Windows are of different rows: causes are compared on those of the longest, with one another
