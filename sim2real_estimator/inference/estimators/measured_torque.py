@@ -48,9 +48,9 @@ _RENEWED_NS, _RECENT_NS = _SECOND // 2, 30 * _SECOND
 # Steps of a fit: it goes on from the last one, which the first do not have.
 _FIRST_STEPS, _FIRST_RENEWALS = 3, 10
 # How often changes are looked for [ns], over how much time of snapshots [ns], and after how many
-# seconds of motion: since the beginning, and since the last change.
+# seconds of motion: since the beginning, and since the last change, other ones and its end.
 _LOOKED_NS, _SNAPSHOTS_NS = 3 * _SECOND // 10, 83 * _SECOND // 10
-_KNOWN_AFTER, _KNOWN_AGAIN = 15.0, 3.0
+_KNOWN_AFTER, _KNOWN_AGAIN, _RETURNS_AFTER = 15.0, 3.0, 0.5
 # Rows that the noise of before a change counts for after it, and how many seconds of motion it
 # takes until what has changed is known; until then it is asked again whenever there are so many
 # times as many seconds, and so many more.
@@ -337,12 +337,14 @@ class MeasuredTorque(AbstractEstimator):
         model, now = problem.torque, Snapshot(now_ns, state.sums, state.fit)
         state = replace(state, looked_ns=now_ns)
         kept = [s for s in state.snapshots if s.end_ns >= now_ns - _SNAPSHOTS_NS]
-        seconds = _KNOWN_AFTER if state.last_change is None else _KNOWN_AGAIN
-        if state.used >= seconds and kept:
-            jumps = model.jumps()
-            if state.onset is not None:
-                # Until a body is known well it may be on another link, or not as it seems.
-                jumps = tuple(jump for jump in jumps if jump.body is not None)
+        jumps, seconds = model.jumps(), _KNOWN_AFTER
+        if state.last_change is not None:
+            seconds = _RETURNS_AFTER
+        if state.onset is not None:
+            # What has come may go soon; for anything else it has to be known well.
+            bodies = tuple(jump for jump in jumps if jump.body is not None)
+            jumps = bodies if state.used >= _KNOWN_AGAIN else ()
+        if state.used >= seconds and kept and (jumps or state.memories):
             floor, is_known = partial(believed, model), _are_known(state)
             found = look(model, kept, now, jumps, state.memories, floor, is_known)
             is_new = not state.is_suspected
@@ -399,11 +401,14 @@ class MeasuredTorque(AbstractEstimator):
             return replace(state, onset=None, memories=_told_apart(state))
         if state.used < onset.asked * (1 + _ASKED_PART) + _ASKED_AGAIN:
             return state
-        state = _begun(state, replace(onset.moved(state.fit), asked=state.used))
+        moved = replace(onset.moved(state.fit), asked=state.used)
+        state = replace(state, onset=moved) if moved.before == onset.before else _begun(state, moved)
         causes = self._causes_again(problem, state)
         names = {branch.memory.name for branch in state.branches}
         if {cause.name for cause in causes} - names:
-            state = replace(state, branches=_answers(problem.torque, state, causes))
+            # Snapshots are of other answers.
+            branches = _answers(problem.torque, state, causes)
+            state = replace(state, branches=branches, snapshots=())
         return self._renewed(problem, state, now_ns, report)
 
     @staticmethod
