@@ -53,7 +53,7 @@ _CAUSE = 'cause: '
 # What is held fixed, and is not what it is held for, in the words of the report.
 _DOUBTS = 'doubts: '
 # Of measured torques: with a joint, or with a sensor, the factor, and what was learned.
-_UNEXPLAINED, _NOISIER = 'not explained: ', 'more noise: '
+_UNEXPLAINED, _NOISIER, _LEFT_OUT = 'not explained: ', 'more noise: ', 'left out: '
 _NOISE = 'noise of '
 _NEW_VALUES = 'new values'
 _MODE_LOST = 'mode lost'
@@ -144,6 +144,8 @@ class Chronicle:
                 events.append(_unexplained(word.removeprefix(_UNEXPLAINED)))
             if word.startswith(_NOISIER):
                 events.append(_noisier(word.removeprefix(_NOISIER)))
+            if word.startswith(_LEFT_OUT):
+                events.append(_left_out(word.removeprefix(_LEFT_OUT)))
             if word.startswith(_NOISE):
                 events.append(_questioned(word.removeprefix(_NOISE)))
             if word.startswith(_DOUBTS):
@@ -218,6 +220,15 @@ def _noisier(joint):
     """Return the event of a joint whose torque scatters more than before, for no known cause."""
     text = f'the torque of {joint} is off by more than before, and nothing known explains it'
     return Event('more noise', text, True, {'joint': joint})
+
+
+def _left_out(joint):
+    """Return the event of a joint whose torques were far off for a moment."""
+    text = (
+        f'the torque of {joint} was far off for a moment, and is as it was before: what it told '
+        'then is taken back'
+    )
+    return Event('left out', text, True, {'joint': joint})
 
 
 def _questioned(words):
