@@ -60,7 +60,8 @@ class Cause:
     What may have changed, seen from a window.
 
     name: for people; jump: the `Jump`, where a memory holds again that of the memory; memory:
-    that `Memory`; evidence: log Bayes factor against no change; since: `Snapshot` at which the window began.
+    that `Memory`; evidence: log Bayes factor against no change; since: `Snapshot` at which the
+    window began.
     """
 
     name: str
@@ -75,9 +76,9 @@ class Onset:
     """
     A change of which it is still asked when it began and what it was.
 
-    known: `Fit` of before, in which joints that are not known have no weight; rows: since then, up to the look that found the change at
-    end_ns; before: how many of them are of before the change; asked: seconds of rows since the
-    change when it was asked last.
+    known: `Fit` of before, in which joints that are not known have no weight; rows: since then,
+    up to the look that found the change at end_ns; before: how many of them are of before the
+    change; asked: seconds of rows since the change when it was asked last.
     """
 
     known: Fit

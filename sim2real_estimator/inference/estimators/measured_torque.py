@@ -404,7 +404,9 @@ class MeasuredTorque(AbstractEstimator):
         if taken.any():
             return self._taken_back(problem, state, taken, report)
         moved = replace(onset.moved(state.fit), asked=state.used)
-        state = replace(state, onset=moved) if moved.before == onset.before else _begun(state, moved)
+        state = (
+            replace(state, onset=moved) if moved.before == onset.before else _begun(state, moved)
+        )
         causes = self._causes_again(problem, state)
         names = {branch.memory.name for branch in state.branches}
         if {cause.name for cause in causes} - names:
@@ -682,7 +684,11 @@ def _drifted(model, state, prior):
     What they have told becomes the prior of rows to come, in which friction has moved on.
     """
     (branch, *others), sums = state.branches, state.sums
-    if others or state.disruption is not None or sums.number.max() * 1e-9 * BLOCK_NS < _DRIFTS_AFTER:
+    if (
+        others
+        or state.disruption is not None
+        or sums.number.max() * 1e-9 * BLOCK_NS < _DRIFTS_AFTER
+    ):
         return state
     found = branch.fit
     root = _forgotten(_with_other_friction(model, found, _DRIFT), prior.root)

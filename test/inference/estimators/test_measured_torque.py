@@ -226,9 +226,7 @@ def test_more_noise_is_said_of_what_lasts():
         def noisy(values):
             return values + rng.normal(0, 2.0, 2) * [1, 0]
 
-        pipeline, events = followed(
-            changed(arm.samples(), EFFORTS, 18.0, 18.0 + seconds, noisy)
-        )
+        pipeline, events = followed(changed(arm.samples(), EFFORTS, 18.0, 18.0 + seconds, noisy))
         return [event for event in events if event.startswith('more noise')]
 
     assert said(1.0) == []
@@ -361,6 +359,24 @@ def test_it_goes_on_after_a_change_bit_for_bit(tmp_path):
             rest = samples[samples.index(sample) + 1 :]
     whole.finish()
     assert 'changed' in events_of(estimates)
+    again = new_pipeline()
+    again.load(tmp_path / 'arm.npz')
+    feed(again, rest)
+    assert posterior_bytes(again) == posterior_bytes(whole)
+
+
+def test_it_goes_on_from_a_file_while_torques_are_far_off(tmp_path):
+    arm = record(9.0, 1, rate=100.0)
+    samples = changed(arm.samples(), EFFORTS, 5.0, 5.6, lambda tau: [tau[0] + 5.0, tau[1]])
+    whole, estimates = new_pipeline(), []
+    for sample in samples:
+        whole.push(sample)
+        estimates += whole.step()
+        if whole.state.disruption is not None and not (tmp_path / 'arm.npz').exists():
+            whole.save(tmp_path / 'arm.npz')
+            rest = samples[samples.index(sample) + 1 :]
+    whole.finish()
+    assert 'left out: shoulder' in events_of(estimates)
     again = new_pipeline()
     again.load(tmp_path / 'arm.npz')
     feed(again, rest)
