@@ -57,7 +57,8 @@ _KNOWN_AFTER, _KNOWN_AGAIN, _RETURNS_AFTER = 15.0, 3.0, 0.5
 _NOISE_ROWS, _SETTLED = 100.0, 10.0
 _ASKED_PART, _ASKED_AGAIN = 0.15, 0.25
 # What was known before a change is what was so long before it was likeliest to have begun [ns]:
-# on a UR10e that takes up 2.8 kg this comes up to two seconds late; and when it began is found in so many steps.
+# on a UR10e that takes up 2.8 kg this comes up to two seconds late; and when it began is found in
+# so many steps.
 _WELL_BEFORE_NS, _ONSET_STEPS = 3 * _SECOND, 2
 # Friction warms up and wears: in so many seconds of rows it may change by this part, and what is
 # known of the noise counts for so many rows then.
@@ -394,7 +395,7 @@ class MeasuredTorque(AbstractEstimator):
         return state
 
     def _asked_again(self, problem, state, now_ns, report):
-        """Return the state with other answers to what has changed, if they are due and likelier."""
+        """Return the state with other answers to what has changed, where it is time to ask."""
         onset = state.onset
         if state.used > _SETTLED:
             return replace(state, onset=None, memories=_told_apart(state))
@@ -711,13 +712,10 @@ def _forgotten(root, prior):
     Information is a mean of what it was and of the prior's: nothing gets less known than at
     first. Rows of many minutes are off in the same ways, which no noise of rows tells.
     """
-    sizes, axes = np.linalg.eigh(_covariance(np.linalg.solve(prior, root)))
+    part = np.linalg.solve(prior, root)
+    sizes, axes = np.linalg.eigh(part @ part.T)
     sizes = np.maximum(sizes, sizes / (_REMEMBERED + (1 - _REMEMBERED) * sizes))
     return np.linalg.qr((prior @ (axes * np.sqrt(np.maximum(sizes, 0.0)))).T, 'r').T
-
-
-def _covariance(root):
-    return root @ root.T
 
 
 def _posterior(problem, state):
