@@ -180,10 +180,22 @@ def test_a_change_that_is_asked_again_is_told_better_and_not_a_second_one():
         for seed in range(3):
             rows = rows_of(truth, 30, np.random.default_rng(seed), course.sd)
             sums = sums.plus(rows)
-            causes = ask_again(course.model, known, sums, course.model.jumps(), (), root_of)
+            jumps = course.model.jumps()
+            causes, left = ask_again(course.model, known, sums, jumps, (), root_of)
+            assert left == ()
             evidence.append(causes[0].evidence)
             assert causes[0].name == name
         assert evidence == sorted(evidence)
+
+
+def test_joints_that_no_cause_explains_are_told():
+    """Half of what the second joint should report comes: a gain, which is no cause."""
+    course = Course()
+    rows = rows_of(HEAVIER, 200, np.random.default_rng(0), course.sd)
+    rows = Rows(rows.columns, rows.torques * [1.0, 0.5], rows.shares)
+    sums = Sums.none(JOINTS, SIZE).plus(rows)
+    known, jumps = course.snapshots[-1].fit, course.model.jumps()
+    assert ask_again(course.model, known, sums, jumps, (), root_of)[1]
 
 
 def test_what_comes_back_is_called_by_the_change_that_it_undoes():

@@ -386,7 +386,7 @@ class MeasuredTorque(AbstractEstimator):
         for _ in range(_ONSET_STEPS):
             state = self._renewed(problem, state, now_ns, _Report())
             state = _begun(state, state.onset.moved(state.fit))
-        causes = self._causes_again(problem, state)
+        causes, _ = self._causes_again(problem, state)
         state = replace(state, branches=_answers(problem.torque, state, causes))
         state = self._renewed(problem, state, now_ns, _Report())
         state = replace(state, memories=_renamed(state, state.last_change))
@@ -408,7 +408,13 @@ class MeasuredTorque(AbstractEstimator):
         state = (
             replace(state, onset=moved) if moved.before == onset.before else _begun(state, moved)
         )
-        causes = self._causes_again(problem, state)
+        causes, left = self._causes_again(problem, state)
+        new = set(left) - set(onset.in_part) if state.used >= _KNOWN_AGAIN else set()
+        report.events += tuple(
+            f'explained in part: {problem.torque.joints[k]}' for k in sorted(new)
+        )
+        in_part = tuple(sorted({*onset.in_part, *new}))
+        state = replace(state, onset=replace(state.onset, in_part=in_part))
         names = {branch.memory.name for branch in state.branches}
         if {cause.name for cause in causes} - names:
             # Snapshots are of other answers.
@@ -448,7 +454,7 @@ class MeasuredTorque(AbstractEstimator):
 
     @staticmethod
     def _causes_again(problem, state):
-        """Return the `Cause`s of the last change that are possible by all rows since."""
+        """Return what `ask_again` says of the last change."""
         model, onset = problem.torque, state.onset
         memories = tuple(m for m in state.memories if m.mean is not onset.known.mean)
         floor = partial(believed, model)

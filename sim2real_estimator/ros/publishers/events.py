@@ -54,6 +54,7 @@ _CAUSE = 'cause: '
 _DOUBTS = 'doubts: '
 # Of measured torques: with a joint, or with a sensor, the factor, and what was learned.
 _UNEXPLAINED, _NOISIER, _LEFT_OUT = 'not explained: ', 'more noise: ', 'left out: '
+_IN_PART = 'explained in part: '
 _NOISE = 'noise of '
 _NEW_VALUES = 'new values'
 _MODE_LOST = 'mode lost'
@@ -144,6 +145,8 @@ class Chronicle:
                 events.append(_unexplained(word.removeprefix(_UNEXPLAINED)))
             if word.startswith(_NOISIER):
                 events.append(_noisier(word.removeprefix(_NOISIER)))
+            if word.startswith(_IN_PART):
+                events.append(_in_part(word.removeprefix(_IN_PART)))
             if word.startswith(_LEFT_OUT):
                 events.append(_left_out(word.removeprefix(_LEFT_OUT)))
             if word.startswith(_NOISE):
@@ -220,6 +223,15 @@ def _noisier(joint):
     """Return the event of a joint whose torque scatters more than before, for no known cause."""
     text = f'the torque of {joint} is off by more than before, and nothing known explains it'
     return Event('more noise', text, True, {'joint': joint})
+
+
+def _in_part(joint):
+    """Return the event of a joint that the cause of a change does not explain."""
+    text = (
+        f'something has changed at {joint} that no cause is for; the one that is named explains '
+        'a part of it. What was known before is kept'
+    )
+    return Event('explained in part', text, True, {'joint': joint})
 
 
 def _left_out(joint):
