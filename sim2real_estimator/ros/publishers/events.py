@@ -228,8 +228,8 @@ def _noisier(joint):
 def _in_part(joint):
     """Return the event of a joint that the cause of a change does not explain."""
     text = (
-        f'something has changed at {joint} that no cause is for; the one that is named explains '
-        'a part of it. What was known before is kept'
+        f'the cause that is named leaves much of the torque of {joint} unexplained: something may '
+        'have changed, there or before it, that no cause is for. What was known before is kept'
     )
     return Event('explained in part', text, True, {'joint': joint})
 
