@@ -33,7 +33,8 @@ from .inference.shifts import Pull
 from .inference.smoother import FrameStep
 from .inference.suspicion import SuspectState
 from .inference.tangents import Tangents
-from .inference.torque_changes import Snapshot
+from .inference.torque_changes import Onset, Snapshot
+from .inference.torque_outliers import Disruption
 from .inference.torque_regression import Fit, Rows, Sums, TorqueNoise
 from .records import (
     CombinationFinding,
@@ -56,6 +57,7 @@ KINDS = {
     'change memory': ChangeMemory,
     'combination finding': CombinationFinding,
     'courses': Courses,
+    'disruption': Disruption,
     'doubting state': DoubtingState,
     'estimate': Estimate,
     'explanation': Explanation,
@@ -78,6 +80,7 @@ KINDS = {
     'moments': Moments,
     'motion noise': MotionNoise,
     'noise scales': NoiseScales,
+    'onset': Onset,
     'parameter finding': ParameterFinding,
     'past': Past,
     'pose fit': PoseFit,

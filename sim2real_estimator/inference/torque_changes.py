@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .hypotheses import Memory
-from .torque_regression import Fit, Sums
+from .torque_regression import Fit, Rows, Sums
 
 # Seconds of the windows, and degrees of freedom of the noise of one.
 WINDOWS = (1.0, 3.0, 8.0)
@@ -30,12 +30,22 @@ _WORTH_A_LOOK, _LOOKED_AT = 2.0, 4
 _COMPARED_AT = 12
 # A change has begun so long ago at least.
 _LEAST_NS = 250_000_000
-# Steps in which the noise of a window is found.
-_STEPS = 3
+# Rows that are neither of before a change nor of after it, by the lag of smoothed accelerations.
+_TRANSIENT = 2
+# Steps in which the noise of a window is found, at most, and the change of its logarithm from
+# which on there is another one.
+_STEPS, _AGREED = 12, 0.02
 # A joint whose rows vary so many times as much as usual is noisier, if nothing explains it.
 _NOISIER = 2.0
+# The longest window that is asked for noise: what is over counts for no longer [ns].
+_LOUD_NS = 5_000_000_000
+# A cause explains a joint in part whose rows vary so many times as much as usual beside it. With
+# loads of a UR10e and of arms in MuJoCo it is 1.9 at the most, with a gain that falls by 30 % 7.
+_IN_PART = 4.0
 # Causes that are this much less probable than the best one remain possible.
 _POSSIBLE = 6.0
+# What was known before a change is called by it, and what it was since then if that comes back.
+_AS_BEFORE, _AGAIN = 'as before: ', 'again: '
 
 
 @dataclass(frozen=True)
@@ -52,8 +62,9 @@ class Cause:
     """
     What may have changed, seen from a window.
 
-    name: for people; jump: the `Jump`, None where a memory holds again; memory: that `Memory`;
-    evidence: log Bayes factor against no change; since: `Snapshot` at which the window began.
+    name: for people; jump: the `Jump`, where a memory holds again that of the memory; memory:
+    that `Memory`; evidence: log Bayes factor against no change; since: `Snapshot` at which the
+    window began.
     """
 
     name: str
@@ -61,6 +72,46 @@ class Cause:
     memory: Memory | None
     evidence: float
     since: Snapshot
+
+
+@dataclass(frozen=True)
+class Onset:
+    """
+    A change of which it is still asked when it began and what it was.
+
+    known: `Fit` of before, in which joints that are not known have no weight; rows: since then,
+    up to the look that found the change at end_ns; before: how many of them are of before the
+    change; visited [3, K, n]: motion at the rows, where poses move lengths, else None; asked:
+    seconds of rows since the change when it was asked last; in_part: numbers of joints of which
+    it was said that no cause explains them.
+    """
+
+    known: Fit
+    rows: Rows
+    end_ns: int
+    before: int
+    visited: np.ndarray | None = None
+    asked: float = 0.0
+    in_part: tuple = ()
+
+    def moved(self, changed):
+        """
+        Return this with the likeliest time at which the robot became that of a `Fit`.
+
+        Where the sum of log likelihood ratios (CUSUM) of all rows from then on is largest, with
+        residuals of Student's t: a grasp comes with rows that are of neither robot.
+        """
+        weights, ratio = self.known.noise, np.zeros(self.rows.count)
+        for fit, sign in ((self.known, 1.0), (changed, -1.0)):
+            squares = self.rows.residuals(fit.standard, fit.scales) ** 2 / weights.variance
+            ratio += sign * (np.log1p(squares / FREEDOM) @ weights.explained)
+        after = np.cumsum(ratio[::-1])[::-1]
+        return replace(self, before=int(np.argmax(after)) + _TRANSIENT)
+
+    @property
+    def since(self):
+        """`Rows` of after the change, up to `end_ns`."""
+        return self.rows.part(slice(self.before, None))
 
 
 @dataclass(frozen=True)
@@ -85,20 +136,12 @@ def look(model, snapshots, now, jumps, memories, floor, is_known=None):
     causes, noisier, best, factors = {}, (), None, None
     for since in windows(snapshots, now.end_ns):
         window = _Window(model, since, now.sums, floor)
-        found = [
-            Cause(jump.name, jump, None, value, since)
-            for jump, value in zip(jumps, window.evidence_of(jumps))
-        ]
-        found += [
-            Cause(f'as before: {m.name}', None, m, window.evidence_of_memory(m), since)
-            for m in memories
-        ]
-        found = sorted(found, key=lambda cause: -cause.evidence)[:_LOOKED_AT]
+        found = _causes(window, since, jumps, memories)[:_LOOKED_AT]
         if found[0].evidence >= _threshold(found[0]):
             causes |= {cause.name: cause for cause in found if cause.name not in causes}
             if best is None or found[0].evidence > best.evidence:
                 best, factors = found[0], window.factors_with(found[0])
-        noisier = window.noisier
+        noisier = window.noisier if since.end_ns >= now.end_ns - _LOUD_NS else noisier
     if best is None:
         return Finding((), noisier)
     # Windows are of different rows: causes are compared on those of the longest, with one another
@@ -110,10 +153,49 @@ def look(model, snapshots, now, jumps, memories, floor, is_known=None):
     if not any(cause.evidence >= _threshold(cause) for cause in ordered):
         return Finding((), noisier)
     # Where something has been taken up, that is where; not that it has.
-    ordered = [replace(c, evidence=c.evidence + favour(jumps, c.jump)) for c in ordered]
+    ordered = [replace(c, evidence=c.evidence + favour(jumps, c)) for c in ordered]
     ordered = sorted(ordered, key=lambda cause: -cause.evidence)
     least = ordered[0].evidence - _POSSIBLE
     return Finding(tuple(cause for cause in ordered if cause.evidence > least))
+
+
+def ask_again(model, known, sums, jumps, memories, floor):
+    """
+    Return (`Cause`s of a change that remain possible, joints in which more is left), by all rows.
+
+    The best cause is the first; of numbers of joints are those that it explains in part only.
+
+    known: `Fit` of before; sums: of the rows since; all else: as in `look`. Other than a look at
+    what is new beside an answer, this takes back what was answered when there were few rows.
+    """
+    then = Snapshot(0, Sums.none(*sums.cross.shape), known)
+    window = _Window(model, then, sums, floor)
+    found = _causes(window, then, jumps, memories, True)
+    found = [replace(c, evidence=c.evidence + favour(jumps, c)) for c in found]
+    found = sorted(found, key=lambda cause: -cause.evidence)
+    least = found[0].evidence - _POSSIBLE
+    left = np.flatnonzero(window.factors_with(found[0]) > _IN_PART)
+    return tuple(cause for cause in found if cause.evidence > least), tuple(left.tolist())
+
+
+def returned(name):
+    """Return what it is called when what was known before a change comes back."""
+    for word, other in ((_AS_BEFORE, _AGAIN), (_AGAIN, _AS_BEFORE)):
+        if name.startswith(word):
+            return other + name.removeprefix(word)
+    return _AS_BEFORE + name
+
+
+def _causes(window, since, jumps, memories, is_close=False):
+    """Return a `Cause` for every `Jump` and `Memory`, the best first."""
+    found = [
+        Cause(jump.name, jump, None, value, since)
+        for jump, value in zip(jumps, window.evidence_of(jumps, is_close))
+    ]
+    found += [
+        Cause(returned(m.name), m.jump, m, window.evidence_of_memory(m), since) for m in memories
+    ]
+    return sorted(found, key=lambda cause: -cause.evidence)
 
 
 def _of_known(snapshots, is_known):
@@ -125,9 +207,10 @@ def _of_known(snapshots, is_known):
     )
 
 
-def favour(jumps, jump):
-    """Return by how much a `Jump` is more probable beforehand: on the link at the end."""
-    return _AT_THE_END if jumps and jump is jumps[0] else 0.0
+def favour(jumps, cause):
+    """Return by how much a `Cause` is more probable beforehand: on the link at the end."""
+    is_at_the_end = cause.memory is None and bool(jumps) and cause.jump is jumps[0]
+    return _AT_THE_END if is_at_the_end else 0.0
 
 
 def _compared(model, times, causes, factors, floor):
@@ -159,7 +242,7 @@ def _compared(model, times, causes, factors, floor):
 
 
 def _threshold(cause):
-    is_body = cause.jump is None or cause.jump.body is not None
+    is_body = cause.memory is not None or cause.jump.body is not None
     return _BODY if is_body else _JOINT
 
 
@@ -194,18 +277,18 @@ class _Window:
         self._factors = factors
         if factors is not None:
             return
-        factors = np.ones(len(weights))
-        for _ in range(_STEPS):
-            _, self._factor, solution = self._solved(factors)
-            squares = self._left(self._known @ solution)
-            factors = (FREEDOM + squares) / (FREEDOM + self._number)
+        factors, squares, solution, self._factor = self._settled(*self._columns(None))
         self._factors = factors
         self._nothing = self._score(squares, solution, self._factor)
         is_any = self._number > FREEDOM
         self.noisier = tuple(np.flatnonzero(is_any & (factors > _NOISIER)).tolist())
 
-    def evidence_of(self, jumps):
-        """Return the log Bayes factors of `Jump`s against no change."""
+    def evidence_of(self, jumps, is_close=False):
+        """
+        Return the log Bayes factors of `Jump`s against no change.
+
+        is_close: whether all of bodies are looked at closely, not just the likeliest.
+        """
         gram = np.tensordot(1 / self._factors, self._gram, 1)
         gradient = self._gradient.T @ (1 / self._factors)
         factor, seen = self._factor, gram @ self._known
@@ -218,8 +301,9 @@ class _Window:
             moved = solve_triangular(root, extra.T @ gradient - across.T @ side, lower=True)
             quick.append(moved @ moved / 2 - np.log(np.abs(np.diag(root))).sum())
         result = np.array(quick)
-        for k in np.argsort(-result)[:_LOOKED_AT]:
-            if result[k] > _WORTH_A_LOOK:
+        for place, k in enumerate(np.argsort(-result)):
+            is_likely = place < _LOOKED_AT and result[k] > _WORTH_A_LOOK
+            if is_likely or (is_close and jumps[k].body is not None):
                 result[k] = self._closely(Cause(jumps[k].name, jumps[k], None, 0.0, None))
         return result
 
@@ -250,12 +334,26 @@ class _Window:
         return np.hstack([self._known, self._slope @ cause.jump.root]), nowhere
 
     def _settled(self, together, away):
-        """Return (factors [J], squares [J], solution, root) with the noise found anew."""
-        factors = self._factors
+        """
+        Return (factors [J], squares [J], solution, root) with the noise found anew.
+
+        There may be two answers: with the usual noise all joints are explained as well as they
+        can be, with much of it in some joints these are given up. The likelier one counts.
+        """
+        starts = [np.ones(len(self._square))]
+        if self._factors is not None:
+            starts.append(self._factors)
+        found = [self._settled_from(factors, together, away) for factors in starts]
+        return max(found, key=lambda each: self._score(*each[1:]))
+
+    def _settled_from(self, factors, together, away):
+        """Return the same of one start."""
         for _ in range(_STEPS):
             _, factor, solution = self._solved(factors, together, away)
             squares = self._left(together @ solution + away)
-            factors = (FREEDOM + squares) / (FREEDOM + self._number)
+            before, factors = factors, (FREEDOM + squares) / (FREEDOM + self._number)
+            if np.abs(np.log(factors / before)).max() < _AGREED:
+                break
         return factors, squares, solution, factor
 
     def _closely(self, cause):

@@ -67,6 +67,10 @@ class Rows:
         """Return several one after the other."""
         return Rows(*(np.concatenate(part) for part in zip(*(vars(p).values() for p in parts))))
 
+    def part(self, which):
+        """Return some of the blocks, by a slice of their numbers."""
+        return Rows(self.columns[which], self.torques[which], self.shares[which])
+
     def residuals(self, standard, scales):
         """Return measured less predicted [K, J]; standard [P]; scales [J]: of predictions."""
         return self.torques - scales * (self.columns @ standard)

@@ -12,6 +12,9 @@ def load_since(change, mixture):
     body = body_since(change, mixture)
     if body is None:
         return None
+    if not body.mean[0]:
+        # No datum has told of it yet.
+        return None
     mass, centre, _ = at_centre(body.mean)
     covariance = body.covariance[:4, :4]
     # By how much the centre moves with the mass and the first moments.

@@ -151,9 +151,11 @@ def test_noise_is_held_against_what_is_configured(parts, learned):
 
 
 def test_joints_whose_torque_is_odd_are_told_by_name():
-    found = Chronicle().take(('not explained: elbow', 'more noise: shoulder'), _estimate())
-    assert [event.name for event in found] == ['not explained', 'more noise']
-    assert [event.values for event in found] == [{'joint': 'elbow'}, {'joint': 'shoulder'}]
+    words = 'not explained: elbow', 'more noise: shoulder', 'left out: shoulder'
+    found = Chronicle().take(words, _estimate())
+    assert [event.name for event in found] == ['not explained', 'more noise', 'left out']
+    joints = [event.values['joint'] for event in found]
+    assert joints == ['elbow', 'shoulder', 'shoulder']
     assert all(event.is_warning for event in found)
 
 

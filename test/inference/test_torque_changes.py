@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 
 from sim2real_estimator.inference.hypotheses import Memory
-from sim2real_estimator.inference.torque_changes import look, Snapshot, windows
+from sim2real_estimator.inference.torque_changes import (
+    ask_again,
+    look,
+    Onset,
+    returned,
+    Snapshot,
+    windows,
+)
 from sim2real_estimator.inference.torque_regression import begin, fit, Rows, Sums
 
 TRUTH = np.array([2.0, -1.5, 0.8, 1.2])
@@ -143,3 +150,55 @@ def test_windows_are_as_long_as_the_snapshots_reach():
     assert windows(course.snapshots[-4:], now_ns) == []
     few = windows(course.snapshots[-7:], now_ns)
     assert [round((now_ns - s.end_ns) * 1e-9, 1) for s in few] == [1.2]
+
+
+@pytest.mark.parametrize('before', [10, 37, 80])
+def test_the_time_of_a_change_is_found_among_rows(before):
+    course = Course(sd=(0.3, 0.1))
+    known, count = course.snapshots[-1].fit, 100
+    rng = np.random.default_rng(before)
+    rows = Rows.joined(
+        [
+            rows_of(TRUTH, before, rng, course.sd),
+            rows_of(HEAVIER, count - before, rng, course.sd),
+        ]
+    )
+    course.go_on(TRUTH, 0.3)
+    heavier = Course(seconds=0.3)
+    heavier.go_on(HEAVIER, BEFORE)
+    onset = Onset(known, rows, 0, 0).moved(heavier.snapshots[-1].fit)
+    assert before - 1 <= onset.before - 2 <= before + 1
+    assert onset.since.count == count - onset.before
+
+
+def test_a_change_that_is_asked_again_is_told_better_and_not_a_second_one():
+    """From before, with all rows since; what was answered first is of no account."""
+    for truth, name in ((HEAVIER, 'mass on hand'), (STICKIER, 'friction of second')):
+        course = Course()
+        known, sums = course.snapshots[-1].fit, Sums.none(JOINTS, SIZE)
+        evidence = []
+        for seed in range(3):
+            rows = rows_of(truth, 30, np.random.default_rng(seed), course.sd)
+            sums = sums.plus(rows)
+            jumps = course.model.jumps()
+            causes, left = ask_again(course.model, known, sums, jumps, (), root_of)
+            assert left == ()
+            evidence.append(causes[0].evidence)
+            assert causes[0].name == name
+        assert evidence == sorted(evidence)
+
+
+def test_joints_that_no_cause_explains_are_told():
+    """Half of what the second joint should report comes: a gain, which is no cause."""
+    course = Course()
+    rows = rows_of(HEAVIER, 200, np.random.default_rng(0), course.sd)
+    rows = Rows(rows.columns, rows.torques * [1.0, 0.5], rows.shares)
+    sums = Sums.none(JOINTS, SIZE).plus(rows)
+    known, jumps = course.snapshots[-1].fit, course.model.jumps()
+    assert ask_again(course.model, known, sums, jumps, (), root_of)[1]
+
+
+def test_what_comes_back_is_called_by_the_change_that_it_undoes():
+    assert returned('mass on hand') == 'as before: mass on hand'
+    assert returned('as before: mass on hand') == 'again: mass on hand'
+    assert returned('again: mass on hand') == 'as before: mass on hand'

@@ -19,7 +19,8 @@ from ..hypotheses import Memory
 from ..mixture import Mixture
 from ..motion import learn_motion_noise, MotionNoise, smoothed_motion, without_spikes
 from ..protocol import Gaussian
-from ..torque_changes import favour, FREEDOM, look, Snapshot
+from ..torque_changes import ask_again, favour, FREEDOM, look, Onset, returned, Snapshot
+from ..torque_outliers import are_far_off, Disruption, judge, without
 from ..torque_regression import (
     begin,
     block_rows,
@@ -57,17 +58,31 @@ _RENEWED_NS, _RECENT_NS = _SECOND // 2, 30 * _SECOND
 # Steps of a fit: it goes on from the last one, which the first do not have.
 _FIRST_STEPS, _FIRST_RENEWALS = 3, 10
 # How often changes are looked for [ns], over how much time of snapshots [ns], and after how many
-# seconds of motion: since the beginning, and since the last change.
+# seconds of motion: since the beginning, and since the last change, other ones and its end.
 _LOOKED_NS, _SNAPSHOTS_NS = 3 * _SECOND // 10, 83 * _SECOND // 10
-_KNOWN_AFTER, _KNOWN_AGAIN = 15.0, 3.0
+_KNOWN_AFTER, _KNOWN_AGAIN, _RETURNS_AFTER = 15.0, 3.0, 0.5
 # Rows that the noise of before a change counts for after it, and how many seconds of motion it
-# takes until what has changed is known.
+# takes until what has changed is known; until then it is asked again whenever there are so many
+# times as many seconds, and so many more.
 _NOISE_ROWS, _SETTLED = 100.0, 10.0
+_ASKED_PART, _ASKED_AGAIN = 0.15, 0.25
+# What was known before a change is what was so long before it was likeliest to have begun [ns]:
+# on a UR10e that takes up 2.8 kg this comes up to two seconds late; and when it began is found in
+# so many steps.
+_WELL_BEFORE_NS, _ONSET_STEPS = 3 * _SECOND, 2
 # Friction warms up and wears: in so many seconds of rows it may change by this part, and what is
 # known of the noise counts for so many rows then.
 _DRIFTS_AFTER, _DRIFT, _DRIFT_ROWS = 60.0, 0.03, 2000.0
+# This part of the information of all else is kept then: an arm in MuJoCo that nothing happened to
+# was as sure as it is good after a minute, and 4.4 times as sure after twenty without this.
+_REMEMBERED = 0.5
 # A change is believed that two looks on end have found, or one with so large a log Bayes factor.
 _BEYOND_DOUBT = 60.0
+# A joint is noisier that is so in so many looks on end. Where nothing happens windows of arms in
+# MuJoCo and of a UR10e exceed their usual noise twice for up to ten looks, 1.4 times for twenty.
+_LOUD_LOOKS = 20
+# Seconds of motion after which torques are watched for being far off for a moment.
+_WATCHED_AFTER = 1.0
 # Answers to what has changed: the least weight of one, and how many are carried on; and how many
 # memories of what was known before.
 _LEAST_WEIGHT, _MOST_BRANCHES, _MOST_MEMORIES = 0.01, 4, 3
@@ -119,7 +134,8 @@ class TorqueState:
     and of those when noise was learned last; used: seconds of rows since the last change;
     renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
     renewals: how often; snapshots: of the last seconds; memories: of what was known before
-    changes; noisier: joints that are said to be so; is_questioned: whether the noise of encoders
+    changes; onset: of the last change, while it is still asked what it was; noisier: joints that
+    are said to be so; is_questioned: whether the noise of encoders
     was held against what is configured; is_surprised: whether joints have moved in another way
     than was learned since; is_suspected: whether the last look found a change; place:
     (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this;
@@ -145,7 +161,9 @@ class TorqueState:
     renewals: int = 0
     snapshots: tuple = ()
     memories: tuple = ()
-    noisier: frozenset = frozenset()
+    onset: Onset | None = None
+    disruption: Disruption | None = None
+    loud: tuple = ()
     is_suspected: bool = False
     place: tuple | None = None
     posterior: Mixture | None = None
@@ -290,8 +308,16 @@ class MeasuredTorque(AbstractEstimator):
             visited = (*state.visited, visited)[-len(recent) :]
             state = replace(state, visited=visited)
         used = state.used + 1e-9 * BLOCK_NS * float(rows.shares.max(1).sum())
-        state = replace(state, sums=state.sums.plus(rows), recent=recent, used=used)
+        state = self._watched_over(problem.torque, state, rows, recent, report)
+        state = replace(state, used=used)
+        answer = state.last_change
         state = self._renewed_if_due(problem, state, until_ns, report)
+        if state.onset is not None:
+            state = self._asked_again(problem, state, until_ns, report)
+        is_told = 'explained' in report.events
+        if answer is not None and answer.name != state.last_change.name and not is_told:
+            report.explained(state.branches[0])
+            state = replace(state, memories=_renamed(state, state.last_change))
         if state.looked_ns is None or until_ns - state.looked_ns >= _LOOKED_NS:
             state = self._looked(problem, state, until_ns, report)
         return state
@@ -301,6 +327,39 @@ class MeasuredTorque(AbstractEstimator):
         if state.renewed_ns is None or now_ns - state.renewed_ns >= _RENEWED_NS:
             return self._renewed(problem, state, now_ns, report)
         return state
+
+    @staticmethod
+    def _watched_over(model, state, rows, recent, report):
+        """
+        Return the state with the newest `Rows`, without those that were far off for a moment.
+
+        recent: ((end_ns, `Rows`), ...), the newest ones among them.
+        """
+        disruption, is_off = state.disruption, False
+        if disruption is None and state.used >= _WATCHED_AFTER and state.onset is None:
+            is_off = are_far_off(model, state.fit, rows).any()
+        state = replace(state, sums=state.sums.plus(rows), recent=recent)
+        if is_off:
+            since_ns = state.recent[-3][0] if len(recent) > 2 else 0
+            return replace(state, disruption=Disruption(state.fit, since_ns))
+        if disruption is None:
+            return state
+        goes_on, taken = judge(model, disruption, recent)
+        if goes_on:
+            return state
+        state = replace(state, disruption=None)
+        if not taken.any():
+            return state
+        sums, kept = state.sums, list(recent)
+        for k in np.flatnonzero(taken.any(1)):
+            end_ns, all_rows = recent[k]
+            rest, left_out = without(all_rows, taken[k])
+            sums, kept[k] = sums.less(Sums.none(*sums.cross.shape).plus(left_out)), (end_ns, rest)
+        report.events += tuple(
+            f'left out: {model.joints[joint]}' for joint in np.flatnonzero(taken.any(0))
+        )
+        snapshots = tuple(s for s in state.snapshots if s.end_ns <= disruption.since_ns)
+        return replace(state, sums=sums, recent=tuple(kept), snapshots=snapshots, renewed_ns=None)
 
     def _renewed(self, problem, state, now_ns, report):
         """Return the state with the posterior of all rows so far."""
@@ -328,84 +387,145 @@ class MeasuredTorque(AbstractEstimator):
         branches = _weighed(state.sums, branches)
         if not state.renewals:
             report.events += ('fitted',)
-        if len(state.branches) > 1 and branches[0].memory.name != state.last_change.name:
-            report.explained(branches[0])
         before, now = state.fit.noise.explained, branches[0].fit.noise.explained
         for joint, was, still in zip(model.joints, before, now):
             if was and not still:
                 report.events += (f'not explained: {joint}',)
         renewals = state.renewals + 1
         state = replace(state, branches=branches, renewed_ns=now_ns, renewals=renewals)
-        return replace(_drifted(model, state), posterior=None)
+        return replace(_drifted(model, state, problem.prior), posterior=None)
 
     def _looked(self, problem, state, now_ns, report):
         """Return the state after a look at whether the robot has changed."""
         model, now = problem.torque, Snapshot(now_ns, state.sums, state.fit)
         state = replace(state, looked_ns=now_ns)
         kept = [s for s in state.snapshots if s.end_ns >= now_ns - _SNAPSHOTS_NS]
-        seconds = _KNOWN_AFTER if state.last_change is None else _KNOWN_AGAIN
-        if state.used >= seconds and kept:
-            jumps = model.jumps()
-            if _is_asked_again(state):
-                # Until a body is known well it may be on another link, or not as it seems.
-                jumps = tuple(jump for jump in jumps if jump.body is not None)
+        jumps, seconds = model.jumps(), _KNOWN_AFTER
+        if state.last_change is not None:
+            seconds = _RETURNS_AFTER
+        if state.onset is not None:
+            # What has come may go soon; for anything else it has to be known well.
+            bodies = tuple(jump for jump in jumps if jump.body is not None)
+            jumps = bodies if state.used >= _KNOWN_AGAIN else ()
+        if state.used >= seconds and kept and (jumps or state.memories):
             floor, is_known = partial(believed, model), _are_known(state)
             found = look(model, kept, now, jumps, state.memories, floor, is_known)
             is_new = not state.is_suspected
             state = replace(state, is_suspected=bool(found.causes))
             if found.causes and not (is_new and found.causes[0].evidence < _BEYOND_DOUBT):
-                return self._changed(problem, state, found.causes, report)
-            noisier = frozenset(model.joints[k] for k in found.noisier)
-            new = sorted(noisier - state.noisier)
-            report.events += tuple(f'more noise: {joint}' for joint in new)
-            state = replace(state, noisier=noisier)
+                return self._changed(problem, state, (found.causes, kept), report)
+            state = _heard(model, state, found.noisier, report)
         return replace(state, snapshots=(*kept, now))
 
-    def _changed(self, problem, state, causes, report):
-        """Return the state of a robot that has changed, by one of some `Cause`s."""
-        model, since = problem.torque, causes[0].since
-        before, root = since.fit, believed(model, since.fit)
+    def _changed(self, problem, state, found, report):
+        """Return the state of a robot that has changed; found: (`Cause`s, `Snapshot`s)."""
+        causes, snapshots = found
+        begun_ns = causes[0].since.end_ns
+        earlier = [s for s in snapshots if s.end_ns <= begun_ns - _WELL_BEFORE_NS]
+        origin, now_ns = (earlier or snapshots)[-1 if earlier else 0], state.recent[-1][0]
+        recent = [each for each in state.recent if each[0] > origin.end_ns]
+        before = sum(rows.count for end_ns, rows in recent if end_ns <= begun_ns)
+        rows, visited = Rows.joined([rows for _, rows in recent]), None
+        if state.visited:
+            visited = np.concatenate(state.visited[-len(recent) :], 1)
+        noise = origin.fit.noise.without(~_are_known(state))
+        known = replace(origin.fit, noise=noise)
         # How noisy joints are may have changed as well: what was known counts for a while only.
-        number = np.minimum(since.sums.number, _NOISE_ROWS)
-        earlier = number * before.noise.variance, number, before.noise.inflation
-        known = Gaussian(before.mean, root)
-        if _is_asked_again(state):
-            # What came was not known yet: it is asked again what has changed since before.
-            known = Gaussian(state.last_change.mean, state.last_change.root)
-        branches = []
-        for cause in causes[:_MOST_BRANCHES]:
-            if cause.memory is not None:
-                prior = Gaussian(cause.memory.mean, cause.memory.root)
-            else:
-                wide = np.hstack([known.root, cause.jump.root])
-                prior = Gaussian(known.mean, np.linalg.qr(wide.T, 'r').T)
-            parameters = (cause.memory or cause.jump).parameters
-            memory = Memory(cause.name, parameters, known.mean, known.root, cause.jump)
-            begun = replace(before, mean=prior.mean, root=prior.root)
-            more = favour(model.jumps(), cause.jump)
-            branches.append(Branch(prior, begun, memory, cause.evidence, more))
-        memories = [m for m in state.memories if m.name != branches[0].memory.name]
-        remembered = replace(branches[0].memory, jump=None)
-        if any(m.mean is remembered.mean for m in memories):
-            remembered = None
-        recent = tuple(each for each in state.recent if each[0] > since.end_ns)
-        visited = state.visited[-len(recent) :] if recent else ()
+        number = np.minimum(origin.sums.number, _NOISE_ROWS)
+        last = state.last_change
+        jump = None if last is None else last.jump
+        parameters = (causes[0].memory or causes[0].jump).parameters
+        root = believed(problem.torque, known)
+        remembered = Memory(causes[0].name, parameters, known.mean, root, jump)
         state = replace(
             state,
-            branches=_normalized(branches),
-            sums=state.sums.less(since.sums),
-            earlier=earlier,
-            recent=recent,
-            visited=visited,
+            earlier=(number * known.noise.variance, number, known.noise.inflation),
             used=0.0,
             is_suspected=False,
-            snapshots=(),
-            memories=(*memories, *filter(None, (remembered,)))[-_MOST_MEMORIES:],
+            disruption=None,
+            loud=(),
+            memories=(*state.memories, remembered)[-_MOST_MEMORIES:],
         )
-        if known.mean is before.mean:
-            report.events += ('changed',)
+        state = _begun(state, Onset(known, rows, now_ns, before, visited))
+        state = replace(state, branches=_answers(problem.torque, state, causes))
+        for _ in range(_ONSET_STEPS):
+            state = self._renewed(problem, state, now_ns, _Report())
+            state = _begun(state, state.onset.moved(state.fit))
+        causes, _ = self._causes_again(problem, state)
+        state = replace(state, branches=_answers(problem.torque, state, causes))
+        state = self._renewed(problem, state, now_ns, _Report())
+        state = replace(state, memories=_renamed(state, state.last_change))
+        report.events += ('changed',)
         report.explained(state.branches[0])
-        return self._renewed(problem, state, state.looked_ns, report)
+        return state
+
+    def _asked_again(self, problem, state, now_ns, report):
+        """Return the state with other answers to what has changed, where it is time to ask."""
+        onset = state.onset
+        if state.used > _SETTLED:
+            return replace(state, onset=None, memories=_told_apart(state))
+        if state.used < onset.asked * (1 + _ASKED_PART) + _ASKED_AGAIN:
+            return state
+        _, taken = judge(problem.torque, Disruption(onset.known, 0), state.recent)
+        if taken.any():
+            return self._taken_back(problem, state, taken, report)
+        moved = replace(onset.moved(state.fit), asked=state.used)
+        state = (
+            replace(state, onset=moved) if moved.before == onset.before else _begun(state, moved)
+        )
+        causes, left = self._causes_again(problem, state)
+        new = set(left) - set(onset.in_part) if state.used >= _KNOWN_AGAIN else set()
+        report.events += tuple(
+            f'explained in part: {problem.torque.joints[k]}' for k in sorted(new)
+        )
+        in_part = tuple(sorted({*onset.in_part, *new}))
+        state = replace(state, onset=replace(state.onset, in_part=in_part))
+        names = {branch.memory.name for branch in state.branches}
+        if {cause.name for cause in causes} - names:
+            # Snapshots are of other answers.
+            branches = _answers(problem.torque, state, causes)
+            state = replace(state, branches=branches, snapshots=())
+        return self._renewed(problem, state, now_ns, report)
+
+    def _taken_back(self, problem, state, taken, report):
+        """
+        Return the state of a robot that has not changed: torques were far off for a moment.
+
+        taken [N, J]: which of the newest rows were so.
+        """
+        model, known, last = problem.torque, state.onset.known, state.last_change
+        fit, name = state.fit, returned(last.name)
+        prior = Gaussian(known.mean, believed(model, known))
+        memory = Memory(name, last.parameters, fit.mean, fit.root)
+        first = np.flatnonzero(taken.any(1))[-1] + 1
+        recent, visited = state.recent[first:], state.visited[first:]
+        sums = Sums.none(*state.sums.cross.shape)
+        for _, rows in recent:
+            sums = sums.plus(rows)
+        state = replace(
+            state,
+            branches=(Branch(prior, replace(known, root=prior.root), memory),),
+            sums=sums,
+            recent=recent,
+            visited=visited,
+            memories=tuple(m for m in state.memories if m.mean is not known.mean),
+            onset=None,
+            snapshots=(),
+        )
+        report.events += ('changed',)
+        report.explained(state.branches[0])
+        report.events += tuple(
+            f'left out: {model.joints[joint]}' for joint in np.flatnonzero(taken.any(0))
+        )
+        return self._renewed(problem, state, state.renewed_ns, report)
+
+    @staticmethod
+    def _causes_again(problem, state):
+        """Return what `ask_again` says of the last change."""
+        model, onset = problem.torque, state.onset
+        memories = tuple(m for m in state.memories if m.mean is not onset.known.mean)
+        floor = partial(believed, model)
+        return ask_again(model, onset.known, state.sums, model.jumps(), memories, floor)
 
     def _watched(self, problem, state, times, positions):
         """Return the state with the noise of motion learned, where it is time to."""
@@ -553,17 +673,23 @@ def _with_geometry(problem, state):
     if matters < (_MATTERS if is_whole else _MATTERS_MUCH):
         return state
     if matters >= _MATTERS_MUCH and state.earlier is not None:
-        branches = tuple(replace(b, prior=_begun(problem, b)) for b in state.branches)
+        branches = tuple(replace(b, prior=_prior_before_rows(problem, b)) for b in state.branches)
         state = replace(state, branches=branches)
     recent, sums = [], Sums.none(*state.sums.cross.shape)
     for (end_ns, rows), motion in zip(state.recent, state.visited):
         columns = model.columns(*motion.transpose(0, 2, 1), fit.standard, geometry)
         recent.append((end_ns, with_columns(rows, columns)))
         sums = sums.plus(recent[-1][1])
-    return replace(state, geometry=geometry, recent=tuple(recent), sums=sums, snapshots=())
+    onset = state.onset
+    if onset is not None:
+        columns = model.columns(*onset.visited.transpose(0, 2, 1), fit.standard, geometry)
+        onset = replace(onset, rows=with_columns(onset.rows, columns))
+    return replace(
+        state, geometry=geometry, recent=tuple(recent), sums=sums, onset=onset, snapshots=()
+    )
 
 
-def _begun(problem, branch):
+def _prior_before_rows(problem, branch):
     """Return the prior of a `Branch` before any rows."""
     prior, memory = problem.prior, branch.memory
     if memory is None or memory.jump is None:
@@ -661,24 +787,87 @@ def _are_known(state):
     return state.fit.noise.explained & (number >= ROWS_TO_JUDGE)
 
 
-def _is_asked_again(state):
-    """Tell whether a body has come so lately that it is not known yet what it is."""
-    last = state.last_change
-    has_come = last is not None and last.jump is not None and last.jump.body is not None
-    return has_come and state.used < _SETTLED
+def _begun(state, onset):
+    """Return the state of a robot that has changed at an `Onset`, another one than was thought."""
+    later = [each for each in state.recent if each[0] > onset.end_ns]
+    recent, visited = ((onset.end_ns, onset.since), *later), ()
+    if onset.visited is not None:
+        visited = (
+            onset.visited[:, onset.before :],
+            *state.visited[len(state.visited) - len(later) :],
+        )
+    sums = Sums.none(*state.sums.cross.shape)
+    for _, rows in recent:
+        sums = sums.plus(rows)
+    return replace(state, onset=onset, sums=sums, recent=recent, visited=visited, snapshots=())
 
 
-def _drifted(model, state):
+def _answers(model, state, causes):
+    """Return the `Branch`es of the likeliest `Cause`s of the last change."""
+    known, found = state.onset.known, []
+    root, fits = believed(model, known), {}
+    if state.last_change is not None:
+        fits = {branch.memory.name: branch.fit for branch in state.branches}
+    for cause in causes[:_MOST_BRANCHES]:
+        if cause.memory is not None:
+            prior = Gaussian(cause.memory.mean, cause.memory.root)
+        else:
+            wide = np.hstack([root, cause.jump.root])
+            prior = Gaussian(known.mean, np.linalg.qr(wide.T, 'r').T)
+        parameters = (cause.memory or cause.jump).parameters
+        memory = Memory(cause.name, parameters, known.mean, root, cause.jump)
+        begun = replace(known, mean=prior.mean, root=prior.root)
+        more = favour(model.jumps(), cause)
+        begun = fits.get(cause.name, begun)
+        found.append(Branch(prior, begun, memory, cause.evidence, more))
+    return _normalized(found)
+
+
+def _told_apart(state):
+    """Return the memories without what the robot is again, the newest of each name."""
+    newest = {memory.name: memory for memory in state.memories}
+    is_now = state.last_change.name
+    return tuple(m for m in newest.values() if returned(m.name) != is_now)
+
+
+def _renamed(state, change):
+    """Return the memories, that of before the last change called by what it is put down to."""
+    return tuple(
+        replace(m, name=change.name, parameters=change.parameters)
+        if state.onset is not None and m.mean is state.onset.known.mean
+        else m
+        for m in state.memories
+    )
+
+
+def _heard(model, state, noisier, report):
+    """Return the state after a look that found the joints of some numbers noisier than usual."""
+    if state.onset is not None or state.disruption is not None:
+        # What has just changed leaves rows that nothing explains.
+        return replace(state, loud=())
+    before = state.loud or (0,) * len(model.joints)
+    loud = tuple(count + 1 if k in noisier else 0 for k, count in enumerate(before))
+    report.events += tuple(
+        f'more noise: {joint}' for joint, count in zip(model.joints, loud) if count == _LOUD_LOOKS
+    )
+    return replace(state, loud=loud)
+
+
+def _drifted(model, state, prior):
     """
     Return a state in which rows that are old are not of what friction is now.
 
     What they have told becomes the prior of rows to come, in which friction has moved on.
     """
     (branch, *others), sums = state.branches, state.sums
-    if others or sums.number.max() * 1e-9 * BLOCK_NS < _DRIFTS_AFTER:
+    if (
+        others
+        or state.disruption is not None
+        or sums.number.max() * 1e-9 * BLOCK_NS < _DRIFTS_AFTER
+    ):
         return state
     found = branch.fit
-    root = _with_other_friction(model, found, _DRIFT)
+    root = _forgotten(_with_other_friction(model, found, _DRIFT), prior.root)
     number = np.minimum(sums.number, _DRIFT_ROWS)
     zero = Sums.none(*sums.cross.shape)
     return replace(
@@ -689,6 +878,19 @@ def _drifted(model, state):
         # Only differences of sums are looked at.
         snapshots=tuple(replace(s, sums=s.sums.less(sums)) for s in state.snapshots),
     )
+
+
+def _forgotten(root, prior):
+    """
+    Return a root [p, p] of a covariance of which a part has been forgotten; prior: that of first.
+
+    Information is a mean of what it was and of the prior's: nothing gets less known than at
+    first. Rows of many minutes are off in the same ways, which no noise of rows tells.
+    """
+    part = np.linalg.solve(prior, root)
+    sizes, axes = np.linalg.eigh(part @ part.T)
+    sizes = np.maximum(sizes, sizes / (_REMEMBERED + (1 - _REMEMBERED) * sizes))
+    return np.linalg.qr((prior @ (axes * np.sqrt(np.maximum(sizes, 0.0)))).T, 'r').T
 
 
 def _posterior(problem, state):

@@ -53,8 +53,8 @@ _CAUSE = 'cause: '
 # What is held fixed, and is not what it is held for, in the words of the report.
 _DOUBTS = 'doubts: '
 # Of measured torques: with a joint, or with a sensor, the factor, and what was learned.
-_UNEXPLAINED, _NOISIER = 'not explained: ', 'more noise: '
-_OFF = 'poses off: '
+_UNEXPLAINED, _NOISIER, _LEFT_OUT = 'not explained: ', 'more noise: ', 'left out: '
+_IN_PART, _OFF = 'explained in part: ', 'poses off: '
 _NOISE = 'noise of '
 _NEW_VALUES = 'new values'
 _MODE_LOST = 'mode lost'
@@ -147,6 +147,10 @@ class Chronicle:
                 events.append(_noisier(word.removeprefix(_NOISIER)))
             if word.startswith(_OFF):
                 events.append(_off(word.removeprefix(_OFF)))
+            if word.startswith(_IN_PART):
+                events.append(_in_part(word.removeprefix(_IN_PART)))
+            if word.startswith(_LEFT_OUT):
+                events.append(_left_out(word.removeprefix(_LEFT_OUT)))
             if word.startswith(_NOISE):
                 events.append(_questioned(word.removeprefix(_NOISE)))
             if word.startswith(_DOUBTS):
@@ -230,6 +234,24 @@ def _off(sensor):
         'are not used. See whether the body was moved on its link, or another one is followed'
     )
     return Event('poses off', text, True, {'sensor': sensor})
+
+
+def _in_part(joint):
+    """Return the event of a joint that the cause of a change does not explain."""
+    text = (
+        f'the cause that is named leaves much of the torque of {joint} unexplained: something may '
+        'have changed, there or before it, that no cause is for. What was known before is kept'
+    )
+    return Event('explained in part', text, True, {'joint': joint})
+
+
+def _left_out(joint):
+    """Return the event of a joint whose torques were far off for a moment."""
+    text = (
+        f'the torque of {joint} was far off for a moment, and is as it was before: what it told '
+        'then is taken back'
+    )
+    return Event('left out', text, True, {'joint': joint})
 
 
 def _questioned(words):
