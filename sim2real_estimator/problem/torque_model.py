@@ -81,6 +81,7 @@ class TorqueModel:
         self._sizes = len(self.joints), len(self.names)
         self._load = _traced_load(model, robot)
         self._columns = _traced_columns(model, robot, self.velocities)
+        self._inertias = _traced_inertias(model, robot, self.velocities, len(self.names))
         self._standard = _traced_parameters(parameters, chart, known)
         entries = [name.rpartition('.')[2] for name in chart.labels]
         self.positive = np.array(
@@ -185,6 +186,11 @@ class TorqueModel:
         rows, size = self._sizes
         return found.reshape(rows, -1, size).transpose(1, 0, 2)
 
+    def inertias(self, positions, standard):
+        """Return torques by accelerations [K, J, n] at positions [nq, K], of parameters [P]."""
+        found, size = self._inertias(positions, standard).full(), len(self.encoder_sd)
+        return found.reshape(len(self.joints), -1, size).transpose(1, 0, 2)
+
     def standard(self, coordinates):
         """Return the standard parameters [P] at coordinates [p], and their slope [P, p]."""
         values, slope = self._chart.expanded(coordinates[:, None])
@@ -210,6 +216,16 @@ def _traced_columns(model, robot, rows):
     columns = regressor(robot, *map(casadi.vertsplit, state))
     stacked = casadi.horzcat(*(casadi.vertcat(*column)[rows.tolist()] for column in columns))
     return casadi.Function('columns', state, [casadi.cse(casadi.densify(stacked))])
+
+
+def _traced_inertias(model, robot, rows, count):
+    """Return the function from positions [nq, K] and P parameters to inertias [J, n K]."""
+    q, a = casadi.SX.sym('q', model.position_size), casadi.SX.sym('a', model.velocity_size)
+    rest, standard = [0.0] * model.velocity_size, casadi.SX.sym('standard', count)
+    columns = regressor(robot, casadi.vertsplit(q), rest, casadi.vertsplit(a), rest)
+    torques = casadi.horzcat(*(casadi.vertcat(*column) for column in columns)) @ standard
+    inertias = casadi.cse(casadi.densify(casadi.jacobian(torques[rows.tolist()], a)))
+    return casadi.Function('inertias', [q, standard], [inertias])
 
 
 def _traced_load(model, robot):

@@ -14,12 +14,22 @@ from functools import partial
 import numpy as np
 
 from ...records import Status, UpdateReport
+from ..elasticity import Response, Samples
 from ..hypotheses import Memory
 from ..mixture import Mixture
 from ..motion import learn_motion_noise, MotionNoise, smoothed_motion, without_spikes
 from ..protocol import Gaussian
 from ..torque_changes import favour, FREEDOM, look, Snapshot
-from ..torque_regression import begin, block_rows, Fit, fit, Rows, ROWS_TO_JUDGE, Sums
+from ..torque_regression import (
+    begin,
+    block_rows,
+    ELASTIC_INFLATION,
+    Fit,
+    fit,
+    Rows,
+    ROWS_TO_JUDGE,
+    Sums,
+)
 from .base import AbstractEstimator
 
 _SECOND = 10**9
@@ -63,6 +73,8 @@ _BEYOND_DOUBT = 60.0
 _LEAST_WEIGHT, _MOST_BRANCHES, _MOST_MEMORIES = 0.01, 4, 3
 # Friction is never known better than this part of it: it is another tomorrow.
 _LOSS_FLOOR = 0.05
+# Seconds of rows after which inertias are known well enough to see whether joints are elastic.
+_INERTIA_KNOWN = 3.0
 # Motion that misses half of its samples by so many deviations does not follow them.
 _MISSED_SDS = 2.0
 # Noise of encoders that was learned is told if it is so many times as large, or as small, as
@@ -107,7 +119,9 @@ class TorqueState:
     changes; noisier: joints that are said to be so; is_questioned: whether the noise of encoders
     was held against what is configured; is_surprised: whether joints have moved in another way
     than was learned since; is_suspected: whether the last look found a change; place:
-    (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this.
+    (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this;
+    response: of joints to frequency; elastic [J]: resonances of those that are said to give way
+    like springs [Hz], NaN of all others.
     """
 
     branches: tuple
@@ -132,11 +146,18 @@ class TorqueState:
     posterior: Mixture | None = None
     is_questioned: bool = False
     is_surprised: bool = False
+    response: Response | None = None
+    elastic: np.ndarray | None = None
 
     @property
     def fit(self):
         """The `Fit` of the likeliest answer."""
         return self.branches[0].fit
+
+    @property
+    def is_elastic(self):
+        """Which joints [J] are said to give way like springs."""
+        return ~np.isnan(self.elastic)
 
     @property
     def last_change(self):
@@ -156,7 +177,8 @@ class MeasuredTorque(AbstractEstimator):
         """Return the state before any data."""
         model, count = problem.torque, len(problem.torque.joints)
         branch = Branch(problem.prior, begin(model, problem.prior))
-        return TorqueState((branch,), Sums.none(count, len(model.names)))
+        sums, response = Sums.none(count, len(model.names)), Response()
+        return TorqueState((branch,), sums, response=response, elastic=np.full(count, np.nan))
 
     def update(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
@@ -227,10 +249,13 @@ class MeasuredTorque(AbstractEstimator):
         window = slice(first, len(times))
         seconds = 1e-9 * (times[window] - times[first])
         state, motion = self._smoothed(state, seconds, positions[window])
-        rows, place = self._rows(
+        rows, place, samples = self._rows(
             problem.torque, state, (times[window], positions[window], motion), until_ns
         )
         state = self._trimmed(replace(state, place=place), times, until_ns)
+        if samples is not None and state.used >= _INERTIA_KNOWN:
+            inertias = _inertias(problem.torque, state.fit)
+            state = replace(state, response=state.response.plus(samples, inertias))
         if rows is not None:
             state = self._told(problem, state, rows, until_ns, report)
         if state.posterior is None:
@@ -251,12 +276,21 @@ class MeasuredTorque(AbstractEstimator):
 
     def _renewed(self, problem, state, now_ns, report):
         """Return the state with the posterior of all rows so far."""
+        state = _with_springs(problem.torque, state, report)
         model, recent = problem.torque, Rows.joined([rows for _, rows in state.recent])
         steps = _FIRST_STEPS if state.renewals < _FIRST_RENEWALS else 1
         lags, branches = _CORRELATED_NS // BLOCK_NS, []
         for branch in state.branches:
             found = fit(
-                model, branch.prior, state.sums, recent, branch.fit, lags, state.earlier, steps
+                model,
+                branch.prior,
+                state.sums,
+                recent,
+                branch.fit,
+                lags,
+                state.earlier,
+                steps,
+                state.is_elastic,
             )
             branches.append(replace(branch, fit=found))
         if not all(np.isfinite(branch.fit.mean).all() for branch in branches):
@@ -304,7 +338,7 @@ class MeasuredTorque(AbstractEstimator):
         before, root = since.fit, believed(model, since.fit)
         # How noisy joints are may have changed as well: what was known counts for a while only.
         number = np.minimum(since.sums.number, _NOISE_ROWS)
-        earlier = number * before.noise.variance, number, before.noise.inflation
+        earlier = number * before.noise.variance, number, _usual_inflation(state, before)
         known = Gaussian(before.mean, root)
         if _is_asked_again(state):
             # What came was not known yet: it is asked again what has changed since before.
@@ -390,7 +424,7 @@ class MeasuredTorque(AbstractEstimator):
 
     def _rows(self, model, state, window, until_ns):
         """
-        Return (`Rows` of the torques up to a stamp or None, motion at the end).
+        Return (`Rows` of the torques up to a stamp or None, motion at the end, their `Samples`).
 
         window: (stamps [N], positions [N, n], smoothed motion [3, N, n]).
         """
@@ -407,7 +441,7 @@ class MeasuredTorque(AbstractEstimator):
         place = motion[0, last], motion[1, last]
         used = [(ns, values) for ns, values in state.torques if ns < until_ns]
         if is_unknown or not used:
-            return None, place
+            return None, place, None
         stamps = np.array([ns for ns, _ in used])
         torques = np.array([values for _, values in used])
         at = motion_at(1e-9 * (stamps - origin), seconds, motion)
@@ -416,14 +450,17 @@ class MeasuredTorque(AbstractEstimator):
         usable = np.isfinite(torques) & moves[nearest]
         usable[stamps < times[0]] = False
         if not usable.any():
-            return None, place
+            return None, place, None
         columns = model.columns(*(part.T for part in at), state.fit.standard)
         predicted = state.fit.scales * (columns @ state.fit.standard)
         usable &= ~_outliers(torques - predicted, usable, model.limits)
         edges = np.arange(state.until_ns, until_ns, BLOCK_NS)
         numbers = np.searchsorted(stamps, edges)
         bounds = np.unique(np.append(numbers, len(stamps)))
-        return block_rows(columns, torques, usable, bounds), place
+        new = (times >= state.until_ns) & (times < until_ns)
+        away = np.where(np.isfinite(positions[new]) & ~off[new], (positions - motion[0])[new], 0.0)
+        samples = Samples(times[new], away, stamps, torques - predicted, usable, at[0], at[2])
+        return block_rows(columns, torques, usable, bounds), place, samples
 
     @staticmethod
     def _trimmed(state, times, until_ns):
@@ -431,6 +468,32 @@ class MeasuredTorque(AbstractEstimator):
         kept = np.searchsorted(times, until_ns - _REMEMBERED_NS)
         torques = tuple(entry for entry in state.torques if entry[0] >= until_ns)
         return replace(state, motion=state.motion[kept:], torques=torques, until_ns=until_ns)
+
+
+def _usual_inflation(state, found):
+    """Return the inflation [J] of a `Fit` without that of elastic joints."""
+    factor = np.where(state.is_elastic, ELASTIC_INFLATION, 1.0)
+    return np.maximum(found.noise.inflation / factor, 1.0)
+
+
+def _with_springs(model, state, report):
+    """Return the state with the joints that give way like springs; each is told once."""
+    if not state.response.windows:
+        return state
+    found = state.response.elastic(_inertias(model, state.fit), state.noise.sd)
+    elastic = np.where(np.isnan(state.elastic), found, state.elastic)
+    for row in np.flatnonzero(np.isnan(state.elastic) & ~np.isnan(elastic)):
+        report.events += (f'elastic: {model.joints[row]} {elastic[row]:.0f} Hz',)
+    return replace(state, elastic=elastic)
+
+
+def _inertias(model, found):
+    """Return the function from positions [K, n] to torques by accelerations of a `Fit`."""
+
+    def inertias(positions):
+        return found.scales[:, None] * model.inertias(positions.T, found.standard)
+
+    return inertias
 
 
 def motion_at(times, samples, motion):
@@ -529,7 +592,7 @@ def _drifted(model, state):
         state,
         branches=(replace(branch, prior=Gaussian(found.mean, root)),),
         sums=zero,
-        earlier=(number * found.noise.variance, number, found.noise.inflation),
+        earlier=(number * found.noise.variance, number, _usual_inflation(state, found)),
         # Only differences of sums are looked at.
         snapshots=tuple(replace(s, sums=s.sums.less(sums)) for s in state.snapshots),
     )

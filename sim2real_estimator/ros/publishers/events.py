@@ -54,6 +54,8 @@ _CAUSE = 'cause: '
 _DOUBTS = 'doubts: '
 # Of measured torques: with a joint, or with a sensor, the factor, and what was learned.
 _UNEXPLAINED, _NOISIER = 'not explained: ', 'more noise: '
+# With a joint, and the frequency of its spring.
+_ELASTIC = 'elastic: '
 _NOISE = 'noise of '
 _NEW_VALUES = 'new values'
 _MODE_LOST = 'mode lost'
@@ -142,6 +144,8 @@ class Chronicle:
                 self._before = None
             if word.startswith(_UNEXPLAINED):
                 events.append(_unexplained(word.removeprefix(_UNEXPLAINED)))
+            if word.startswith(_ELASTIC):
+                events.append(_elastic(word.removeprefix(_ELASTIC)))
             if word.startswith(_NOISIER):
                 events.append(_noisier(word.removeprefix(_NOISIER)))
             if word.startswith(_NOISE):
@@ -212,6 +216,16 @@ def _unexplained(joint):
         'torques are not used. See whether the effort is of this joint, its unit and its sign'
     )
     return Event('not explained', text, True, {'joint': joint})
+
+
+def _elastic(words):
+    """Return the event of a joint that gives way like a spring; words: joint, frequency, Hz."""
+    joint, frequency, _ = words.rsplit(' ', 2)
+    text = (
+        f'{joint} gives way like a spring: with its motor held, the link swings at about '
+        f'{frequency} Hz. The model is rigid: what its torques tell counts for less'
+    )
+    return Event('elastic', text, True, {'joint': joint, 'resonance [Hz]': float(frequency)})
 
 
 def _noisier(joint):
