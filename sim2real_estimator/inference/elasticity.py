@@ -30,14 +30,15 @@ _RESONANCES, _DAMPING = np.arange(5.0, 16.1, 0.5), 0.08
 _MOVING = 0.95
 # The variance of encoders that is learned is too small by about that factor, give or take so
 # much; the part of it by which it is wrong at single frequencies: steps of encoders are not white.
-_ENCODER, _ENCODER_SPREAD, _COLOUR = 2.0, 2.0, 0.6
+_ENCODER, _ENCODER_SPREAD, _COLOUR = 1.5, 1.0, 0.3
 # Prior standard deviation of the factor by which the inertia is wrong.
 _WRONG_INERTIA = 0.1
 # Windows overlap: what they tell is worth so many times less.
 _OVERLAP = 1.5
-# So many windows tell something; from so many standard deviations on, with b between these, a
-# joint is elastic.
-_FEWEST, _ENOUGH, _PARTS = 20, 5.0, (0.3, 1.5)
+# So many windows tell something. b of all joints in standard deviations, as the root of the sum of
+# squares, from which on an arm is elastic; from which on, and between which b, a joint of it is.
+# Rigid arms reached 3.4, elastic ones 5.7 and more.
+_FEWEST, _ARM, _JOINT, _PARTS = 20, 4.5, 3.0, (0.3, 1.5)
 # So many windows are kept: what a robot was like half a minute of motion ago may be over.
 _KEPT = 150
 
@@ -134,9 +135,14 @@ class Response:
         return _regressed(*parts, is_moving.sum(0))
 
     def elastic(self, inertias, encoder_sd):
-        """Return the resonance of each joint [J] [Hz], NaN of those that seem rigid."""
+        """
+        Return the resonance of each joint [J] [Hz], NaN of those that seem rigid.
+
+        What a spring does shows in all joints that move its link: they are judged together.
+        """
         frequencies, parts, scores = self.resonances(inertias, encoder_sd)
-        is_elastic = (scores > _ENOUGH) & (parts > _PARTS[0]) & (parts < _PARTS[1])
+        scores = np.where((parts > _PARTS[0]) & (parts < _PARTS[1]), np.maximum(scores, 0.0), 0.0)
+        is_elastic = (scores > _JOINT) & (np.sqrt((scores**2).sum()) > _ARM)
         return np.where(is_elastic, frequencies, np.nan)
 
 
