@@ -249,7 +249,8 @@ class LearnedNoise:
 
     encoders: (sensor, joint, sd as configured, sd as learned [rad or m]), ...; torques: (joint, sd
     of what is left of means over 20 ms [N m or N], how many times less they tell than independent
-    ones, whether the model explains them), ...
+    ones, whether the model explains them, frequency of its spring [Hz], None where it is
+    rigid), ...
     """
 
     encoders: tuple
@@ -269,7 +270,8 @@ class LearnedNoise:
         )
         noise = state.fit.noise
         rows = np.sqrt(noise.variance).tolist(), noise.inflation.tolist(), noise.explained.tolist()
-        return LearnedNoise(encoders, tuple(zip(model.joints, *rows)))
+        springs = (None if np.isnan(f) else float(f) for f in state.elastic)
+        return LearnedNoise(encoders, tuple(zip(model.joints, *rows, springs)))
 
 
 @dataclass(frozen=True)
