@@ -37,8 +37,11 @@ _WRONG_INERTIA = 0.1
 _OVERLAP = 1.5
 # So many windows tell something. b of all joints in standard deviations, as the root of the sum of
 # squares, from which on an arm is elastic; from which on, and between which b, a joint of it is.
-# Rigid arms reached 3.4, elastic ones 5.7 and more.
-_FEWEST, _ARM, _JOINT, _PARTS = 20, 4.5, 3.0, (0.3, 1.5)
+# Rigid arms reached 3.4, a UR10e 4.2, elastic ones 5.3 and more.
+_FEWEST, _ARM, _JOINT, _PARTS = 20, 4.7, 2.5, (0.3, 1.5)
+# Torque against acceleration, as part of P, over so many frequencies between f0 and so many times
+# it: neither noise of encoders nor friction makes it negative.
+_AGAINST, _ADJACENT, _ABOVE = -0.02, 3, 2.0
 # So many windows are kept: what a robot was like half a minute of motion ago may be over.
 _KEPT = 150
 
@@ -119,7 +122,7 @@ class Response:
 
     def resonances(self, inertias, encoder_sd):
         """
-        Return (f0 [Hz], b, by how many standard deviations b is above zero), all [J].
+        Return (f0 [Hz], b, b in standard deviations, least T / P above f0), all [J].
 
         inertias: as above, as they are believed now; encoder_sd [n]: as learned.
         """
@@ -140,8 +143,9 @@ class Response:
 
         What a spring does shows in all joints that move its link: they are judged together.
         """
-        frequencies, parts, scores = self.resonances(inertias, encoder_sd)
-        scores = np.where((parts > _PARTS[0]) & (parts < _PARTS[1]), np.maximum(scores, 0.0), 0.0)
+        frequencies, parts, scores, least = self.resonances(inertias, encoder_sd)
+        is_spring = (parts > _PARTS[0]) & (parts < _PARTS[1]) & (least < _AGAINST)
+        scores = np.where(is_spring, np.maximum(scores, 0.0), 0.0)
         is_elastic = (scores > _JOINT) & (np.sqrt((scores**2).sum()) > _ARM)
         return np.where(is_elastic, frequencies, np.nan)
 
@@ -157,8 +161,9 @@ _SHAPES = _shapes()
 
 def _regressed(cross, motion, torque, noise, number):
     """
-    Return (f0, b, its value in standard deviations), all [J], of K windows [J, K, F].
+    Return (f0, b, b in standard deviations, least T / P above f0), all [J].
 
+    Of K windows [J, K, F], zero where one does not count:
     cross: T times P, in phase; motion, torque, noise: squares of P, of T, and of what encoders
     add to P; number [J]: of windows that are not empty.
     """
@@ -187,7 +192,13 @@ def _regressed(cross, motion, torque, noise, number):
     pulls = (beyond - explained) @ np.swapaxes(weighted[best, joints], 1, 2)
     pulls = (pulls @ covariance)[..., 0]
     spread = np.sqrt(np.maximum(covariance[:, 0, 0], _OVERLAP * (pulls**2).sum(1)))
-    return _RESONANCES[best], found[:, 0], np.where(number < _FEWEST, 0.0, found[:, 0] / spread)
+    scores = np.where(number < _FEWEST, 0.0, found[:, 0] / spread)
+    ratio = np.lib.stride_tricks.sliding_window_view(
+        sums[0] / np.maximum(sums[1], 1e-300), _ADJACENT, 1
+    ).mean(-1)
+    middle = _FREQUENCIES[_ADJACENT // 2 : -(_ADJACENT // 2)] / _RESONANCES[best][:, None]
+    least = np.where((middle > 1) & (middle <= _ABOVE), ratio, np.inf).min(1)
+    return _RESONANCES[best], found[:, 0], scores, least
 
 
 def _spectra(window, begin_ns, inertias):

@@ -13,7 +13,7 @@ NOISE, ENCODER = 0.3, 2e-5
 TONES = np.arange(3.2, 22.0, 0.7)
 
 
-def samples(resonance=None, sd=ENCODER, inertia=LINK + ROTOR, count=2, seed=0):
+def samples(resonance=None, sd=ENCODER, inertia=LINK + ROTOR, count=2, seed=0, lag=0.0):
     """Return `Samples` of joints of which the last one has a spring, if any, and 250 Hz."""
     rng = np.random.default_rng(seed)
     times = np.arange(round(SECONDS * RATE)) / RATE
@@ -22,7 +22,8 @@ def samples(resonance=None, sd=ENCODER, inertia=LINK + ROTOR, count=2, seed=0):
     # So slowly do tones come and go that they are those of a steady state.
     waves = np.cos(2 * np.pi * TONES * times[:, None, None] + phases) * 2.0 / TONES
     accelerations = waves.sum(-1)
-    torques = (LINK + ROTOR) * accelerations
+    late = np.cos(2 * np.pi * TONES * (times[:, None, None] - lag) + phases) * 2.0 / TONES
+    torques = (LINK + ROTOR) * late.sum(-1)
     if resonance is not None:
         beside = 1 / (1 - (TONES / resonance) ** 2) - 1
         torques[:, -1] += LINK * (waves[:, -1] * beside).sum(-1)
@@ -49,10 +50,10 @@ def heard(found, inertia=LINK + ROTOR, parts=30):
 @pytest.mark.parametrize('resonance', [8.0, 11.0, 14.0])
 def test_a_spring_is_found_with_its_frequency_and_its_link(resonance):
     response = heard(samples(resonance))
-    frequency, part, score = response.resonances(inertias(), np.full(2, ENCODER))
+    frequency, part, score, least = response.resonances(inertias(), np.full(2, ENCODER))
     assert frequency[1] == pytest.approx(resonance, abs=1.5)
     assert part[1] == pytest.approx(LINK / (LINK + ROTOR), rel=0.4)
-    assert score[1] > 8 and score[0] < 3
+    assert score[1] > 8 and score[0] < 3 and least[1] < 0 < least[0]
     assert np.isnan(response.elastic(inertias(), np.full(2, ENCODER))).tolist() == [True, False]
 
 
@@ -86,6 +87,11 @@ def test_rests_and_gaps_tell_nothing():
     assert not heard(Samples(*(each[kept] for each in vars(whole).values()))).windows
     # Samples too rare for the frequencies that matter.
     assert not heard(Samples(*(each[::20] for each in vars(whole).values()))).windows
+
+
+@pytest.mark.parametrize('lag', [0.004, 0.01])
+def test_torques_that_come_late_are_no_spring(lag):
+    assert np.isnan(heard(samples(lag=lag)).elastic(inertias(), np.full(2, ENCODER))).all()
 
 
 def test_one_bad_window_is_no_spring():
