@@ -33,12 +33,12 @@ _MOVING = 0.95
 _ENCODER, _ENCODER_SPREAD, _COLOUR = 1.5, 1.0, 0.3
 # Prior standard deviation of the factor by which the inertia is wrong.
 _WRONG_INERTIA = 0.1
-# Windows overlap: what they tell is worth so many times less.
-_OVERLAP = 1.5
+# Windows overlap: what they tell is worth so many times less, and so many are one.
+_OVERLAP, _ALIKE = 1.5, 3.0
 # So many windows tell something. b of all joints in standard deviations, as the root of the sum of
 # squares, from which on an arm is elastic; from which on, and between which b, a joint of it is.
-# Rigid arms reached 3.4, a UR10e 4.2, elastic ones 5.3 and more.
-_FEWEST, _ARM, _JOINT, _PARTS = 20, 4.7, 2.5, (0.3, 1.5)
+# Rigid arms reached 3.1, elastic ones 4.5 and more.
+_FEWEST, _ARM, _JOINT, _PARTS = 20, 4.0, 2.0, (0.3, 1.5)
 # Torque against acceleration, as part of P, over so many frequencies between f0 and so many times
 # it: neither noise of encoders nor friction makes it negative.
 _AGAINST, _ADJACENT, _ABOVE = -0.02, 3, 2.0
@@ -73,7 +73,9 @@ class Samples:
         encoders = slice(*np.searchsorted(self.stamps, (begin_ns, end_ns)))
         torques = slice(*np.searchsorted(self.torque_stamps, (begin_ns, end_ns)))
         first, *others = vars(self).values()
-        return Samples(first[encoders], others[0][encoders], *(each[torques] for each in others[1:]))
+        return Samples(
+            first[encoders], others[0][encoders], *(each[torques] for each in others[1:])
+        )
 
 
 @dataclass(frozen=True)
@@ -163,8 +165,7 @@ def _regressed(cross, motion, torque, noise, number):
     """
     Return (f0, b, b in standard deviations, least T / P above f0), all [J].
 
-    Of K windows [J, K, F], zero where one does not count:
-    cross: T times P, in phase; motion, torque, noise: squares of P, of T, and of what encoders
+    Of K windows, [J, K, F], zero where one does not count: cross: T times P, in phase; motion, torque, noise: squares of P, of T, and of what encoders
     add to P; number [J]: of windows that are not empty.
     """
     sums = cross.sum(1), motion.sum(1), torque.sum(1), noise.sum(1)
@@ -192,7 +193,12 @@ def _regressed(cross, motion, torque, noise, number):
     pulls = (beyond - explained) @ np.swapaxes(weighted[best, joints], 1, 2)
     pulls = (pulls @ covariance)[..., 0]
     spread = np.sqrt(np.maximum(covariance[:, 0, 0], _OVERLAP * (pulls**2).sum(1)))
-    scores = np.where(number < _FEWEST, 0.0, found[:, 0] / spread)
+    # What a few windows show of how they scatter is itself uncertain, as in Student's t.
+    freedom = np.maximum(number, 1.0) / _ALIKE
+    scores = np.sign(found[:, 0]) * np.sqrt(
+        freedom * np.log1p((found[:, 0] / spread) ** 2 / freedom)
+    )
+    scores = np.where(number < _FEWEST, 0.0, scores)
     ratio = np.lib.stride_tricks.sliding_window_view(
         sums[0] / np.maximum(sums[1], 1e-300), _ADJACENT, 1
     ).mean(-1)

@@ -35,7 +35,9 @@ def samples(resonance=None, sd=ENCODER, inertia=LINK + ROTOR, count=2, seed=0, l
 
 
 def inertias(inertia=LINK + ROTOR):
-    return lambda positions: np.repeat(inertia * np.eye(positions.shape[1])[None], len(positions), 0)
+    return lambda positions: np.repeat(
+        inertia * np.eye(positions.shape[1])[None], len(positions), 0
+    )
 
 
 def heard(found, inertia=LINK + ROTOR, parts=30):
@@ -100,4 +102,6 @@ def test_one_bad_window_is_no_spring():
     times = 1e-9 * (whole.stamps - whole.stamps[0])
     struck = (times > 5.0) & (times < 5.4)
     residuals[struck] += 40 * np.cos(2 * np.pi * 7 * times[struck])[:, None]
-    assert np.isnan(heard(replace(whole, residuals=residuals)).elastic(inertias(), np.full(2, ENCODER))).all()
+    assert np.isnan(
+        heard(replace(whole, residuals=residuals)).elastic(inertias(), np.full(2, ENCODER))
+    ).all()

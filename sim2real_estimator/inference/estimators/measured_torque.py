@@ -369,6 +369,7 @@ class MeasuredTorque(AbstractEstimator):
             used=0.0,
             is_suspected=False,
             snapshots=(),
+            response=Response(),
             memories=(*memories, *filter(None, (remembered,)))[-_MOST_MEMORIES:],
         )
         if known.mean is before.mean:
@@ -481,6 +482,7 @@ def _with_springs(model, state, report):
     if not state.response.windows:
         return state
     found = state.response.elastic(_inertias(model, state.fit), state.noise.sd)
+    found = np.where(state.fit.noise.explained, found, np.nan)
     elastic = np.where(np.isnan(state.elastic), found, state.elastic)
     for row in np.flatnonzero(np.isnan(state.elastic) & ~np.isnan(elastic)):
         report.events += (f'elastic: {model.joints[row]} {elastic[row]:.0f} Hz',)

@@ -287,7 +287,8 @@ def shaken(stiff=True, seconds=14.0):
         speed = 2 * np.pi * frequency
         waves = 1.5 * np.cos(speed * arm.times[:, None] + rng.uniform(0, 2 * np.pi, 2))
         q -= waves / speed**2
-        factor = 1.0 if stiff else 0.4 + 0.6 / (1 - (frequency / 9.0) ** 2)
+        ratio = frequency / 9.0
+        factor = 1.0 if stiff else 0.4 + 0.6 * (1 / (1 - ratio**2 + 0.1j * ratio)).real
         tau += factor * np.einsum('kij,kj->ki', inertia, waves)
     return replace(arm, q=q, tau=arm.tau + tau)
 
