@@ -165,8 +165,9 @@ def _regressed(cross, motion, torque, noise, number):
     """
     Return (f0, b, b in standard deviations, least T / P above f0), all [J].
 
-    Of K windows, [J, K, F], zero where one does not count: cross: T times P, in phase; motion, torque, noise: squares of P, of T, and of what encoders
-    add to P; number [J]: of windows that are not empty.
+    Of K windows, [J, K, F], zero where one does not count: cross: T times P, in phase; motion,
+    torque, noise: squares of P, of T, and of what encoders add to P; number [J]: of windows that
+    are not empty.
     """
     sums = cross.sum(1), motion.sum(1), torque.sum(1), noise.sum(1)
     # What of T does not follow P is how noisy a window is.
@@ -233,7 +234,7 @@ def _longest_step(stamps, begin_ns):
 
 
 def _kernels(stamps, begin_ns):
-    """Return (w, w'') at samples [F, N], times their spacing; w: the tapered wave exp(-i 2 pi f t)."""
+    """Return (w, w'') at samples [F, N], times their spacing; w: a tapered wave of each f."""
     times = 1e-9 * (stamps - begin_ns)
     turn = np.pi / (1e-9 * _WINDOW_NS)
     sine, cosine = np.sin(turn * times), np.cos(turn * times)

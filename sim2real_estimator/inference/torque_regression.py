@@ -40,8 +40,8 @@ _STEPS = 3
 _NOISIER = 2.0
 # Residual over signal from which a joint's torque counts as not explained, with so many rows.
 _UNEXPLAINED, ROWS_TO_JUDGE = 0.5, 160.0
-# So few rows are judged where so much of the signal is left, and so many times what predictions are
-# uncertain by (root mean squares).
+# So few rows are judged where so much of the signal is left, and so many times what predictions
+# are uncertain by (root mean squares).
 _ROWS_OF_RUBBISH, _RUBBISH, _BEYOND_UNSURE = 25.0, 0.8, 2.0
 # So much a joint that was left out has to have at the most to be of use again.
 _EXPLAINED_AGAIN = 0.4
