@@ -16,6 +16,7 @@ from .even_numbers import packed, unpacked
 from .identity import Recording
 from .inference.batch import Fits, Window
 from .inference.changes import ChangeMemory, FrameFit
+from .inference.elasticity import Response, Samples, Spectra
 from .inference.estimators.gumbel_mixture import GumbelState
 from .inference.estimators.measured_torque import Branch, TorqueState
 from .inference.explaining import CarriedOn, Explanation, Past
@@ -92,9 +93,12 @@ KINDS = {
     'recording': Recording,
     'reference plan': ReferencePlan,
     'restamping': Restamping,
+    'response': Response,
     'rows': Rows,
     'sample': Sample,
+    'samples': Samples,
     'snapshot': Snapshot,
+    'spectra': Spectra,
     'sums': Sums,
     'suspect state': SuspectState,
     'tangents': Tangents,
@@ -105,7 +109,7 @@ KINDS = {
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 # Arrays of one of these types are laid end to end in one array of the file.
-_TYPES = ('float64', 'int64', 'bool', 'uint8')
+_TYPES = ('float64', 'int64', 'bool', 'uint8', 'complex128')
 
 
 class Encoder:

@@ -118,7 +118,7 @@ def write_folder(found, output, checkpoint):
 def _noise(noise):
     """Return what was learned of the noise of encoders, of torques and of poses."""
     encoders = 'sensor', 'joint', 'configured sd', 'learned sd'
-    torques = 'joint', 'sd of 20 ms', 'inflation', 'explained'
+    torques = 'joint', 'sd of 20 ms', 'inflation', 'explained', 'resonance [Hz]'
     poses = 'sensor', 'part', 'configured sd', 'learned sd', 'inflation', 'used'
     found = {
         'encoders': [dict(zip(encoders, row)) for row in noise.encoders],

@@ -249,8 +249,9 @@ class LearnedNoise:
 
     encoders: (sensor, joint, sd as configured, sd as learned [rad or m]), ...; torques: (joint, sd
     of what is left of means over 20 ms [N m or N], how many times less they tell than independent
-    ones, whether the model explains them), ...; poses: (sensor, 'position' or 'turn', sd as
-    configured, sd as learned [m or rad], the same number, part of the samples that is used), ...
+    ones, whether the model explains them, frequency of its spring [Hz], None where it is rigid),
+    ...; poses: (sensor, 'position' or 'turn', sd as configured, sd as learned [m or rad], how many
+    times less they tell, part of the samples that is used), ...
     """
 
     encoders: tuple
@@ -281,7 +282,8 @@ class LearnedNoise:
                 (*title, title[-1] * factor, *rest)
                 for title, (factor, *rest) in zip(problem.poses.titles, learned)
             )
-        return LearnedNoise(encoders, tuple(zip(model.joints, *rows)), poses)
+        springs = (None if np.isnan(f) else float(f) for f in state.elastic)
+        return LearnedNoise(encoders, tuple(zip(model.joints, *rows, springs)), poses)
 
 
 @dataclass(frozen=True)

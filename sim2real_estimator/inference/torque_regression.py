@@ -29,12 +29,18 @@ _SHARE_OF_A_ROW = 0.3
 # some of what hangs together, and some lasts longer. By the agreement of eleven recordings of a
 # UR10e, and by the truth of arms in MuJoCo.
 _SEEN = 0.5
+# Rows of a joint that gives way like a spring are wrong in the same way whenever it speeds up: so
+# many times less they tell. By how often intervals hold the truth of elastic arms in MuJoCo.
+ELASTIC_INFLATION = 5.0
 # Gauss-Newton steps; the problem is bilinear at worst, and starts at the last mean.
 _STEPS = 3
 # Rows of the last half minute that vary so many times as much as all before are of more noise.
 _NOISIER = 2.0
 # Residual over signal from which a joint's torque counts as not explained, with so many rows.
 _UNEXPLAINED, ROWS_TO_JUDGE = 0.5, 160.0
+# So few rows are judged where so much of the signal is left, and so many times what predictions
+# are uncertain by (root mean squares).
+_ROWS_OF_RUBBISH, _RUBBISH, _BEYOND_UNSURE = 25.0, 0.8, 2.0
 # So much a joint that was left out has to have at the most to be of use again.
 _EXPLAINED_AGAIN = 0.4
 
@@ -181,7 +187,7 @@ class Fit:
     scales: np.ndarray
 
 
-def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS):
+def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS, elastic=None):
     """
     Return the `Fit` of all rows so far.
 
@@ -190,7 +196,7 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS):
     of the coordinates; sums: `Sums`; recent: the newest `Rows`, in the order of time, by which
     correlation is judged over so many lags; before: `Fit` to begin from; earlier: (squares left,
     number of rows, inflation) [J] of rows that are not in the sums and had the same noise; steps:
-    of Gauss and Newton.
+    of Gauss and Newton; elastic [J]: joints that give way like springs, None: none.
     """
     mean, noise = before.mean, before.noise
     usual = _PRIOR_INFLATION if earlier is None else earlier[2]
@@ -214,6 +220,9 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS):
             lags,
             usual,
         )
+        if elastic is not None:
+            inflation = np.where(elastic, ELASTIC_INFLATION, 1.0) * noise.inflation
+            noise = replace(noise, inflation=inflation)
         noise = _reconsidered(model, prior, sums, noise, mean)
     return Fit(mean, root, noise, standard, scales)
 
@@ -285,8 +294,20 @@ def _learned(model, sums, squares, recent, noise, standard, scales, spread, lags
     # Who has become noisier is so from now on.
     now = (residuals**2).sum(0) / np.maximum(recent.shares.sum(0), ROWS_TO_JUDGE)
     variance = np.where(now > _NOISIER * variance, now, variance)
-    explained = ~(left > _UNEXPLAINED**2 * sums.square) | (sums.number < ROWS_TO_JUDGE)
-    return TorqueNoise(variance, inflation, explained)
+    return TorqueNoise(variance, inflation, _are_explained(sums, standard, scales, unsure))
+
+
+def _are_explained(sums, standard, scales, unsure):
+    """
+    Tell which joints' torques [J] the model explains; until there are rows enough, all.
+
+    unsure [J]: sum of squares by which predictions are uncertain.
+    """
+    left = sums.squares_left(standard, scales)
+    is_too_large = (left > _UNEXPLAINED**2 * sums.square) & (sums.number >= ROWS_TO_JUDGE)
+    # Fewer rows are enough where next to nothing is explained, and not for want of knowledge.
+    is_rubbish = (left > _RUBBISH**2 * sums.square) & (left > _BEYOND_UNSURE**2 * unsure)
+    return ~is_too_large & ~(is_rubbish & (sums.number >= _ROWS_OF_RUBBISH))
 
 
 def _reconsidered(model, prior, sums, noise, mean):

@@ -89,6 +89,7 @@ class TorqueModel:
             )
         self._load = _traced_load(model, placed, free)
         self._columns = _traced_columns(model, placed, self.velocities, free)
+        self._inertias = _traced_inertias(model, robot, self.velocities, len(self.names))
         self._nominal = self.geometry(chart.prior.mean)
         self._by_geometry = None
         if geometry:
@@ -212,6 +213,11 @@ class TorqueModel:
         found = self._by_geometry(*state, load, standard, geometry).full()
         return found.reshape(self._sizes[0], -1, len(geometry)).transpose(1, 0, 2)
 
+    def inertias(self, positions, standard):
+        """Return torques by accelerations [K, J, n] at positions [nq, K], of parameters [P]."""
+        found, size = self._inertias(positions, standard).full(), len(self.encoder_sd)
+        return found.reshape(len(self.joints), -1, size).transpose(1, 0, 2)
+
     def standard(self, coordinates):
         """
         Return the standard parameters [P] at coordinates [p], and their slope [P, p].
@@ -268,6 +274,16 @@ def _regressor(model, robot, rows):
     state = [casadi.SX.sym(name, length) for name, length in sizes.items()]
     columns = regressor(robot, *map(casadi.vertsplit, state))
     return state, casadi.horzcat(*(casadi.vertcat(*column)[rows.tolist()] for column in columns))
+
+
+def _traced_inertias(model, robot, rows, count):
+    """Return the function from positions [nq, K] and P parameters to inertias [J, n K]."""
+    q, a = casadi.SX.sym('q', model.position_size), casadi.SX.sym('a', model.velocity_size)
+    rest, standard = [0.0] * model.velocity_size, casadi.SX.sym('standard', count)
+    columns = regressor(robot, casadi.vertsplit(q), rest, casadi.vertsplit(a), rest)
+    torques = casadi.horzcat(*(casadi.vertcat(*column) for column in columns)) @ standard
+    inertias = casadi.cse(casadi.densify(casadi.jacobian(torques[rows.tolist()], a)))
+    return casadi.Function('inertias', [q, standard], [inertias])
 
 
 def _traced_load(model, robot, free=()):

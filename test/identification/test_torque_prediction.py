@@ -159,6 +159,12 @@ def test_joints_whose_torque_is_odd_are_told_by_name():
     assert all(event.is_warning for event in found)
 
 
+def test_a_joint_that_gives_way_is_told_with_its_frequency():
+    (event,) = Chronicle().take(('elastic: elbow 11 Hz',), _estimate())
+    assert (event.name, event.is_warning) == ('elastic', True)
+    assert event.values == {'joint': 'elbow', 'resonance [Hz]': 11.0}
+
+
 def test_a_change_that_is_explained_at_once_is_not_looked_for():
     words = ('changed', 'explained', 'cause: mass on lower (0.97)')
     changed, news = Chronicle().take(words, _estimate())

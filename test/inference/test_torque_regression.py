@@ -212,6 +212,30 @@ def test_a_joint_that_the_model_does_not_explain_is_left_out(rng):
     assert found.root[3] @ found.root[3] == pytest.approx(9.0)
 
 
+def test_rubbish_is_left_out_after_half_a_second_of_rows(rng):
+    rows = rows_of(TRUTH, 40, rng, sd=(0.1, 60.0))
+    found = followed(LinearRobot(), rows, 10)
+    assert found.noise.explained.tolist() == [True, False]
+    assert found.mean[:3] == pytest.approx(TRUTH[:3], abs=0.15)
+
+
+def test_few_rows_of_much_noise_are_no_rubbish(rng):
+    """Half of the signal is noise: that is for more rows to tell."""
+    rows = rows_of(TRUTH, 100, rng, sd=(0.1, 2.0))
+    assert followed(LinearRobot(), rows, 10).noise.explained.all()
+
+
+def test_joints_that_give_way_like_springs_tell_less(rng):
+    rows, model = rows_of(TRUTH, 400, rng), LinearRobot()
+    sums, known = Sums.none(JOINTS, SIZE).plus(rows), fitted(model, rows)
+    elastic = np.array([False, True])
+    for _ in range(3):
+        found = fit(model, model.prior, sums, rows, known, LAGS, elastic=elastic)
+    ratio = found.noise.inflation / known.noise.inflation
+    assert ratio == pytest.approx(np.array([1.0, 5.0]), rel=0.05)
+    assert (found.root[3] ** 2).sum() > 4 * (known.root[3] ** 2).sum()
+
+
 def test_a_joint_that_was_not_explained_for_a_while_comes_back(rng):
     """Its friction is told by no other joint, and unknown it explains nothing."""
     bad, good = rows_of(TRUTH, 200, rng, sd=(0.1, 10.0)), rows_of(TRUTH, 6000, rng)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...records import Status, UpdateReport
 from .. import pose_regression
+from ..elasticity import Response, Samples
 from ..hypotheses import Memory
 from ..mixture import Mixture
 from ..motion import learn_motion_noise, MotionNoise, smoothed_motion, without_spikes
@@ -24,6 +25,7 @@ from ..torque_outliers import are_far_off, Disruption, judge, without
 from ..torque_regression import (
     begin,
     block_rows,
+    ELASTIC_INFLATION,
     Fit,
     fit,
     Rows,
@@ -88,6 +90,8 @@ _WATCHED_AFTER = 1.0
 _LEAST_WEIGHT, _MOST_BRANCHES, _MOST_MEMORIES = 0.01, 4, 3
 # Friction is never known better than this part of it: it is another tomorrow.
 _LOSS_FLOOR = 0.05
+# Seconds of rows after which inertias are known well enough to see whether joints are elastic.
+_INERTIA_KNOWN = 3.0
 # Motion that misses half of its samples by so many deviations does not follow them.
 _MISSED_SDS = 2.0
 # Noise of encoders that was learned is told if it is so many times as large, or as small, as
@@ -142,7 +146,9 @@ class TorqueState:
     poses: `PoseState` of what motion capture has seen, None where it tells of nothing unknown;
     geometry: lengths and offsets by which the columns of rows are made, None: as the prior has
     them; visited: motion [3, K, n] at the rows of `recent`; by_geometry [p, g]: how coordinates
-    move with these if torques are to stay what they are.
+    move with these if torques are to stay what they are; response: of joints to
+    frequency; elastic [J]: resonances of those that are said to give way like springs [Hz], NaN of
+    all others.
     """
 
     branches: tuple
@@ -173,11 +179,18 @@ class TorqueState:
     geometry: np.ndarray | None = None
     visited: tuple = ()
     by_geometry: np.ndarray | None = None
+    response: Response | None = None
+    elastic: np.ndarray | None = None
 
     @property
     def fit(self):
         """The `Fit` of the likeliest answer."""
         return self.branches[0].fit
+
+    @property
+    def is_elastic(self):
+        """Which joints [J] are said to give way like springs."""
+        return ~np.isnan(self.elastic)
 
     @property
     def last_change(self):
@@ -198,7 +211,8 @@ class MeasuredTorque(AbstractEstimator):
         model, count = problem.torque, len(problem.torque.joints)
         branch = Branch(problem.prior, begin(model, problem.prior))
         poses = problem.poses and pose_regression.begin(problem.poses, problem.prior)
-        return TorqueState((branch,), Sums.none(count, len(model.names)), poses=poses)
+        sums, elastic = Sums.none(count, len(model.names)), np.full(count, np.nan)
+        return TorqueState((branch,), sums, poses=poses, response=Response(), elastic=elastic)
 
     def update(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
@@ -275,14 +289,19 @@ class MeasuredTorque(AbstractEstimator):
         window = slice(first, len(times))
         seconds = 1e-9 * (times[window] - times[first])
         state, motion = self._smoothed(state, seconds, positions[window])
-        motion, is_known = self._without_outliers(
+        motion, away, is_known = self._without_outliers(
             problem.torque, state, seconds, positions[window], motion
         )
         last = np.searchsorted(times[window], until_ns, side='right') - 1
         state = replace(state, place=(motion[0, last], motion[1, last]))
         rows = None
         if is_known:
-            rows = self._rows(problem.torque, state, times[window], motion, until_ns)
+            rows, samples = self._rows(
+                problem.torque, state, (times[window], away, motion), until_ns
+            )
+            if samples is not None and state.used >= _INERTIA_KNOWN:
+                inertias = _inertias(problem.torque, state.fit)
+                state = replace(state, response=state.response.plus(samples, inertias))
         state = self._placed(
             problem, state, until_ns, (times[window], motion) if is_known else None
         )
@@ -363,6 +382,7 @@ class MeasuredTorque(AbstractEstimator):
 
     def _renewed(self, problem, state, now_ns, report):
         """Return the state with the posterior of all rows so far."""
+        state = _with_springs(problem.torque, state, report)
         if state.poses:
             before = state.poses.fit
             poses = pose_regression.renewed(problem.poses, state.poses, now_ns)
@@ -379,7 +399,17 @@ class MeasuredTorque(AbstractEstimator):
             prior = branch.prior
             if poses and poses.renewals:
                 prior = pose_regression.conditioned(prior, problem.poses.places, poses.fit)
-            found = fit(model, prior, state.sums, recent, branch.fit, lags, state.earlier, steps)
+            found = fit(
+                model,
+                prior,
+                state.sums,
+                recent,
+                branch.fit,
+                lags,
+                state.earlier,
+                steps,
+                state.is_elastic,
+            )
             branches.append(replace(branch, prior=prior, fit=found))
         if not all(np.isfinite(branch.fit.mean).all() for branch in branches):
             report.events += (Status.UPDATE_REFUSED.value,)
@@ -439,10 +469,11 @@ class MeasuredTorque(AbstractEstimator):
         remembered = Memory(causes[0].name, parameters, known.mean, root, jump)
         state = replace(
             state,
-            earlier=(number * known.noise.variance, number, known.noise.inflation),
+            earlier=(number * known.noise.variance, number, _usual_inflation(state, known)),
             used=0.0,
             is_suspected=False,
             disruption=None,
+            response=Response(),
             loud=(),
             memories=(*state.memories, remembered)[-_MOST_MEMORIES:],
         )
@@ -576,9 +607,10 @@ class MeasuredTorque(AbstractEstimator):
     @staticmethod
     def _without_outliers(model, state, seconds, positions, motion):
         """
-        Return (motion [3, N, n] without samples that are far off, whether it is known).
+        Return (motion without samples that are far off, `away`, whether it is known).
 
-        motion: that is smoothed from positions [N, n] at seconds [N].
+        away [N, n]: positions [N, n] less the motion, zero where there is none. motion [3, N, n]:
+        that is smoothed from all positions, at seconds [N].
         """
         off = np.abs(positions - motion[0]) > _OUTLIER_SDS * np.maximum(
             state.noise.sd, model.encoder_sd
@@ -586,19 +618,22 @@ class MeasuredTorque(AbstractEstimator):
         is_known = not off.mean(0).max() > _MOST_OFF
         if off.any() and is_known:
             motion = smoothed_motion(seconds, np.where(off, np.nan, positions), state.noise)
-        return motion, is_known
+        away = np.where(np.isfinite(positions) & ~off, positions - motion[0], 0.0)
+        return motion, away, is_known
 
-    def _rows(self, model, state, times, motion, until_ns):
+    def _rows(self, model, state, window, until_ns):
         """
-        Return (`Rows` of the torques up to a stamp, motion [3, K, n] at them), or None.
+        Return ((`Rows` of the torques up to a stamp, motion [3, K, n] at them), `Samples`).
 
-        motion [3, N, n]: at the stamps times [N].
+        None instead of either where there are none. window: (stamps [N], how far positions [N, n]
+        are from the motion, motion [3, N, n]).
         """
+        times, away, motion = window
         origin = times[0]
         seconds = 1e-9 * (times - origin)
         used = [(ns, values) for ns, values in state.torques if ns < until_ns]
         if not used:
-            return None
+            return None, None
         stamps = np.array([ns for ns, _ in used])
         torques = np.array([values for _, values in used])
         at = motion_at(1e-9 * (stamps - origin), seconds, motion)
@@ -607,7 +642,7 @@ class MeasuredTorque(AbstractEstimator):
         usable = np.isfinite(torques) & moves[nearest]
         usable[stamps < times[0]] = False
         if not usable.any():
-            return None
+            return None, None
         columns = model.columns(*(part.T for part in at), state.fit.standard, state.geometry)
         predicted = state.fit.scales * (columns @ state.fit.standard)
         usable &= ~_outliers(torques - predicted, usable, model.limits)
@@ -616,7 +651,10 @@ class MeasuredTorque(AbstractEstimator):
         bounds = np.unique(np.append(numbers, len(stamps)))
         sizes = np.diff(bounds)[:, None]
         visited = np.stack([np.add.reduceat(part, bounds[:-1], axis=0) / sizes for part in at])
-        return block_rows(columns, torques, usable, bounds), visited
+        rows = block_rows(columns, torques, usable, bounds), visited
+        new = (times >= state.until_ns) & (times < until_ns)
+        samples = Samples(times[new], away[new], stamps, torques - predicted, usable, at[0], at[2])
+        return rows, samples
 
     @staticmethod
     def _placed(problem, state, until_ns, known=None):
@@ -713,6 +751,33 @@ def _moved_with(problem, state, columns, slope):
     information = rows.T @ rows
     information[np.diag_indices_from(information)] += 1.0
     return -prior @ np.linalg.solve(information, rows.T @ slope)
+
+
+def _usual_inflation(state, found):
+    """Return the inflation [J] of a `Fit` without that of elastic joints."""
+    factor = np.where(state.is_elastic, ELASTIC_INFLATION, 1.0)
+    return np.maximum(found.noise.inflation / factor, 1.0)
+
+
+def _with_springs(model, state, report):
+    """Return the state with the joints that give way like springs; each is told once."""
+    if not state.response.windows:
+        return state
+    found = state.response.elastic(_inertias(model, state.fit), state.noise.sd)
+    found = np.where(state.fit.noise.explained, found, np.nan)
+    elastic = np.where(np.isnan(state.elastic), found, state.elastic)
+    for row in np.flatnonzero(np.isnan(state.elastic) & ~np.isnan(elastic)):
+        report.events += (f'elastic: {model.joints[row]} {elastic[row]:.0f} Hz',)
+    return replace(state, elastic=elastic)
+
+
+def _inertias(model, found):
+    """Return the function from positions [K, n] to torques by accelerations of a `Fit`."""
+
+    def inertias(positions):
+        return found.scales[:, None] * model.inertias(positions.T, found.standard)
+
+    return inertias
 
 
 def motion_at(times, samples, motion):
@@ -874,7 +939,7 @@ def _drifted(model, state, prior):
         state,
         branches=(replace(branch, prior=Gaussian(found.mean, root)),),
         sums=zero,
-        earlier=(number * found.noise.variance, number, found.noise.inflation),
+        earlier=(number * found.noise.variance, number, _usual_inflation(state, found)),
         # Only differences of sums are looked at.
         snapshots=tuple(replace(s, sums=s.sums.less(sums)) for s in state.snapshots),
     )

@@ -52,15 +52,22 @@ def _encoders(noise):
 def _torques(noise):
     """Return what was learned of what is left of torques."""
     rows = [
-        (joint, number(sd), number(inflation, 2), 'yes' if is_explained else Cell('no', 'warn'))
-        for joint, sd, inflation, is_explained in noise.torques
+        (
+            joint,
+            number(sd),
+            number(inflation, 2),
+            'yes' if is_explained else Cell('no', 'warn'),
+            '' if resonance is None else Cell(number(resonance, 2), 'warn'),
+        )
+        for joint, sd, inflation, is_explained, resonance in noise.torques
     ]
     caption = (
         'What the model leaves of measured torques, of means over 20 ms: its standard deviation '
         '[N m or N], how many of them tell as much as a single one would if they were '
-        'independent, and whether the model explains the torque at all; if not, it is not used.'
+        'independent, whether the model explains the torque at all; if not, it is not used; and '
+        'the frequency at which an elastic joint resonates [Hz].'
     )
-    head = ('joint', 'sd', 'worth one', 'explained')
+    head = ('joint', 'sd', 'worth one', 'explained', 'elastic')
     return Table(caption, head, tuple(rows), texts=(0, 3))
 
 

@@ -55,6 +55,8 @@ _DOUBTS = 'doubts: '
 # Of measured torques: with a joint, or with a sensor, the factor, and what was learned.
 _UNEXPLAINED, _NOISIER, _LEFT_OUT = 'not explained: ', 'more noise: ', 'left out: '
 _IN_PART, _OFF = 'explained in part: ', 'poses off: '
+# With a joint, and the frequency of its spring.
+_ELASTIC = 'elastic: '
 _NOISE = 'noise of '
 _NEW_VALUES = 'new values'
 _MODE_LOST = 'mode lost'
@@ -143,6 +145,8 @@ class Chronicle:
                 self._before = None
             if word.startswith(_UNEXPLAINED):
                 events.append(_unexplained(word.removeprefix(_UNEXPLAINED)))
+            if word.startswith(_ELASTIC):
+                events.append(_elastic(word.removeprefix(_ELASTIC)))
             if word.startswith(_NOISIER):
                 events.append(_noisier(word.removeprefix(_NOISIER)))
             if word.startswith(_OFF):
@@ -219,6 +223,16 @@ def _unexplained(joint):
         'torques are not used. See whether the effort is of this joint, its unit and its sign'
     )
     return Event('not explained', text, True, {'joint': joint})
+
+
+def _elastic(words):
+    """Return the event of a joint that gives way like a spring; words: joint, frequency, Hz."""
+    joint, frequency, _ = words.rsplit(' ', 2)
+    text = (
+        f'{joint} gives way like a spring: with its motor held, the link swings at about '
+        f'{frequency} Hz. The model is rigid: what its torques tell counts for less'
+    )
+    return Event('elastic', text, True, {'joint': joint, 'resonance [Hz]': float(frequency)})
 
 
 def _noisier(joint):

@@ -1,5 +1,7 @@
 """Measured torques, from samples to the posterior: what streams do to it, and how it is kept."""
 
+from dataclasses import replace
+
 import measured_arms
 from measured_arms import (
     away,
@@ -312,6 +314,35 @@ def test_a_load_that_is_taken_up_is_found_and_what_was_before_is_known_again():
     mass = problem.chart.to_named(heavy[:, None])[names.index('lower.mass'), 0]
     place = names.index('lower.mass')
     assert abs(at_load.mean[place] - mass) < 3 * at_load.sd[place] < 1.0
+
+
+def shaken(stiff=True, seconds=14.0):
+    """Return a recording in which motors shake fast; links follow on springs of 9 Hz, or rigid."""
+    arm, model, rng = record(seconds), measured_arms.pipeline().problem.torque, np.random
+    rng, tau, q = rng.default_rng(0), np.zeros_like(arm.tau), arm.q.copy()
+    inertia = model.inertias(arm.motion[0].T, model.standard(arm.truth)[0])
+    for frequency in np.arange(3.3, 20.0, 0.8):
+        speed = 2 * np.pi * frequency
+        waves = 1.5 * np.cos(speed * arm.times[:, None] + rng.uniform(0, 2 * np.pi, 2))
+        q -= waves / speed**2
+        ratio = frequency / 9.0
+        factor = 1.0 if stiff else 0.4 + 0.6 * (1 / (1 - ratio**2 + 0.1j * ratio)).real
+        tau += factor * np.einsum('kij,kj->ki', inertia, waves)
+    return replace(arm, q=q, tau=arm.tau + tau)
+
+
+def test_springs_are_told_once_with_their_frequency():
+    pipeline, events = followed(shaken(stiff=False).samples())
+    told = [event for event in events if event.startswith('elastic')]
+    assert sorted(event.split()[1] for event in told) == ['elbow', 'shoulder']
+    assert all(7 <= float(event.split()[2]) <= 11 and event.endswith(' Hz') for event in told)
+    assert pipeline.state.is_elastic.all()
+
+
+def test_rigid_joints_that_shake_are_not_elastic():
+    pipeline, events = followed(shaken().samples())
+    assert 'fitted' in events and not any(event.startswith('elastic') for event in events)
+    assert len(pipeline.state.response.windows) > 30
 
 
 def test_live_is_as_replayed_bit_for_bit(expected, samples):

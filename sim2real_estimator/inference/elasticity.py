@@ -1,0 +1,246 @@
+"""
+Joints that give way like a spring between motor and link, by their response to frequency.
+
+Where a joint is rigid its motor feels the same inertia at all frequencies: the torque T beyond
+gravity and friction is P = M a. Behind a spring the part b of the inertia resonates,
+
+    T / P = 1 - b + b / (1 - (f / f0)^2),
+
+at the frequency f0 at which the link swings while the motor is held: the ratio rises above one
+and falls below zero beyond f0 (the antiresonance of a two-mass drive). Noise of encoders draws it
+towards zero, in proportion to what it adds to the power of P. So spectra of short windows are
+summed, and regressed on both: how many standard deviations b is from zero is the test. Positions
+are as encoders give them, not smoothed, which would take away more of P the higher f is.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# Windows of so many seconds, one every so many, tapered by a power of a sine. Chosen, as all
+# below, on arms in MuJoCo, where shorter ones blur what resonates and longer ones are rare.
+_WINDOW_NS, _EVERY_NS, _POWER = 800_000_000, 200_000_000, 4
+# Frequencies [Hz]: friction acts on lower ones, and encoders do not see higher ones.
+_FREQUENCIES = np.arange(3.0, 24.5)
+# Nor is any seen where samples are further apart [s].
+_STEP = 0.5 / _FREQUENCIES[-1]
+# What f0 may be [Hz], and how widely modes of several joints are spread: a damping ratio.
+_RESONANCES, _DAMPING = np.arange(5.0, 16.1, 0.5), 0.08
+# A joint has to move in so much of a window.
+_MOVING = 0.95
+# The variance of encoders that is learned is too small by about that factor, give or take so
+# much; the part of it by which it is wrong at single frequencies: steps of encoders are not white.
+_ENCODER, _ENCODER_SPREAD, _COLOUR = 1.5, 1.0, 0.3
+# Prior standard deviation of the factor by which the inertia is wrong.
+_WRONG_INERTIA = 0.1
+# Windows overlap: what they tell is worth so many times less, and so many are one.
+_OVERLAP, _ALIKE = 1.5, 3.0
+# So many windows tell something. b of all joints in standard deviations, as the root of the sum of
+# squares, from which on an arm is elastic; from which on, and between which b, a joint of it is.
+# At any time rigid arms reached 4.5, elastic ones 4.85 and more but for two that are missed.
+_FEWEST, _ARM, _JOINT, _PARTS = 20, 4.7, 2.0, (0.3, 1.5)
+# Torque against acceleration, as part of P, over so many frequencies between f0 and so many times
+# it: neither noise of encoders nor friction makes it negative.
+_AGAINST, _ADJACENT, _ABOVE = -0.02, 3, 2.0
+# So many windows are kept: what a robot was like half a minute of motion ago may be over.
+_KEPT = 150
+
+
+@dataclass(frozen=True)
+class Samples:
+    """
+    What was measured, and smoothed, in the order of time.
+
+    stamps [N]: of encoders [ns]; away [N, n]: what they say less what is smoothed, zero where
+    nothing was measured; torque_stamps [M]; residuals [M, J]: torques less predicted ones;
+    usable [M, J]; positions, accelerations [M, n]: smoothed.
+    """
+
+    stamps: np.ndarray
+    away: np.ndarray
+    torque_stamps: np.ndarray
+    residuals: np.ndarray
+    usable: np.ndarray
+    positions: np.ndarray
+    accelerations: np.ndarray
+
+    def then(self, others):
+        """Return these and others that follow."""
+        return Samples(*map(np.concatenate, zip(vars(self).values(), vars(others).values())))
+
+    def between(self, begin_ns, end_ns):
+        """Return those from one time to another."""
+        encoders = slice(*np.searchsorted(self.stamps, (begin_ns, end_ns)))
+        torques = slice(*np.searchsorted(self.torque_stamps, (begin_ns, end_ns)))
+        first, *others = vars(self).values()
+        return Samples(
+            first[encoders], others[0][encoders], *(each[torques] for each in others[1:])
+        )
+
+
+@dataclass(frozen=True)
+class Spectra:
+    """
+    A window at F frequencies, transformed.
+
+    accelerations [F, n]; torques [F, J]: beyond gravity and friction; position [n]: in the middle;
+    is_moving [J]: joints that count; gain [F]: variance of accelerations by that of encoders.
+    """
+
+    accelerations: np.ndarray
+    torques: np.ndarray
+    position: np.ndarray
+    is_moving: np.ndarray
+    gain: np.ndarray
+
+
+@dataclass(frozen=True)
+class Response:
+    """The `Spectra` of the newest windows, and `Samples` of the next one from begin_ns."""
+
+    windows: tuple = ()
+    samples: Samples | None = None
+    begin_ns: int | None = None
+
+    def plus(self, samples, inertias):
+        """
+        Return this with the windows that `Samples` complete.
+
+        inertias: function from positions [K, n] to torques by accelerations [K, J, n], as they
+        were believed when residuals were computed.
+        """
+        if self.samples is not None and self.samples.stamps[-1] < samples.stamps[0]:
+            waiting, begin_ns = self.samples.then(samples), self.begin_ns
+        else:
+            waiting, begin_ns = samples, int(samples.stamps[0])
+        windows = self.windows
+        while begin_ns + _WINDOW_NS <= waiting.stamps[-1]:
+            window = waiting.between(begin_ns, begin_ns + _WINDOW_NS)
+            found = _spectra(window, begin_ns, inertias)
+            windows = (*windows, *found)[-_KEPT:]
+            begin_ns += _EVERY_NS
+            waiting = waiting.between(begin_ns, np.iinfo(np.int64).max)
+        return Response(windows, waiting, begin_ns)
+
+    def resonances(self, inertias, encoder_sd):
+        """
+        Return (f0 [Hz], b, b in standard deviations, least T / P above f0), all [J].
+
+        inertias: as above, as they are believed now; encoder_sd [n]: as learned.
+        """
+        names = ('accelerations', 'torques', 'position', 'is_moving', 'gain')
+        by_name = (np.stack([getattr(window, name) for window in self.windows]) for name in names)
+        accelerations, torques, positions, is_moving, gain = by_name
+        by_acceleration = inertias(positions)
+        motion = accelerations @ np.swapaxes(by_acceleration, 1, 2)
+        added = gain[:, :, None] * (by_acceleration**2 @ encoder_sd**2)[:, None]
+        parts = (torques * motion.conj()).real, np.abs(motion) ** 2, np.abs(torques) ** 2, added
+        # Joint by joint, then window by window.
+        parts = ((part * is_moving[:, None]).transpose(2, 0, 1) for part in parts)
+        return _regressed(*parts, is_moving.sum(0))
+
+    def elastic(self, inertias, encoder_sd):
+        """
+        Return the resonance of each joint [J] [Hz], NaN of those that seem rigid.
+
+        What a spring does shows in all joints that move its link: they are judged together.
+        """
+        frequencies, parts, scores, least = self.resonances(inertias, encoder_sd)
+        is_spring = (parts > _PARTS[0]) & (parts < _PARTS[1]) & (least < _AGAINST)
+        scores = np.where(is_spring, np.maximum(scores, 0.0), 0.0)
+        is_elastic = (scores > _JOINT) & (np.sqrt((scores**2).sum()) > _ARM)
+        return np.where(is_elastic, frequencies, np.nan)
+
+
+def _shapes():
+    """Return by how much T / P of a spring differs from one, [resonances, frequencies]."""
+    ratio = _FREQUENCIES / _RESONANCES[:, None]
+    return (1 / (1 - ratio**2 + 2j * _DAMPING * ratio)).real - 1
+
+
+_SHAPES = _shapes()
+
+
+def _regressed(cross, motion, torque, noise, number):
+    """
+    Return (f0, b, b in standard deviations, least T / P above f0), all [J].
+
+    Of K windows, [J, K, F], zero where one does not count: cross: T times P, in phase; motion,
+    torque, noise: squares of P, of T, and of what encoders add to P; number [J]: of windows that
+    are not empty.
+    """
+    sums = cross.sum(1), motion.sum(1), torque.sum(1), noise.sum(1)
+    # What of T does not follow P is how noisy a window is.
+    squares = np.maximum(sums[2] - sums[0] ** 2 / np.maximum(sums[1], 1e-300), 0.0)
+    variance = _OVERLAP * sums[1] * squares / np.maximum(number, 1.0)[:, None] / 2
+    variance = variance + (_COLOUR * sums[3]) ** 2 + 1e-300
+    rigid = np.maximum(sums[1] - _ENCODER * sums[3], 0.0)
+    columns = np.empty((len(_RESONANCES), *rigid.shape, 3))
+    columns[..., 0] = _SHAPES[:, None] * rigid
+    columns[..., 1] = _WRONG_INERTIA * rigid
+    columns[..., 2] = _ENCODER_SPREAD * sums[3]
+    weighted = np.swapaxes(columns / variance[..., None], 2, 3)
+    # The priors of all three coefficients are standard normal.
+    covariance = np.linalg.inv(weighted @ columns + np.eye(3))
+    beyond = cross - motion + _ENCODER * noise
+    found = (covariance @ (weighted @ beyond.sum(1)[..., None]))[..., 0]
+    scores = found[..., 0] / np.sqrt(covariance[..., 0, 0])
+    scores[:, number < _FEWEST] = 0.0
+    best, joints = np.argmax(scores, 0), np.arange(len(number))
+    found, covariance = found[best, joints], covariance[best, joints]
+    # A few windows in which the model was wrong may not decide: windows have to agree.
+    share = motion / np.maximum(sums[1][:, None], 1e-300)
+    explained = share * (columns[best, joints] @ found[..., None])[:, None, :, 0]
+    pulls = (beyond - explained) @ np.swapaxes(weighted[best, joints], 1, 2)
+    pulls = (pulls @ covariance)[..., 0]
+    spread = np.sqrt(np.maximum(covariance[:, 0, 0], _OVERLAP * (pulls**2).sum(1)))
+    # What a few windows show of how they scatter is itself uncertain, as in Student's t.
+    freedom = np.maximum(number, 1.0) / _ALIKE
+    scores = np.sign(found[:, 0]) * np.sqrt(
+        freedom * np.log1p((found[:, 0] / spread) ** 2 / freedom)
+    )
+    scores = np.where(number < _FEWEST, 0.0, scores)
+    ratio = np.lib.stride_tricks.sliding_window_view(
+        sums[0] / np.maximum(sums[1], 1e-300), _ADJACENT, 1
+    ).mean(-1)
+    middle = _FREQUENCIES[_ADJACENT // 2 : -(_ADJACENT // 2)] / _RESONANCES[best][:, None]
+    least = np.where((middle > 1) & (middle <= _ABOVE), ratio, np.inf).min(1)
+    return _RESONANCES[best], found[:, 0], scores, least
+
+
+def _spectra(window, begin_ns, inertias):
+    """Return the `Spectra` of a window of `Samples` as a tuple, empty where it tells nothing."""
+    stamps = window.stamps, window.torque_stamps
+    if min(map(len, stamps)) < 2 or max(_longest_step(s, begin_ns) for s in stamps) > _STEP:
+        return ()
+    is_moving = window.usable.mean(0) >= _MOVING
+    if not is_moving.any():
+        return ()
+    position = window.positions[len(window.positions) // 2]
+    # By parts: what is transformed is the second derivative of positions, which nobody measures.
+    _, twice = _kernels(window.stamps, begin_ns)
+    once, _ = _kernels(window.torque_stamps, begin_ns)
+    smoothed = once @ window.accelerations
+    torques = once @ np.where(window.usable, window.residuals, 0.0)
+    torques = torques + smoothed @ inertias(position[None])[0].T
+    gain = (np.abs(twice) ** 2).sum(1)
+    accelerations = smoothed + twice @ window.away
+    return (Spectra(accelerations, torques, position, is_moving.astype(float), gain),)
+
+
+def _longest_step(stamps, begin_ns):
+    """Return the longest time without a sample in a window [s]."""
+    return 1e-9 * np.diff(stamps, prepend=begin_ns, append=begin_ns + _WINDOW_NS).max()
+
+
+def _kernels(stamps, begin_ns):
+    """Return (w, w'') at samples [F, N], times their spacing; w: a tapered wave of each f."""
+    times = 1e-9 * (stamps - begin_ns)
+    turn = np.pi / (1e-9 * _WINDOW_NS)
+    sine, cosine = np.sin(turn * times), np.cos(turn * times)
+    taper = sine**_POWER
+    slope = _POWER * turn * sine ** (_POWER - 1) * cosine
+    curve = _POWER * turn**2 * ((_POWER - 1) * sine ** (_POWER - 2) * cosine**2 - taper)
+    rates = 2 * np.pi * _FREQUENCIES[:, None]
+    wave = np.exp(-1j * rates * times) * np.gradient(times)
+    return wave * taper, wave * (curve - rates**2 * taper - 2j * rates * slope)
