@@ -314,15 +314,24 @@ def _reconsidered(model, prior, sums, noise, mean):
     """
     Return the `TorqueNoise` with joints that would be explained if they were not left out.
 
-    Those are not known by the rows of others alone, so without their own they would stay so.
+    Those are not known by the rows of others alone, so without their own they would stay so. Each
+    is tried without the others that are left out, and with the noise that is usual: what is left
+    of a torque that nobody fits is no measure of it.
     """
-    if noise.explained.all():
-        return noise
-    everything = replace(noise, explained=np.ones_like(noise.explained))
-    mean, root, _ = _step(model, prior, sums, everything, mean)
-    mean = not_negative(mean, root, model.positive)
-    left = sums.squares_left(model.standard(mean)[0], model.scales(mean)[0])
-    return replace(noise, explained=noise.explained | (left < _EXPLAINED_AGAIN**2 * sums.square))
+    usual = TorqueNoise.prior(model.limits)
+    for joint in np.flatnonzero(~noise.explained):
+        variance, inflation = noise.variance.copy(), noise.inflation.copy()
+        variance[joint], inflation[joint] = usual.variance[joint], usual.inflation[joint]
+        explained = noise.explained.copy()
+        explained[joint] = True
+        tried = TorqueNoise(variance, inflation, explained)
+        found, root, _ = _step(model, prior, sums, tried, mean)
+        found = not_negative(found, root, model.positive)
+        left = sums.squares_left(model.standard(found)[0], model.scales(found)[0])
+        if left[joint] < _EXPLAINED_AGAIN**2 * sums.square[joint]:
+            variance[joint] = max(variance[joint], left[joint] / sums.number[joint])
+            noise = tried
+    return noise
 
 
 def _least_variance(limits):

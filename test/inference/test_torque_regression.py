@@ -1,5 +1,7 @@
 """Least squares on torques: parameters, noise, gains and correlation, learned as rows come."""
 
+from dataclasses import replace
+
 from linear_robots import JOINTS, LIMITS, LinearRobot, rows_of, SIZE
 import numpy as np
 import pytest
@@ -244,6 +246,23 @@ def test_a_joint_that_was_not_explained_for_a_while_comes_back(rng):
     found = followed(model, Rows.joined([bad, good]), 100)
     assert found.noise.explained.all()
     assert found.mean == pytest.approx(TRUTH, abs=0.05)
+
+
+def test_a_joint_comes_back_while_another_one_stays_out(rng):
+    """What is rubbish does not decide whether the other is explained."""
+    model, rows = LinearRobot(), rows_of(TRUTH, 400, rng, sd=(0.1, 60.0))
+    known = begin(model, model.prior)
+    noise = replace(
+        known.noise,
+        variance=np.array([100.0, 3600.0]),
+        inflation=np.array([200.0, 50.0]),
+        explained=np.array([False, False]),
+    )
+    sums = Sums.none(JOINTS, SIZE).plus(rows)
+    found = fit(model, model.prior, sums, rows, replace(known, noise=noise), LAGS, steps=4)
+    assert found.noise.explained.tolist() == [True, False]
+    assert np.sqrt(found.noise.variance[0]) == pytest.approx(0.1, rel=0.2)
+    assert found.mean[:3] == pytest.approx(TRUTH[:3], abs=0.05)
 
 
 def test_rows_of_before_tell_how_noisy_joints_are(rng):
