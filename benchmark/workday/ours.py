@@ -73,8 +73,9 @@ def run(recording, marks, asked=(), estimator='', seconds=None):
     torch.set_num_threads(1)
     pipeline = Pipeline.from_config(_config(recording, estimator))
     names, beliefs, loads, events, misfits = list(recording.joints), {}, {}, [], []
-    waiting, asked, begin = sorted(marks), sorted(asked), time.process_time()
-    last = recording.t[-1] if seconds is None else recording.begin + seconds
+    waiting = [(recording.moved_for(mark), mark) for mark in sorted(marks)]
+    asked, begin = sorted(asked), time.process_time()
+    last = recording.t[-1] if seconds is None else recording.moved_for(seconds)
     prior, spent = pipeline.problem.prior, 0.0
     for t, q, tau in zip(recording.t, recording.q, recording.tau):
         if t > last:
@@ -86,8 +87,8 @@ def run(recording, marks, asked=(), estimator='', seconds=None):
             at = 1e-9 * estimate.stamp_ns
             events += [(at, event) for event in estimate.report.events]
         pause = time.process_time()
-        if waiting and t >= recording.begin + waiting[0]:
-            beliefs[waiting.pop(0)] = _belief(pipeline, prior, recording.truth_at(t))
+        if waiting and t >= waiting[0][0]:
+            beliefs[waiting.pop(0)[1]] = _belief(pipeline, prior, recording.truth_at(t))
             misfits.append(pipeline.latest_findings().misfit)
         if asked and t >= asked[0]:
             load = pipeline.latest_findings().load

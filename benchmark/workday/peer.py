@@ -27,7 +27,7 @@ def estimate(recording, mark):
     joints = list(model.names)[1:]
     order = [recording.joints.index(name) for name in joints]
     links = [recording.links[k] for k in order]
-    kept = recording.t < recording.begin + mark
+    kept = recording.t < recording.moved_for(mark)
     q, tau, limit = recording.q[kept][:, order], recording.tau[kept][:, order], recording.limit
     t, *motion = smooth(recording.t[kept], q, tau, _CUTOFF)
     every = max(1, int(round(_PERIOD / np.median(np.diff(t)))))

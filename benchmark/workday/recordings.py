@@ -55,7 +55,7 @@ class Scenario:
 
     name: str
     title: str
-    seconds: float = 62.0
+    seconds: float = 90.0
     noise: float = 0.01
     payload: str = ''
     has_springs: bool = False
@@ -108,6 +108,14 @@ class Recording:
             if begin <= t < end:
                 return float(end)
         return float(t)
+
+    def moved_for(self, seconds):
+        """Return when the arm has moved for so many seconds, rests not counted [s]."""
+        for (_, begin), end in zip(self.rests, [*self.rests[1:, 0], np.inf]):
+            if seconds <= end - begin:
+                return float(begin + seconds)
+            seconds -= end - begin
+        return np.inf
 
 
 class PointToPoint:
