@@ -255,7 +255,7 @@ class Findings:
     unknown_efforts: tuple = ()
     load: LoadFinding | None = None
 
-    @property
+    @cached_property
     def verdicts(self):
         """The words alone, in the order of the parameters."""
         return tuple(parameter.verdict for parameter in self.parameters)

@@ -329,7 +329,9 @@ def _reconsidered(model, prior, sums, noise, mean):
         found = not_negative(found, root, model.positive)
         left = sums.squares_left(model.standard(found)[0], model.scales(found)[0])
         if left[joint] < _EXPLAINED_AGAIN**2 * sums.square[joint]:
+            # Carefully: what it is believed to be worth is learned as it is fitted.
             variance[joint] = max(variance[joint], left[joint] / sums.number[joint])
+            inflation[joint] = max(inflation[joint], noise.inflation[joint])
             noise = tried
     return noise
 

@@ -227,13 +227,14 @@ class MeasuredTorque(AbstractEstimator):
         if state.poses:
             poses = pose_regression.received(problem.poses, state.poses, frame)
             state = replace(state, poses=poses)
+        motion = state.motion
         if reading.positions is not None:
-            state = replace(state, motion=(*state.motion, reading.positions))
-        if reading.torques:
-            state = replace(state, torques=(*state.torques, *reading.torques))
-        if state.motion:
-            if state.until_ns is None:
-                state = replace(state, until_ns=state.motion[0][0])
+            motion = (*motion, reading.positions)
+        torques, until_ns = (*state.torques, *reading.torques), state.until_ns
+        if motion and until_ns is None:
+            until_ns = motion[0][0]
+        state = replace(state, motion=motion, torques=torques, until_ns=until_ns)
+        if motion:
             newest_ns = state.motion[-1][0]
             if frame.is_last:
                 state = self._taken(problem, state, None, report)
