@@ -22,13 +22,13 @@ from scipy.linalg import solve_triangular
 # joint's limit. Chosen on recordings of a UR10e and on arms in MuJoCo.
 _PRIOR_ROWS, _PRIOR_SD = 1.0, 1e-3
 # Prior of the inflation, and the number of rows that it counts for. As above.
-_PRIOR_INFLATION, _INFLATION_ROWS = 5.0, 80.0
+_PRIOR_INFLATION, _INFLATION_ROWS = 4.0, 80.0
 # Rows of less than this share of a block's samples do not count as rows.
 _SHARE_OF_A_ROW = 0.3
 # A window over two seconds sees so much of the correlation of residuals: parameters have taken up
 # some of what hangs together, and some lasts longer. By the agreement of eleven recordings of a
 # UR10e, and by the truth of arms in MuJoCo.
-_SEEN = 0.5
+_SEEN = 0.55
 # Rows of a joint that gives way like a spring are wrong in the same way whenever it speeds up: so
 # many times less they tell. By how often intervals hold the truth of elastic arms in MuJoCo.
 ELASTIC_INFLATION = 5.0
