@@ -18,7 +18,6 @@ from .inference.batch import Fits, Window
 from .inference.changes import ChangeMemory, FrameFit
 from .inference.elasticity import Response, Samples, Spectra
 from .inference.estimators.gumbel_mixture import GumbelState
-from .inference.estimators.measured_torque import Branch, TorqueState
 from .inference.explaining import CarriedOn, Explanation, Past
 from .inference.hypotheses import Hypothesis, Memory
 from .inference.lagging import Lag
@@ -37,6 +36,7 @@ from .inference.tangents import Tangents
 from .inference.torque_changes import Onset, Snapshot
 from .inference.torque_outliers import Disruption
 from .inference.torque_regression import Fit, Rows, Sums, TorqueNoise
+from .inference.torque_state import Branch, TorqueState
 from .records import (
     CombinationFinding,
     Estimate,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..inference.estimators.measured_torque import BLOCK_NS
+from ..inference.torque_rows import BLOCK_NS
 from ..problem.fibre import mending, physical_draws
 from .result import FAR, HeldOut, Trace
 

@@ -10,9 +10,9 @@ torque up to static friction holds them there.
 
 import numpy as np
 
-from ..inference.estimators.measured_torque import are_moving, BLOCK_NS, motion_at
 from ..inference.motion import learn_motion_noise, smoothed_motion
 from ..inference.torque_regression import block_rows
+from ..inference.torque_rows import are_moving, BLOCK_NS, motion_at
 from ..problem.fibre import mending, physical_draws
 from .open_loop import described
 from .result import TorqueTrace

@@ -15,46 +15,51 @@ import numpy as np
 
 from ...records import Status, UpdateReport
 from .. import pose_regression
-from ..elasticity import Response, Samples
+from ..elasticity import Response
 from ..hypotheses import Memory
-from ..mixture import Mixture
-from ..motion import learn_motion_noise, MotionNoise, smoothed_motion, without_spikes
+from ..motion import without_spikes
 from ..protocol import Gaussian
-from ..torque_changes import ask_again, favour, FREEDOM, look, Onset, returned, Snapshot
+from ..torque_changes import ask_again, look, Onset, returned, Snapshot
 from ..torque_outliers import are_far_off, Disruption, judge, without
-from ..torque_regression import (
-    begin,
-    block_rows,
-    ELASTIC_INFLATION,
-    Fit,
-    fit,
-    Rows,
-    ROWS_TO_JUDGE,
-    Sums,
-    with_columns,
+from ..torque_regression import begin, fit, Rows, Sums, with_columns
+from ..torque_rows import (
+    BLOCK_NS,
+    followed_motion,
+    have_moved,
+    learned_noise,
+    motion_at,
+    rows_between,
+    without_outliers,
+)
+from ..torque_state import (
+    answers,
+    are_known,
+    begun_anew,
+    believed,
+    Branch,
+    drifted,
+    points_of,
+    posterior_of,
+    renamed,
+    told_apart,
+    TorqueState,
+    usual_inflation,
+    weighed,
 )
 from .base import AbstractEstimator
 
 _SECOND = 10**9
-# Rows are means over this time, and are made this much later, from motion smoothed over a window
-# that begins so much before; several at a time.
-BLOCK_NS, _LAG_NS, _CONTEXT_NS = 20_000_000, 100_000_000, 200_000_000
+# Rows are made this much later, from motion smoothed over a window that begins so much before;
+# several at a time.
+_LAG_NS, _CONTEXT_NS, _AT_ONCE = 100_000_000, 200_000_000, 6
 # Residuals of real arms hang together over up to two seconds.
 _CORRELATED_NS = 2_000_000_000
-_AT_ONCE = 6
 # The smoother needs so many samples beside a block, whatever their rate.
 _LAG_SAMPLES, _CONTEXT_SAMPLES = 4, 8
-# What is kept of the past to learn how joints move [ns], and how many samples are looked at.
-_REMEMBERED_NS, _MOST_SAMPLES = 4 * _SECOND, 600
+# What is kept of the past to learn how joints move [ns].
+_REMEMBERED_NS = 4 * _SECOND
 # Seconds of motion after which noise is learned (anew), and how often later on.
 _LEARNED_AT, _LEARNED_EVERY, _LEARNED_AGAIN = (0.3, 0.6, 1.0, 2.0), 10.0, 1.0
-# A joint moves where its positions span more than this [rad or m], and more than so many standard
-# deviations of its encoder.
-_MOVED, _MOVED_SDS = 1e-3, 8.0
-# A joint rests that is slow for so long, and is not used for a while after it: friction has not
-# settled [s]. Nor is one used that is slower than so many times slow, where joints that stick are
-# not what the smoothed sign of Coulomb friction makes of them.
-_REST, _AFTER_REST, _CREEP = 0.1, 0.03, 1.5
 # How often the posterior is worked out [ns], and over how much time of rows correlation is judged.
 _RENEWED_NS, _RECENT_NS = _SECOND // 2, 30 * _SECOND
 # Steps of a fit: it goes on from the last one, which the first do not have.
@@ -72,28 +77,17 @@ _ASKED_PART, _ASKED_AGAIN = 0.15, 0.25
 # on a UR10e that takes up 2.8 kg this comes up to two seconds late; and when it began is found in
 # so many steps.
 _WELL_BEFORE_NS, _ONSET_STEPS = 3 * _SECOND, 2
-# Friction warms up and wears: in so many seconds of rows it may change by this part, and what is
-# known of the noise counts for so many rows then.
-_DRIFTS_AFTER, _DRIFT, _DRIFT_ROWS = 60.0, 0.03, 2000.0
-# This part of the information of all else is kept then: an arm in MuJoCo that nothing happened to
-# was as sure as it is good after a minute, and 4.4 times as sure after twenty without this.
-_REMEMBERED = 0.5
 # A change is believed that two looks on end have found, or one with so large a log Bayes factor.
 _BEYOND_DOUBT = 60.0
 # A joint is noisier that is so in so many looks on end. Where nothing happens windows of arms in
 # MuJoCo and of a UR10e exceed their usual noise twice for up to ten looks, 1.4 times for twenty.
 _LOUD_LOOKS = 20
+# How many memories of what was known before are kept.
+_MOST_MEMORIES = 3
 # Seconds of motion after which torques are watched for being far off for a moment.
 _WATCHED_AFTER = 1.0
-# Answers to what has changed: the least weight of one, and how many are carried on; and how many
-# memories of what was known before.
-_LEAST_WEIGHT, _MOST_BRANCHES, _MOST_MEMORIES = 0.01, 4, 3
-# Friction is never known better than this part of it: it is another tomorrow.
-_LOSS_FLOOR = 0.05
 # Seconds of rows after which inertias are known well enough to see whether joints are elastic.
 _INERTIA_KNOWN = 3.0
-# Motion that misses half of its samples by so many deviations does not follow them.
-_MISSED_SDS = 2.0
 # Noise of encoders that was learned is told if it is so many times as large, or as small, as
 # configured.
 _QUESTIONED = 3.0
@@ -102,100 +96,6 @@ _QUESTIONED = 3.0
 _MATTERS, _MATTERS_MUCH, _COMPARED = 0.05, 0.5, 24
 # Motion capture is off of which less than this part of the samples is used.
 _MOSTLY = 0.6
-# Samples of encoders and of torques that are so many deviations off are left out.
-_OUTLIER_SDS = 8.0
-# Where more than this part of the samples about a block is off nobody knows the motion: a clock
-# that was set back mixes two of them.
-_MOST_OFF = 0.1
-
-
-@dataclass(frozen=True)
-class Branch:
-    """
-    One answer to what has changed: its prior of the rows since then, and their `Fit`.
-
-    memory: of what was known before, None where nothing has changed; log_weight: of the answer;
-    favour: by how much it was more probable than others before any rows.
-    """
-
-    prior: Gaussian
-    fit: Fit
-    memory: Memory | None = None
-    log_weight: float = 0.0
-    favour: float = 0.0
-
-
-@dataclass(frozen=True)
-class TorqueState:
-    """
-    All that is carried on.
-
-    branches: the answers that are possible, the likeliest first; sums: of all `Rows` since the
-    robot changed last; earlier: (squares left, number of rows, inflation) [J] of those before;
-    recent: ((end_ns, `Rows`), ...), the newest; motion: ((stamp_ns, positions [n]), ...) of the
-    newest samples, and torques: ((stamp_ns, torques [J]), ...) not used yet; until_ns: end of the
-    last block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion,
-    and of those when noise was learned last; used: seconds of rows since the last change;
-    renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
-    renewals: how often; snapshots: of the last seconds; memories: of what was known before
-    changes; onset: of the last change, while it is still asked what it was; noisier: joints that
-    are said to be so; is_questioned: whether the noise of encoders
-    was held against what is configured; is_surprised: whether joints have moved in another way
-    than was learned since; is_suspected: whether the last look found a change; place:
-    (positions, velocities) at the end of the newest block; posterior: `Mixture` of all this;
-    poses: `PoseState` of what motion capture has seen, None where it tells of nothing unknown;
-    geometry: lengths and offsets by which the columns of rows are made, None: as the prior has
-    them; visited: motion [3, K, n] at the rows of `recent`; by_geometry [p, g]: how coordinates
-    move with these if torques are to stay what they are; response: of joints to
-    frequency; elastic [J]: resonances of those that are said to give way like springs [Hz], NaN of
-    all others.
-    """
-
-    branches: tuple
-    sums: Sums
-    earlier: tuple | None = None
-    recent: tuple = ()
-    motion: tuple = ()
-    torques: tuple = ()
-    until_ns: int | None = None
-    noise: MotionNoise | None = None
-    moved: float = 0.0
-    learned: float = 0.0
-    used: float = 0.0
-    renewed_ns: int | None = None
-    looked_ns: int | None = None
-    renewals: int = 0
-    snapshots: tuple = ()
-    memories: tuple = ()
-    onset: Onset | None = None
-    disruption: Disruption | None = None
-    loud: tuple = ()
-    is_suspected: bool = False
-    place: tuple | None = None
-    posterior: Mixture | None = None
-    is_questioned: bool = False
-    is_surprised: bool = False
-    poses: pose_regression.PoseState | None = None
-    geometry: np.ndarray | None = None
-    visited: tuple = ()
-    by_geometry: np.ndarray | None = None
-    response: Response | None = None
-    elastic: np.ndarray | None = None
-
-    @property
-    def fit(self):
-        """The `Fit` of the likeliest answer."""
-        return self.branches[0].fit
-
-    @property
-    def is_elastic(self):
-        """Which joints [J] are said to give way like springs."""
-        return ~np.isnan(self.elastic)
-
-    @property
-    def last_change(self):
-        """The `Memory` of what was known before the last change, None where there was none."""
-        return self.branches[0].memory
 
 
 @dataclass(frozen=True)
@@ -260,7 +160,7 @@ class MeasuredTorque(AbstractEstimator):
 
     def mixture(self, problem, state):
         """Return the posterior as a `Mixture`, a component for each possible answer."""
-        return state.posterior or _posterior(problem, state)
+        return state.posterior or posterior_of(problem, state)
 
     def _taken(self, problem, state, newest_ns, report):
         """
@@ -289,16 +189,23 @@ class MeasuredTorque(AbstractEstimator):
         )
         window = slice(first, len(times))
         seconds = 1e-9 * (times[window] - times[first])
-        state, motion = self._smoothed(state, seconds, positions[window])
-        motion, away, is_known = self._without_outliers(
-            problem.torque, state, seconds, positions[window], motion
+        motion, noise = followed_motion(seconds, positions[window], state.noise)
+        if noise is not state.noise:
+            state = replace(state, noise=noise, is_surprised=True)
+        motion, away, is_known = without_outliers(
+            seconds, positions[window], motion, noise, problem.torque.encoder_sd
         )
         last = np.searchsorted(times[window], until_ns, side='right') - 1
         state = replace(state, place=(motion[0, last], motion[1, last]))
         rows = None
         if is_known:
-            rows, samples = self._rows(
-                problem.torque, state, (times[window], away, motion), until_ns
+            torques = tuple(entry for entry in state.torques if entry[0] < until_ns)
+            rows, samples = rows_between(
+                problem.torque,
+                (state.fit, state.geometry),
+                torques,
+                (times[window], away, motion),
+                (state.until_ns, until_ns),
             )
             if samples is not None and state.used >= _INERTIA_KNOWN:
                 inertias = _inertias(problem.torque, state.fit)
@@ -312,8 +219,8 @@ class MeasuredTorque(AbstractEstimator):
         elif state.poses and state.poses.seen > state.poses.fitted:
             state = self._renewed_if_due(problem, state, until_ns, report)
         if state.posterior is None:
-            return replace(state, posterior=_posterior(problem, state))
-        points = _points(problem, state, state.posterior.size)
+            return replace(state, posterior=posterior_of(problem, state))
+        points = points_of(problem, state, state.posterior.size)
         return replace(state, posterior=replace(state.posterior, points=points))
 
     def _told(self, problem, state, rows, until_ns, report):
@@ -337,7 +244,7 @@ class MeasuredTorque(AbstractEstimator):
         is_told = 'explained' in report.events
         if answer is not None and answer.name != state.last_change.name and not is_told:
             report.explained(state.branches[0])
-            state = replace(state, memories=_renamed(state, state.last_change))
+            state = replace(state, memories=renamed(state, state.last_change))
         if state.looked_ns is None or until_ns - state.looked_ns >= _LOOKED_NS:
             state = self._looked(problem, state, until_ns, report)
         return state
@@ -415,7 +322,7 @@ class MeasuredTorque(AbstractEstimator):
         if not all(np.isfinite(branch.fit.mean).all() for branch in branches):
             report.events += (Status.UPDATE_REFUSED.value,)
             return replace(state, renewed_ns=now_ns)
-        branches = _weighed(state.sums, branches)
+        branches = weighed(state.sums, branches)
         if not state.renewals:
             report.events += ('fitted',)
         before, now = state.fit.noise.explained, branches[0].fit.noise.explained
@@ -424,7 +331,7 @@ class MeasuredTorque(AbstractEstimator):
                 report.events += (f'not explained: {joint}',)
         renewals = state.renewals + 1
         state = replace(state, branches=branches, renewed_ns=now_ns, renewals=renewals)
-        return replace(_drifted(model, state, problem.prior), posterior=None)
+        return replace(drifted(model, state, problem.prior), posterior=None)
 
     def _looked(self, problem, state, now_ns, report):
         """Return the state after a look at whether the robot has changed."""
@@ -439,7 +346,7 @@ class MeasuredTorque(AbstractEstimator):
             bodies = tuple(jump for jump in jumps if jump.body is not None)
             jumps = bodies if state.used >= _KNOWN_AGAIN else ()
         if state.used >= seconds and kept and (jumps or state.memories):
-            floor, is_known = partial(believed, model), _are_known(state)
+            floor, is_known = partial(believed, model), are_known(state)
             found = look(model, kept, now, jumps, state.memories, floor, is_known)
             is_new = not state.is_suspected
             state = replace(state, is_suspected=bool(found.causes))
@@ -459,7 +366,7 @@ class MeasuredTorque(AbstractEstimator):
         rows, visited = Rows.joined([rows for _, rows in recent]), None
         if state.visited:
             visited = np.concatenate(state.visited[-len(recent) :], 1)
-        noise = origin.fit.noise.without(~_are_known(state))
+        noise = origin.fit.noise.without(~are_known(state))
         known = replace(origin.fit, noise=noise)
         # How noisy joints are may have changed as well: what was known counts for a while only.
         number = np.minimum(origin.sums.number, _NOISE_ROWS)
@@ -470,7 +377,7 @@ class MeasuredTorque(AbstractEstimator):
         remembered = Memory(causes[0].name, parameters, known.mean, root, jump)
         state = replace(
             state,
-            earlier=(number * known.noise.variance, number, _usual_inflation(state, known)),
+            earlier=(number * known.noise.variance, number, usual_inflation(state, known)),
             used=0.0,
             is_suspected=False,
             disruption=None,
@@ -478,15 +385,15 @@ class MeasuredTorque(AbstractEstimator):
             loud=(),
             memories=(*state.memories, remembered)[-_MOST_MEMORIES:],
         )
-        state = _begun(state, Onset(known, rows, now_ns, before, visited))
-        state = replace(state, branches=_answers(problem.torque, state, causes))
+        state = begun_anew(state, Onset(known, rows, now_ns, before, visited))
+        state = replace(state, branches=answers(problem.torque, state, causes))
         for _ in range(_ONSET_STEPS):
             state = self._renewed(problem, state, now_ns, _Report())
-            state = _begun(state, state.onset.moved(state.fit))
+            state = begun_anew(state, state.onset.moved(state.fit))
         causes, _ = self._causes_again(problem, state)
-        state = replace(state, branches=_answers(problem.torque, state, causes))
+        state = replace(state, branches=answers(problem.torque, state, causes))
         state = self._renewed(problem, state, now_ns, _Report())
-        state = replace(state, memories=_renamed(state, state.last_change))
+        state = replace(state, memories=renamed(state, state.last_change))
         report.events += ('changed',)
         report.explained(state.branches[0])
         return state
@@ -495,16 +402,15 @@ class MeasuredTorque(AbstractEstimator):
         """Return the state with other answers to what has changed, where it is time to ask."""
         onset = state.onset
         if state.used > _SETTLED:
-            return replace(state, onset=None, memories=_told_apart(state))
+            return replace(state, onset=None, memories=told_apart(state))
         if state.used < onset.asked * (1 + _ASKED_PART) + _ASKED_AGAIN:
             return state
         _, taken = judge(problem.torque, Disruption(onset.known, 0), state.recent)
         if taken.any():
             return self._taken_back(problem, state, taken, report)
         moved = replace(onset.moved(state.fit), asked=state.used)
-        state = (
-            replace(state, onset=moved) if moved.before == onset.before else _begun(state, moved)
-        )
+        is_same = moved.before == onset.before
+        state = replace(state, onset=moved) if is_same else begun_anew(state, moved)
         causes, left = self._causes_again(problem, state)
         new = set(left) - set(onset.in_part) if state.used >= _KNOWN_AGAIN else set()
         report.events += tuple(
@@ -515,7 +421,7 @@ class MeasuredTorque(AbstractEstimator):
         names = {branch.memory.name for branch in state.branches}
         if {cause.name for cause in causes} - names:
             # Snapshots are of other answers.
-            branches = _answers(problem.torque, state, causes)
+            branches = answers(problem.torque, state, causes)
             state = replace(state, branches=branches, snapshots=())
         return self._renewed(problem, state, now_ns, report)
 
@@ -561,11 +467,7 @@ class MeasuredTorque(AbstractEstimator):
 
     def _watched(self, problem, state, times, positions):
         """Return the state with the noise of motion learned, where it is time to."""
-        low = np.where(np.isfinite(positions), positions, np.inf).min(0)
-        high = np.where(np.isfinite(positions), positions, -np.inf).max(0)
-        span = high - low
-        moves = span > np.maximum(_MOVED, _MOVED_SDS * problem.torque.encoder_sd)
-        if not moves.any():
+        if not have_moved(positions, problem.torque.encoder_sd):
             return state
         moved = state.moved + 1e-9 * _AT_ONCE * BLOCK_NS
         state = replace(state, moved=moved)
@@ -575,87 +477,8 @@ class MeasuredTorque(AbstractEstimator):
             due = min(due, state.learned + _LEARNED_AGAIN)
         if moved < due or len(times) < 3 * _CONTEXT_SAMPLES:
             return state
-        # Of the samples at either end nobody knows whether they are far off.
-        inner = slice(-_MOST_SAMPLES, -_LAG_SAMPLES)
-        times, positions = times[inner][_LAG_SAMPLES:], positions[inner][_LAG_SAMPLES:]
-        seconds, expected = 1e-9 * (times - times[0]), problem.torque.encoder_sd
-        noise = learn_motion_noise(seconds, positions, expected)
-        sound = _sound(positions, smoothed_motion(seconds, positions, noise)[0])
-        if not np.array_equal(sound, positions, equal_nan=True):
-            noise = learn_motion_noise(seconds, sound, expected)
-        if state.noise is not None:
-            # Motion that was slow of late may be fast again.
-            noise = replace(noise, jerk=np.maximum(noise.jerk, state.noise.jerk))
+        noise = learned_noise(times, positions, problem.torque.encoder_sd, state.noise)
         return replace(state, noise=noise, learned=moved, is_surprised=False)
-
-    def _smoothed(self, state, seconds, positions):
-        """
-        Return (state, motion [3, N, n]) of a window of samples.
-
-        Where the motion does not follow its samples, joints move in another way than was learned.
-        """
-        motion = smoothed_motion(seconds, positions, state.noise)
-        missed = 1.48 * _median(np.abs(positions - motion[0]))
-        if not (missed > _MISSED_SDS * state.noise.sd).any():
-            return state, motion
-        new, noise = learn_motion_noise(seconds, _sound(positions, motion[0])), state.noise
-        is_off = missed > _MISSED_SDS * noise.sd
-        jerk = np.where(is_off, np.maximum(new.jerk, noise.jerk), noise.jerk)
-        # How good encoders are is learned from longer times, but soon.
-        state = replace(state, noise=MotionNoise(jerk, noise.sd), is_surprised=True)
-        return state, smoothed_motion(seconds, positions, state.noise)
-
-    @staticmethod
-    def _without_outliers(model, state, seconds, positions, motion):
-        """
-        Return (motion without samples that are far off, `away`, whether it is known).
-
-        away [N, n]: positions [N, n] less the motion, zero where there is none. motion [3, N, n]:
-        that is smoothed from all positions, at seconds [N].
-        """
-        off = np.abs(positions - motion[0]) > _OUTLIER_SDS * np.maximum(
-            state.noise.sd, model.encoder_sd
-        )
-        is_known = not off.mean(0).max() > _MOST_OFF
-        if off.any() and is_known:
-            motion = smoothed_motion(seconds, np.where(off, np.nan, positions), state.noise)
-        away = np.where(np.isfinite(positions) & ~off, positions - motion[0], 0.0)
-        return motion, away, is_known
-
-    def _rows(self, model, state, window, until_ns):
-        """
-        Return ((`Rows` of the torques up to a stamp, motion [3, K, n] at them), `Samples`).
-
-        None instead of either where there are none. window: (stamps [N], how far positions [N, n]
-        are from the motion, motion [3, N, n]).
-        """
-        times, away, motion = window
-        origin = times[0]
-        seconds = 1e-9 * (times - origin)
-        used = [(ns, values) for ns, values in state.torques if ns < until_ns]
-        if not used:
-            return None, None
-        stamps = np.array([ns for ns, _ in used])
-        torques = np.array([values for _, values in used])
-        at = motion_at(1e-9 * (stamps - origin), seconds, motion)
-        moves = are_moving(seconds, motion[1][:, model.velocities], model.slowest)
-        nearest = np.searchsorted(seconds, 1e-9 * (stamps - origin)).clip(0, len(seconds) - 1)
-        usable = np.isfinite(torques) & moves[nearest]
-        usable[stamps < times[0]] = False
-        if not usable.any():
-            return None, None
-        columns = model.columns(*(part.T for part in at), state.fit.standard, state.geometry)
-        predicted = state.fit.scales * (columns @ state.fit.standard)
-        usable &= ~_outliers(torques - predicted, usable, model.limits)
-        edges = np.arange(state.until_ns, until_ns, BLOCK_NS)
-        numbers = np.searchsorted(stamps, edges)
-        bounds = np.unique(np.append(numbers, len(stamps)))
-        sizes = np.diff(bounds)[:, None]
-        visited = np.stack([np.add.reduceat(part, bounds[:-1], axis=0) / sizes for part in at])
-        rows = block_rows(columns, torques, usable, bounds), visited
-        new = (times >= state.until_ns) & (times < until_ns)
-        samples = Samples(times[new], away[new], stamps, torques - predicted, usable, at[0], at[2])
-        return rows, samples
 
     @staticmethod
     def _placed(problem, state, until_ns, known=None):
@@ -754,12 +577,6 @@ def _moved_with(problem, state, columns, slope):
     return -prior @ np.linalg.solve(information, rows.T @ slope)
 
 
-def _usual_inflation(state, found):
-    """Return the inflation [J] of a `Fit` without that of elastic joints."""
-    factor = np.where(state.is_elastic, ELASTIC_INFLATION, 1.0)
-    return np.maximum(found.noise.inflation / factor, 1.0)
-
-
 def _with_springs(model, state, report):
     """Return the state with the joints that give way like springs; each is told once."""
     if not state.response.windows:
@@ -781,131 +598,6 @@ def _inertias(model, found):
     return inertias
 
 
-def motion_at(times, samples, motion):
-    """
-    Return positions, velocities, accelerations [3, M, n] at times [M] between samples [N].
-
-    motion [3, N, n]: at the samples. Accelerations are straight between them.
-    """
-    before = np.clip(np.searchsorted(samples, times, side='right') - 1, 0, len(samples) - 2)
-    step = samples[before + 1] - samples[before]
-    since = (times - samples[before])[:, None]
-    q, v, a = (part[before] for part in motion)
-    jerk = (motion[2][before + 1] - a) / step[:, None]
-    return np.stack(
-        [
-            q + since * (v + since * (a / 2 + since * jerk / 6)),
-            v + since * (a + since * jerk / 2),
-            a + since * jerk,
-        ]
-    )
-
-
-def are_moving(samples, speeds, slowest):
-    """
-    Return [N, J] where a joint moves, at samples [N] s with speeds [N, J].
-
-    Whoever turns round is slow for a moment only. Who is slow for longer may stick, and so may who
-    has just begun to move.
-    """
-    is_slow = np.abs(speeds) < slowest
-    since = np.where(is_slow, np.inf, samples[:, None])
-    before = np.where(is_slow, -np.inf, samples[:, None])
-    # The last instant of motion before each sample, and the first one after it.
-    before = np.maximum.accumulate(before, 0)
-    after = np.minimum.accumulate(since[::-1], 0)[::-1]
-    before = np.maximum(before, samples[0])
-    rests = is_slow & (np.minimum(after, samples[-1]) - before > _REST)
-    last_rest = np.maximum.accumulate(np.where(rests, samples[:, None], -np.inf), 0)
-    return (samples[:, None] - last_rest > _AFTER_REST) & (np.abs(speeds) > _CREEP * slowest)
-
-
-def _sound(positions, smoothed):
-    """Return positions [N, n] with NaN where one is far off what is smoothed, beside others."""
-    away = np.abs(positions - smoothed)
-    usual = 1.48 * _median(away)
-    with np.errstate(invalid='ignore'):
-        return np.where((away > _OUTLIER_SDS * usual) & (usual > 0), np.nan, positions)
-
-
-def _median(values):
-    """Return the medians of columns, zero of one without a number."""
-    is_any = np.isfinite(values).any(0)
-    result = np.zeros(values.shape[1])
-    result[is_any] = np.nanmedian(values[:, is_any], 0)
-    return result
-
-
-def _outliers(residuals, usable, limits):
-    """Return [M, J] where a torque is far off from all others about it."""
-    # What is not usable is sorted to the end.
-    order, middle = np.where(usable, residuals, np.inf), np.maximum(usable.sum(0) - 1, 0) // 2
-    joints = np.arange(len(limits))
-    with np.errstate(invalid='ignore'):
-        centre = np.sort(order, 0)[middle, joints]
-        spread = 1.48 * np.sort(np.abs(order - centre), 0)[middle, joints]
-        return np.abs(residuals - centre) > _OUTLIER_SDS * np.maximum(spread, 5e-3 * limits)
-
-
-def _are_known(state):
-    """Tell which joints [J] have rows enough to be judged, and are explained by the model."""
-    number = state.sums.number + (0.0 if state.earlier is None else state.earlier[1])
-    return state.fit.noise.explained & (number >= ROWS_TO_JUDGE)
-
-
-def _begun(state, onset):
-    """Return the state of a robot that has changed at an `Onset`, another one than was thought."""
-    later = [each for each in state.recent if each[0] > onset.end_ns]
-    recent, visited = ((onset.end_ns, onset.since), *later), ()
-    if onset.visited is not None:
-        visited = (
-            onset.visited[:, onset.before :],
-            *state.visited[len(state.visited) - len(later) :],
-        )
-    sums = Sums.none(*state.sums.cross.shape)
-    for _, rows in recent:
-        sums = sums.plus(rows)
-    return replace(state, onset=onset, sums=sums, recent=recent, visited=visited, snapshots=())
-
-
-def _answers(model, state, causes):
-    """Return the `Branch`es of the likeliest `Cause`s of the last change."""
-    known, found = state.onset.known, []
-    root, fits = believed(model, known), {}
-    if state.last_change is not None:
-        fits = {branch.memory.name: branch.fit for branch in state.branches}
-    for cause in causes[:_MOST_BRANCHES]:
-        if cause.memory is not None:
-            prior = Gaussian(cause.memory.mean, cause.memory.root)
-        else:
-            wide = np.hstack([root, cause.jump.root])
-            prior = Gaussian(known.mean, np.linalg.qr(wide.T, 'r').T)
-        parameters = (cause.memory or cause.jump).parameters
-        memory = Memory(cause.name, parameters, known.mean, root, cause.jump)
-        begun = replace(known, mean=prior.mean, root=prior.root)
-        more = favour(model.jumps(), cause)
-        begun = fits.get(cause.name, begun)
-        found.append(Branch(prior, begun, memory, cause.evidence, more))
-    return _normalized(found)
-
-
-def _told_apart(state):
-    """Return the memories without what the robot is again, the newest of each name."""
-    newest = {memory.name: memory for memory in state.memories}
-    is_now = state.last_change.name
-    return tuple(m for m in newest.values() if returned(m.name) != is_now)
-
-
-def _renamed(state, change):
-    """Return the memories, that of before the last change called by what it is put down to."""
-    return tuple(
-        replace(m, name=change.name, parameters=change.parameters)
-        if state.onset is not None and m.mean is state.onset.known.mean
-        else m
-        for m in state.memories
-    )
-
-
 def _heard(model, state, noisier, report):
     """Return the state after a look that found the joints of some numbers noisier than usual."""
     if state.onset is not None or state.disruption is not None:
@@ -917,78 +609,6 @@ def _heard(model, state, noisier, report):
         f'more noise: {joint}' for joint, count in zip(model.joints, loud) if count == _LOUD_LOOKS
     )
     return replace(state, loud=loud)
-
-
-def _drifted(model, state, prior):
-    """
-    Return a state in which rows that are old are not of what friction is now.
-
-    What they have told becomes the prior of rows to come, in which friction has moved on.
-    """
-    (branch, *others), sums = state.branches, state.sums
-    if (
-        others
-        or state.disruption is not None
-        or sums.number.max() * 1e-9 * BLOCK_NS < _DRIFTS_AFTER
-    ):
-        return state
-    found = branch.fit
-    root = _forgotten(_with_other_friction(model, found, _DRIFT), prior.root)
-    number = np.minimum(sums.number, _DRIFT_ROWS)
-    zero = Sums.none(*sums.cross.shape)
-    return replace(
-        state,
-        branches=(replace(branch, prior=Gaussian(found.mean, root)),),
-        sums=zero,
-        earlier=(number * found.noise.variance, number, _usual_inflation(state, found)),
-        # Only differences of sums are looked at.
-        snapshots=tuple(replace(s, sums=s.sums.less(sums)) for s in state.snapshots),
-    )
-
-
-def _forgotten(root, prior):
-    """
-    Return a root [p, p] of a covariance of which a part has been forgotten; prior: that of first.
-
-    Information is a mean of what it was and of the prior's: nothing gets less known than at
-    first. Rows of many minutes are off in the same ways, which no noise of rows tells.
-    """
-    part = np.linalg.solve(prior, root)
-    sizes, axes = np.linalg.eigh(part @ part.T)
-    sizes = np.maximum(sizes, sizes / (_REMEMBERED + (1 - _REMEMBERED) * sizes))
-    return np.linalg.qr((prior @ (axes * np.sqrt(np.maximum(sizes, 0.0)))).T, 'r').T
-
-
-def _posterior(problem, state):
-    """Return the `Mixture` of the possible answers, at the newest state that is known."""
-    size, count = problem.tangent_size, len(problem.prior.mean)
-    fits = [branch.fit for branch in state.branches]
-    roots = np.zeros((len(fits), size + count, size + count))
-    roots[:, size:, size:] = [believed(problem.torque, found) for found in fits]
-    means = np.stack([found.mean for found in fits], 1)
-    if state.by_geometry is not None:
-        for k, found in enumerate(fits):
-            away = problem.torque.geometry(found.mean) - state.geometry
-            means[:, k] += state.by_geometry @ away
-            # What is not known of lengths is not known of bodies that hang together with them.
-            roots[k, size:, size:] = _sheared(problem, state.by_geometry, roots[k, size:, size:])
-    weights = np.array([branch.log_weight for branch in state.branches])
-    return Mixture(weights, _points(problem, state, len(fits)), means, roots)
-
-
-def _sheared(problem, by_geometry, root):
-    """Return a root [p, p] of the covariance of coordinates that move with geometry."""
-    sheared = root + by_geometry @ root[problem.torque.geometry_places]
-    return np.linalg.qr(sheared.T, 'r').T
-
-
-def _points(problem, state, count):
-    """Return the newest state [nx, K] that is known, for so many components."""
-    point = problem.neutral.copy()
-    if state.place is not None:
-        known = np.concatenate(state.place)
-        point[: len(known)] = known
-    return np.repeat(point[:, None], count, 1)
 
 
 def noise_in_words(model, noise):
@@ -1020,44 +640,6 @@ def poses_in_words(model, before, poses):
         if now < _MOSTLY <= was and f'poses off: {title[0]}' not in found:
             found.append(f'poses off: {title[0]}')
     return tuple(found)
-
-
-def believed(model, found):
-    """Return a root [p, p] of the covariance of a `Fit`: friction is never the same again."""
-    return _with_other_friction(model, found, _LOSS_FLOOR)
-
-
-def _with_other_friction(model, found, part):
-    """Return a root [p, p] of the covariance of a `Fit` whose friction has changed by a part."""
-    away = part * model.friction(found.mean)
-    return np.linalg.qr(np.vstack([found.root.T, np.diag(away)]), 'r').T
-
-
-def _weighed(sums, branches):
-    """Return `Branch`es with their weights by all rows, the likeliest first, without the rest."""
-    if len(branches) == 1:
-        return tuple(branches)
-    noise = branches[0].fit.noise
-    number = sums.number / noise.inflation
-    found = []
-    for branch in branches:
-        squares = noise.weights * sums.squares_left(branch.fit.standard, branch.fit.scales)
-        away = np.linalg.solve(branch.prior.root, branch.fit.mean - branch.prior.mean)
-        volume = np.linalg.slogdet(branch.fit.root)[1] - np.linalg.slogdet(branch.prior.root)[1]
-        score = ((FREEDOM + number) * np.log1p(squares / FREEDOM)).sum() + away @ away
-        log_weight = float(branch.favour + volume - score / 2)
-        found.append(replace(branch, log_weight=log_weight))
-    return _normalized(found)
-
-
-def _normalized(branches):
-    """Return `Branch`es the likeliest first, without those that are hardly possible."""
-    branches = sorted(branches, key=lambda branch: -branch.log_weight)
-    weights = np.exp([branch.log_weight - branches[0].log_weight for branch in branches])
-    kept = weights >= _LEAST_WEIGHT
-    logs = np.log(weights[kept] / weights[kept].sum())
-    likely = [branch for branch, is_kept in zip(branches, kept) if is_kept]
-    return tuple(replace(b, log_weight=float(w)) for b, w in zip(likely, logs))
 
 
 class _Report:

@@ -19,7 +19,8 @@ from posteriors import feed, posterior_bytes
 import pytest
 
 from sim2real_estimator.background import Background
-from sim2real_estimator.inference.estimators.measured_torque import motion_at, TorqueState
+from sim2real_estimator.inference.torque_rows import motion_at
+from sim2real_estimator.inference.torque_state import TorqueState
 from sim2real_estimator.posterior_file import joined, load
 from sim2real_estimator.records import Sample, Status
 
