@@ -16,6 +16,7 @@ from workday.ours import Belief, Told  # noqa: E402
 from workday.plant import ROBOT_FILES, ROBOTS  # noqa: E402
 from workday.recordings import Event, Recording, Scenario, simulate, SMOOTHING  # noqa: E402
 from workday.scores import calibration, false_alarms, payload, torque_error  # noqa: E402
+from workday.section import _are_off  # noqa: E402
 
 needs_robots = pytest.mark.skipif(not ROBOT_FILES.exists(), reason='needs example-robot-data')
 
@@ -90,3 +91,8 @@ def _still_recording(events, rests):
     names = {'name': '', 'urdf': '', 'joints': ('j',), 'links': ('hand',)}
     rest = {'truth': {}, 'unseen': {}, 'begin': 0.5, 'warming': (0.0, 1.0)}
     return Recording(**names, **numbers, **rest, events=events, rests=rests)
+
+
+def test_parameters_count_as_off_from_three_standard_deviations_on():
+    result = {'identified': {'3': {}, '10': {'arm.mass': -3.1}, '30': {'arm.mass': 2.9}}}
+    assert _are_off(result) == [True, False]

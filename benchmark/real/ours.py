@@ -171,6 +171,16 @@ def least_squares_of(run):
     As (terms, friction velocities [n], (mean, covariance) of the columns). A parameter that we do
     not estimate has no variance. What has a logarithm is taken as linear about its mean.
     """
+    terms, widths, mean, slopes = columns_of(run)
+    return terms, widths, (mean, slopes @ run.problem.chart.inner.prior.covariance @ slopes.T)
+
+
+def columns_of(run):
+    """
+    Return (terms, friction velocities [n], columns [c] at the mean of the prior, slopes [c, P]).
+
+    slopes: derivative of the columns of least squares by coordinates of the inner chart.
+    """
     recording, inner = run.recording, run.problem.chart.inner
     joints, couple = recording.joints, recording.robot.couple
     rows = {name: row for row, name in enumerate(inner.names)}
@@ -198,7 +208,7 @@ def least_squares_of(run):
             turned = [moved(unit, frame.placement) for unit in np.eye(10)]
             slopes[at : at + 10, ten[ours]] += np.array(turned).T
     widths = np.array([named[f'{joint}.friction_velocity'] for joint in joints])
-    return tuple(terms), widths, (mean, slopes @ inner.prior.covariance @ slopes.T)
+    return tuple(terms), widths, mean, slopes
 
 
 def _events(estimate):

@@ -1,5 +1,5 @@
 """
-Real arms: torques on held-out data, calibration, and payloads, with a verdict on every target.
+Real arms: torques on held-out data, calibration, agreement with least squares, and payloads.
 
 The recordings are not part of the repository; `recordings` tells where they come from.
 """
@@ -19,11 +19,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from . import calibration, changes, picture
+from . import agreement, calibration, changes, picture
 from .prediction import predict
 from .recordings import trials
 
-PARTS = ('torque', 'calibration', 'payload', 'alarms')
+PARTS = ('torque', 'calibration', 'agreement', 'payload', 'alarms')
 _RESULTS = Path(__file__).resolve().parents[2] / 'results'
 # Largest torque errors on held-out data [%], and beside least squares of the same prior.
 _ERRORS = {'TX40': 6.5, 'TIAGo': 10.5, 'Panda': 1.25, 'UR10e': 4.2}
@@ -31,6 +31,9 @@ _OF_LEAST_SQUARES = 1.0
 _SHARES = {'90 % intervals': (0.85, 0.97), '50 % intervals': (0.40, 0.62), 'NEES': (0.4, 1.4)}
 # A load is named after so many seconds of motion, and its mass off by so much at marks [s, kg].
 _NAMED_AFTER, _MASS_ERRORS = 4.0, {5.0: 0.2, 10.0: 0.05}
+# Of these all armatures and friction have to agree with least squares; what is called identified
+# is off by no more standard deviations on any robot.
+_AGREEING, _OFF = ('TX40', 'Panda'), 3.0
 _COLUMNS = 150
 
 
@@ -131,6 +134,12 @@ def _tasks(parts, data, shared, arguments):
         for trial in all_trials:
             robot = trial.training.robot.title
             tasks['torque', robot, trial.training.name] = predict, trial
+    if 'agreement' in parts:
+        sets, lacking = agreement.sets(data, shared)
+        missing |= lacking
+        for robot, recordings in sets.items():
+            for recording in recordings:
+                tasks['agreement', robot, recording.name] = agreement.agree, recording
     if 'calibration' in parts:
         pairs, lacking = calibration.comparisons(data, shared)
         missing |= lacking
@@ -251,6 +260,50 @@ def _calibration_lines(found):
     return lines
 
 
+def _agreement_lines(found):
+    """Return the `Line`s of agreement with least squares; found: (robot, recording) -> result."""
+    lines = []
+    for robot in dict.fromkeys(robot for robot, _ in found):
+        group = f'agreement with least squares without prior, {robot}'
+        results = {name: each for (title, name), each in found.items() if title == robot}
+        failed = [name for name, each in results.items() if isinstance(each, str)]
+        if failed:
+            lines.append(Line(group, 'recordings that failed', len(failed), most=0))
+        good = {name: each for name, each in results.items() if name not in failed}
+        if any(good.values()):
+            lines += _agreement_of(group, good, robot in _AGREEING)
+    return lines
+
+
+def _agreement_of(group, results, is_wanted):
+    """Return the `Line`s of a robot; results: recording -> `Compared` of parameters."""
+    every = [(each, name) for name, compared in results.items() for each in compared]
+
+    def told(number, chosen, of=None, most=None):
+        """Return a line of how many of some parameters are so, with their names."""
+        places = [f' in {name}' if len(results) > 1 else '' for _, name in chosen]
+        names = ', '.join(each.name + place for (each, _), place in zip(chosen, places))
+        beside = f'of {len(of)}{": " if chosen else ""}{names}' if of is not None else names
+        return Line(group, number, len(chosen), None, most, beside)
+
+    wanted = [pair for pair in every if pair[0].is_wanted]
+    certain = [pair for pair in every if pair[0].verdict == 'identified']
+    scores = [abs(each.score) for each, _ in every]
+    worst, where = every[int(np.argmax(scores))]
+    plain = [pair for pair in every if abs(pair[0].plain_score) > _OFF]
+    apart, off = [pair for pair in wanted if pair[0].is_outside], f'off by more than {_OFF:g} sd'
+    return [
+        Line(group, 'parameters compared', len(every), beside=f'recordings: {len(results)}'),
+        Line(group, 'difference [sd], median', float(np.median(scores))),
+        Line(group, 'difference [sd], largest', max(scores), beside=f'{worst.name} in {where}'),
+        told(off, [pair for pair in every if abs(pair[0].score) > _OFF], every),
+        told('armature, friction: intervals apart', apart, wanted, 0 if is_wanted else None),
+        told(f'identified, {off}', [p for p in certain if abs(p[0].score) > _OFF], certain, 0),
+        told('least squares: below zero', [pair for pair in wanted if pair[0].is_below]),
+        told(f'not read as zero: {off}', plain),
+    ]
+
+
 def _payload_lines(found):
     """Return the `Line`s of loads that are taken up; found: (robot, splice) -> record."""
     group = 'payload taken up at a rest, UR10e'
@@ -304,6 +357,7 @@ def _picture_lines(found):
 _LINES = {
     'torque': _torque_lines,
     'calibration': _calibration_lines,
+    'agreement': _agreement_lines,
     'payload': _payload_lines,
     'alarms': _alarm_lines,
     'picture': _picture_lines,

@@ -1,6 +1,6 @@
 """What our estimator says of a recording, by the way a user takes: `init`, messages, estimates."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 import tempfile
 import time
@@ -32,7 +32,8 @@ class Belief:
 
     named: name -> mean, in the words of our package; mean [p], covariance [p, p]: of coordinates
     in which torques are linear; prior: the same two before any data; truth [p]: what they are;
-    kinds [p]: 'body', 'loss' or '' of each coordinate.
+    kinds [p]: 'body', 'loss' or '' of each coordinate; identified: name -> by how many standard
+    deviations a parameter is off that is called so.
     """
 
     named: dict
@@ -41,6 +42,7 @@ class Belief:
     prior: tuple
     truth: np.ndarray
     kinds: tuple
+    identified: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,12 @@ def _belief(pipeline, prior, truth):
         at = chart.combinations @ (at - inner.prior.mean)
     rows = np.abs(np.atleast_2d(chart.combinations)) > 1e-9
     kinds = tuple(_kind([n for n, is_in in zip(chart.names, row) if is_in]) for row in rows)
-    return Belief(named, mean, covariance, (prior.mean, prior.covariance), at, kinds)
+    identified = {
+        each.name: (each.mean - truth[each.name]) / each.sd
+        for each in pipeline.findings().parameters
+        if each.verdict == 'identified' and each.name in truth
+    }
+    return Belief(named, mean, covariance, (prior.mean, prior.covariance), at, kinds, identified)
 
 
 def _kind(names):

@@ -40,6 +40,8 @@ _BAND90, _BAND50, _BAND_NEES, _EARLY90, _ELASTIC90 = (
 )
 # Of boxes: found, how late [s], error [kg], on the right link; hours without an alarm.
 _FOUND, _LATE, _BOX_ERROR, _LINK, _HOURS = 0.95, 5.0, 0.1, 0.9, 10.0
+# What is called identified is off by no more standard deviations.
+_OFF = 3.0
 _SURE, _COLUMNS = 0.95, 150
 _WITHOUT_KINOVA = ('ur5', 'panda', 'xarm7', 'tiago_pro')
 
@@ -207,6 +209,7 @@ def measure(name, seed, index, estimator='', seconds=None):
     }
     for kind in ('body', 'loss'):
         result[kind] = {str(m): scores.calibration(b, kind) for m, b in told.beliefs.items()}
+    result['identified'] = {str(m): belief.identified for m, belief in told.beliefs.items()}
     if recording.events and seconds is None:
         result['payload'] = scores.payload(recording, told)
     return result
@@ -253,6 +256,8 @@ def _lines(name, records, seed):
     if 'calibration' in wants:
         for kind, title in (('body', 'bodies and rotors'), ('loss', 'friction')):
             lines += _calibration(line, ran, kind, title)
+        title = f'identified, off by more than {_OFF:g} sd: share'
+        lines.append(line(title, ran, _are_off, np.mean, (None, 0.0)))
     if 'flagged' in wants:
         lines.append(_share(name, 'flagged as not as modelled', [r['flagged'] for r in ran], 1.0))
         wide = partial(_ranks, kinds=('body', 'loss'), marks=_LATER)
@@ -351,6 +356,11 @@ def _share(study, title, outcomes, least, most=None):
 def _ranks(result, kinds, marks):
     """Return the ranks of the truth in all learned directions at some marks."""
     return [x for k in kinds for m in marks for x in result[k].get(str(m), {}).get('ranks', ())]
+
+
+def _are_off(result):
+    """Return of all parameters that are called identified at some mark whether they are off."""
+    return [abs(x) > _OFF for names in result['identified'].values() for x in names.values()]
 
 
 def _within(level):
