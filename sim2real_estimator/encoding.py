@@ -35,7 +35,7 @@ from .inference.suspicion import SuspectState
 from .inference.tangents import Tangents
 from .inference.torque_changes import Onset, Snapshot
 from .inference.torque_outliers import Disruption
-from .inference.torque_regression import Fit, Rows, Sums, TorqueNoise
+from .inference.torque_regression import Earlier, Fit, Rows, Sums, TorqueNoise
 from .inference.torque_state import Branch, TorqueState
 from .records import (
     CombinationFinding,
@@ -60,6 +60,7 @@ KINDS = {
     'courses': Courses,
     'disruption': Disruption,
     'doubting state': DoubtingState,
+    'earlier rows': Earlier,
     'estimate': Estimate,
     'explanation': Explanation,
     'filter state': FilterState,

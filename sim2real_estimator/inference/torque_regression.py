@@ -173,6 +173,27 @@ class TorqueNoise:
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """
+    What is kept of rows that are no longer in the sums, but had the same noise. All [J].
+
+    left: sum of squared residuals; square: of torques; number: of rows; inflation: of theirs.
+    """
+
+    left: np.ndarray
+    square: np.ndarray
+    number: np.ndarray
+    inflation: np.ndarray
+
+    @staticmethod
+    def of(sums, noise, inflation, most):
+        """Return what counts for as many rows as `Sums` have, but for so many at the most."""
+        number = np.minimum(sums.number, most)
+        square = number * sums.square / np.maximum(sums.number, 1.0)
+        return Earlier(number * noise.variance, square, number, inflation)
+
+
+@dataclass(frozen=True)
 class Fit:
     """
     The posterior of coordinates [p]: mean, root [p, p] of the covariance; noise: `TorqueNoise`.
@@ -194,32 +215,19 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS, el
     model: with `standard(x) -> (phi [P], its slope [P, p])`, `scales(x) -> (c [J], slope [J, p])`
     `limits` [J] and `positive`: numbers of coordinates that cannot be negative; prior: `Gaussian`
     of the coordinates; sums: `Sums`; recent: the newest `Rows`, in the order of time, by which
-    correlation is judged over so many lags; before: `Fit` to begin from; earlier: (squares left,
-    number of rows, inflation) [J] of rows that are not in the sums and had the same noise; steps:
-    of Gauss and Newton; elastic [J]: joints that give way like springs, None: none.
+    correlation is judged over so many lags; before: `Fit` to begin from; earlier: `Earlier`
+    rows, None where there are none; steps: of Gauss and Newton; elastic [J]: joints that give way
+    like springs, None: none.
     """
     mean, noise = before.mean, before.noise
-    usual = _PRIOR_INFLATION if earlier is None else earlier[2]
+    if earlier is None:
+        earlier = Earlier(0.0, 0.0, 0.0, _PRIOR_INFLATION)
     for _ in range(steps):
         mean, root, slope = _step(model, prior, sums, noise, mean)
         mean = not_negative(mean, root, model.positive)
         (standard, _), (scales, _) = model.standard(mean), model.scales(mean)
         spread = slope @ root
-        left, number = sums.squares_left(standard, scales), sums.number
-        if earlier is not None:
-            left, number = left + earlier[0], number + earlier[1]
-        noise = _learned(
-            model,
-            sums,
-            (left, number),
-            recent,
-            noise,
-            standard,
-            scales,
-            spread,
-            lags,
-            usual,
-        )
+        noise = _learned(model, sums, earlier, recent, noise, standard, scales, spread, lags)
         if elastic is not None:
             inflation = np.where(elastic, ELASTIC_INFLATION, 1.0) * noise.inflation
             noise = replace(noise, inflation=inflation)
@@ -277,37 +285,34 @@ def not_negative(mean, root, positive):
     return result
 
 
-def _learned(model, sums, squares, recent, noise, standard, scales, spread, lags, usual):
-    """
-    Return the `TorqueNoise` at a mean; spread [P, p]: root of its covariance.
-
-    squares: (those that are left, of how many rows) [J]; usual: inflation that is expected.
-    """
-    left, number = squares
+def _learned(model, sums, earlier, recent, noise, standard, scales, spread, lags):
+    """Return the `TorqueNoise` at a mean; spread [P, p]: root of its covariance."""
+    left = sums.squares_left(standard, scales) + earlier.left
+    square, number = sums.square + earlier.square, sums.number + earlier.number
     unsure = scales**2 * np.einsum('pr,jpr->j', spread, sums.gram @ spread)
     variance = (_PRIOR_ROWS * _least_variance(model.limits) + left + unsure / noise.inflation) / (
         _PRIOR_ROWS + number
     )
     residuals = recent.residuals(standard, scales)
     lags = min(lags, max(recent.count - 2, 0))
-    inflation = inflations(residuals, recent.shares, lags, usual)
+    inflation = inflations(residuals, recent.shares, lags, earlier.inflation)
     # Who has become noisier is so from now on.
     now = (residuals**2).sum(0) / np.maximum(recent.shares.sum(0), ROWS_TO_JUDGE)
     variance = np.where(now > _NOISIER * variance, now, variance)
-    return TorqueNoise(variance, inflation, _are_explained(sums, standard, scales, unsure))
+    return TorqueNoise(variance, inflation, _are_explained(left, square, number, unsure))
 
 
-def _are_explained(sums, standard, scales, unsure):
+def _are_explained(left, square, number, unsure):
     """
     Tell which joints' torques [J] the model explains; until there are rows enough, all.
 
-    unsure [J]: sum of squares by which predictions are uncertain.
+    left, square: sums of squared residuals and torques of so many rows, earlier ones included: of
+    a slow minute little but noise may be left. unsure: that by which predictions are uncertain.
     """
-    left = sums.squares_left(standard, scales)
-    is_too_large = (left > _UNEXPLAINED**2 * sums.square) & (sums.number >= ROWS_TO_JUDGE)
+    is_too_large = (left > _UNEXPLAINED**2 * square) & (number >= ROWS_TO_JUDGE)
     # Fewer rows are enough where next to nothing is explained, and not for want of knowledge.
-    is_rubbish = (left > _RUBBISH**2 * sums.square) & (left > _BEYOND_UNSURE**2 * unsure)
-    return ~is_too_large & ~(is_rubbish & (sums.number >= _ROWS_OF_RUBBISH))
+    is_rubbish = (left > _RUBBISH**2 * square) & (left > _BEYOND_UNSURE**2 * unsure)
+    return ~is_too_large & ~(is_rubbish & (number >= _ROWS_OF_RUBBISH))
 
 
 def _reconsidered(model, prior, sums, noise, mean):

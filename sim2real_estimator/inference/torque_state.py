@@ -18,7 +18,7 @@ from .pose_regression import PoseState
 from .protocol import Gaussian
 from .torque_changes import favour, FREEDOM, Onset, returned
 from .torque_outliers import Disruption
-from .torque_regression import ELASTIC_INFLATION, Fit, ROWS_TO_JUDGE, Sums
+from .torque_regression import Earlier, ELASTIC_INFLATION, Fit, ROWS_TO_JUDGE, Sums
 from .torque_rows import BLOCK_NS
 
 # Friction warms up and wears: in so many seconds of rows it may change by this part, and what is
@@ -55,7 +55,7 @@ class TorqueState:
     All that is carried on.
 
     branches: the answers that are possible, the likeliest first; sums: of all `Rows` since the
-    robot changed last; earlier: (squares left, number of rows, inflation) [J] of those before;
+    robot changed last; earlier: what `Earlier` ones tell of noise;
     recent: ((end_ns, `Rows`), ...), the newest; motion: ((stamp_ns, positions [n]), ...) of the
     newest samples, and torques: ((stamp_ns, torques [J]), ...) not used yet; until_ns: end of the
     last block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion,
@@ -77,7 +77,7 @@ class TorqueState:
 
     branches: tuple
     sums: Sums
-    earlier: tuple | None = None
+    earlier: Earlier | None = None
     recent: tuple = ()
     motion: tuple = ()
     torques: tuple = ()
@@ -135,7 +135,7 @@ def _with_other_friction(model, found, part):
 
 def are_known(state):
     """Tell which joints [J] have rows enough to be judged, and are explained by the model."""
-    number = state.sums.number + (0.0 if state.earlier is None else state.earlier[1])
+    number = state.sums.number + (0.0 if state.earlier is None else state.earlier.number)
     return state.fit.noise.explained & (number >= ROWS_TO_JUDGE)
 
 
@@ -234,13 +234,12 @@ def drifted(model, state, prior):
         return state
     found = branch.fit
     root = _forgotten(_with_other_friction(model, found, _DRIFT), prior.root)
-    number = np.minimum(sums.number, _DRIFT_ROWS)
     zero = Sums.none(*sums.cross.shape)
     return replace(
         state,
         branches=(replace(branch, prior=Gaussian(found.mean, root)),),
         sums=zero,
-        earlier=(number * found.noise.variance, number, usual_inflation(state, found)),
+        earlier=Earlier.of(sums, found.noise, usual_inflation(state, found), _DRIFT_ROWS),
         # Only differences of sums are looked at.
         snapshots=tuple(replace(s, sums=s.sums.less(sums)) for s in state.snapshots),
     )

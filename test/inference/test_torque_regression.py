@@ -6,9 +6,11 @@ from linear_robots import JOINTS, LIMITS, LinearRobot, rows_of, SIZE
 import numpy as np
 import pytest
 
+from sim2real_estimator.inference.protocol import Gaussian
 from sim2real_estimator.inference.torque_regression import (
     begin,
     block_rows,
+    Earlier,
     fit,
     inflations,
     not_negative,
@@ -221,6 +223,18 @@ def test_rubbish_is_left_out_after_half_a_second_of_rows(rng):
     assert found.mean[:3] == pytest.approx(TRUTH[:3], abs=0.15)
 
 
+def test_a_slow_minute_does_not_leave_a_joint_unexplained(rng):
+    """Little but noise is in the torques of one that hardly moves."""
+    model, rows = LinearRobot(), rows_of(TRUTH, 2000, rng)
+    known, sums = fitted(model, rows), Sums.none(JOINTS, SIZE).plus(rows)
+    calm = rows_of(TRUTH, 400, rng)
+    slow = Rows(0.01 * calm.columns, calm.torques - 0.99 * (calm.columns @ TRUTH), calm.shares)
+    earlier = Earlier.of(sums, known.noise, known.noise.inflation, 2000.0)
+    prior, told = Gaussian(known.mean, known.root), Sums.none(JOINTS, SIZE).plus(slow)
+    assert fit(model, prior, told, slow, known, LAGS, earlier).noise.explained.all()
+    assert not fit(model, prior, told, slow, known, LAGS).noise.explained.any()
+
+
 def test_few_rows_of_much_noise_are_no_rubbish(rng):
     """Half of the signal is noise: that is for more rows to tell."""
     rows = rows_of(TRUTH, 100, rng, sd=(0.1, 2.0))
@@ -269,9 +283,8 @@ def test_rows_of_before_tell_how_noisy_joints_are(rng):
     model, rows = LinearRobot(), rows_of(TRUTH, 1000, rng)
     known = fitted(model, rows)
     sums = Sums.none(JOINTS, SIZE).plus(rows)
-    left = sums.squares_left(known.standard, known.scales)
     few = rows_of(TRUTH, 5, rng)
-    earlier = left, sums.number, known.noise.inflation
+    earlier = Earlier.of(sums, known.noise, known.noise.inflation, 1000.0)
     found = fit(model, model.prior, Sums.none(JOINTS, SIZE).plus(few), few, known, LAGS, earlier)
     assert np.sqrt(found.noise.variance) == pytest.approx(np.array([0.3, 0.1]), rel=0.1)
     alone = fit(

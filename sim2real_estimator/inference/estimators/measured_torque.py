@@ -21,7 +21,7 @@ from ..motion import without_spikes
 from ..protocol import Gaussian
 from ..torque_changes import ask_again, look, Onset, returned, Snapshot
 from ..torque_outliers import are_far_off, Disruption, judge, without
-from ..torque_regression import begin, fit, Rows, Sums, with_columns
+from ..torque_regression import begin, Earlier, fit, Rows, Sums, with_columns
 from ..torque_rows import (
     BLOCK_NS,
     followed_motion,
@@ -369,15 +369,14 @@ class MeasuredTorque(AbstractEstimator):
         noise = origin.fit.noise.without(~are_known(state))
         known = replace(origin.fit, noise=noise)
         # How noisy joints are may have changed as well: what was known counts for a while only.
-        number = np.minimum(origin.sums.number, _NOISE_ROWS)
-        last = state.last_change
+        last, usual = state.last_change, usual_inflation(state, known)
         jump = None if last is None else last.jump
         parameters = (causes[0].memory or causes[0].jump).parameters
         root = believed(problem.torque, known)
         remembered = Memory(causes[0].name, parameters, known.mean, root, jump)
         state = replace(
             state,
-            earlier=(number * known.noise.variance, number, usual_inflation(state, known)),
+            earlier=Earlier.of(origin.sums, known.noise, usual, _NOISE_ROWS),
             used=0.0,
             is_suspected=False,
             disruption=None,
