@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.stats import norm
 
 from .inference.tangents import Tangents
 from .inference.verdicts import (
@@ -26,6 +27,8 @@ _QUANTILES = (0.05, 0.5, 0.95)
 # Information of data over that of the prior: from where on a dimension is counted as known from
 # data, up to where as known as before, and up to where it is named as a null direction.
 _TOLD, _UNTOLD, _NAMED = 10.0, 0.1, 1.0
+# Draws pile up that spread less than this part of what data leave them.
+_PILED = 0.3
 _SECOND = 10**9
 # Findings are renewed this often [ns], and after whatever moves the posterior at once.
 _PERIOD = _SECOND
@@ -193,6 +196,7 @@ def _parameters(apart, priors, draws, modes, directions, blind=0.0):
     """
     sd = np.sqrt(np.diag(apart.prior.covariance))
     beliefs = Beliefs(apart.names, apart.prior.mean, sd, apart.limits)
+    draws = spread_at_zero(draws, modes)
     values = apart.to_named(draws)
     # What is normal about little reaches below zero, and no loss does.
     values[apart.loss_rows] = values[apart.loss_rows].clip(min=0.0)
@@ -215,6 +219,28 @@ def _parameters(apart, priors, draws, modes, directions, blind=0.0):
             )
         )
     return tuple(found)
+
+
+def spread_at_zero(draws, modes):
+    """
+    Return draws [P, N] in which those that pile up at zero are as uncertain as data leave them.
+
+    modes: as of `judge`. Where a normal distribution is mostly below zero, all robots that can be
+    built are next to it, but nobody knows that any better: half of a normal about zero is what
+    can be said.
+    """
+    if modes is None:
+        return draws
+    weights, means, sds = modes
+    mean, sd = means @ weights, np.sqrt(sds**2 @ weights)
+    is_piled = (draws.min(1) >= 0) & (mean < 0) & (draws.std(1) < _PILED * sd)
+    if not is_piled.any():
+        return draws
+    count = draws.shape[1]
+    half = norm.ppf(0.5 + 0.5 * (np.arange(count) + 0.5) / count)
+    result = draws.copy()
+    result[is_piled] = sd[is_piled, None] * half
+    return result
 
 
 def _beside_disturbances(problem, mixture, found):

@@ -11,7 +11,7 @@ from problems.common import roll, states_of
 import pytest
 import torch
 
-from sim2real_estimator.findings import find, Standing
+from sim2real_estimator.findings import find, spread_at_zero, Standing
 from sim2real_estimator.inference.estimators import ESTIMATORS
 from sim2real_estimator.problem.parameter_chart import DirectChart, Prior
 from sim2real_estimator.records import Frame, Sample, UpdateReport
@@ -277,3 +277,15 @@ def test_no_loss_is_said_to_be_below_zero(exact):
     low, middle, high = found['elbow.friction'].quantiles
     assert low == 0.0 < middle < high
     assert found['elbow.friction'].mean > 0.05
+
+
+def test_what_piles_up_at_zero_is_as_uncertain_as_data_leave_it():
+    """Draws of a parameter that data put below zero are all moved to where robots can be built."""
+    generator = np.random.default_rng(0)
+    piled, sound = 1e-5 + 1e-6 * generator.random(400), generator.normal(1.0, 0.1, 400)
+    modes = np.ones(1), np.array([[-0.07], [1.0]]), np.array([[0.02], [0.1]])
+    found = spread_at_zero(np.array([piled, sound]), modes)
+    assert found[0].min() > 0
+    assert found[0].std() == pytest.approx(0.02 * np.sqrt(1 - 2 / np.pi), rel=0.02)
+    assert np.quantile(found[0], 0.95) == pytest.approx(0.0392, rel=0.02)
+    assert (found[1] == sound).all()
