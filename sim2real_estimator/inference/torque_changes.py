@@ -262,7 +262,8 @@ class _Window:
     def __init__(self, model, since, now, floor, factors=None):
         fit, then = since.fit, since.sums
         self._fit = fit
-        weights, scales = fit.noise.weights, fit.scales
+        noise, scales = fit.noise.of_changes, fit.scales
+        weights = noise.weights
         gram = now.gram - then.gram
         fitted = np.einsum('jpq,q->jp', gram, fit.standard)
         cross = now.cross - then.cross
@@ -271,7 +272,7 @@ class _Window:
         self._square = weights * np.maximum(left, 0.0)
         self._gradient = (weights * scales)[:, None] * (cross - scales[:, None] * fitted)
         self._gram = (weights * scales**2)[:, None, None] * gram
-        self._number = (now.number - then.number) / fit.noise.inflation
+        self._number = (now.number - then.number) / noise.inflation
         self._slope = model.standard(fit.mean)[1]
         self._known = self._slope @ floor(fit)
         self._factors = factors

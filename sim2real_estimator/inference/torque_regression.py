@@ -32,6 +32,10 @@ _SEEN = 0.55
 # Rows of a joint that gives way like a spring are wrong in the same way whenever it speeds up: so
 # many times less they tell. By how often intervals hold the truth of elastic arms in MuJoCo.
 ELASTIC_INFLATION = 5.0
+# Friction is never quite as its columns have it. Between one kind of motion and another this part
+# of it is wrong in the same way for so many rows: no reason to believe that the robot has changed.
+# By arms in MuJoCo and a UR10e that did not.
+_WRONG_FRICTION, _WRONG_ROWS = 0.008, 100.0
 # Gauss-Newton steps; the problem is bilinear at worst, and starts at the last mean.
 _STEPS = 3
 # Rows of the last half minute that vary so many times as much as all before are of more noise.
@@ -148,12 +152,14 @@ class TorqueNoise:
 
     variance: of a row [(N m)^2 or N^2]; inflation: how many times less correlated rows tell than
     independent ones, at least one; explained: whether the robot's model explains the joint's
-    torque at all: if not, its rows are left out.
+    torque at all: if not, its rows are left out; misfit: how many times less still they tell of
+    changes, None: not at all.
     """
 
     variance: np.ndarray
     inflation: np.ndarray
     explained: np.ndarray
+    misfit: np.ndarray | None = None
 
     @staticmethod
     def prior(limits):
@@ -165,6 +171,13 @@ class TorqueNoise:
     def without(self, joints):
         """Return this with the rows of some joints [J] left out."""
         return replace(self, explained=self.explained & ~joints)
+
+    @property
+    def of_changes(self):
+        """The noise by which changes are judged: friction is wrong in other ways elsewhere."""
+        if self.misfit is None:
+            return self
+        return replace(self, inflation=self.inflation + self.misfit)
 
     @property
     def weights(self):
@@ -213,11 +226,11 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS, el
     Return the `Fit` of all rows so far.
 
     model: with `standard(x) -> (phi [P], its slope [P, p])`, `scales(x) -> (c [J], slope [J, p])`
-    `limits` [J] and `positive`: numbers of coordinates that cannot be negative; prior: `Gaussian`
-    of the coordinates; sums: `Sums`; recent: the newest `Rows`, in the order of time, by which
-    correlation is judged over so many lags; before: `Fit` to begin from; earlier: `Earlier`
-    rows, None where there are none; steps: of Gauss and Newton; elastic [J]: joints that give way
-    like springs, None: none.
+    `limits` [J], `positive`: numbers of coordinates that cannot be negative, and `is_friction`
+    [P]; prior: `Gaussian` of the coordinates; sums: `Sums`; recent: the newest `Rows`, in the
+    order of time, by which correlation is judged over so many lags; before: `Fit` to begin from;
+    earlier: `Earlier` rows, None where there are none; steps: of Gauss and Newton; elastic [J]:
+    joints that give way like springs, None: none.
     """
     mean, noise = before.mean, before.noise
     if earlier is None:
@@ -299,7 +312,11 @@ def _learned(model, sums, earlier, recent, noise, standard, scales, spread, lags
     # Who has become noisier is so from now on.
     now = (residuals**2).sum(0) / np.maximum(recent.shares.sum(0), ROWS_TO_JUDGE)
     variance = np.where(now > _NOISIER * variance, now, variance)
-    return TorqueNoise(variance, inflation, _are_explained(left, square, number, unsure))
+    friction = np.where(model.is_friction, scales[:, None] * standard, 0.0)
+    power = np.einsum('jp,jpq,jq->j', friction, sums.gram, friction, optimize=True)
+    wrong = _WRONG_FRICTION**2 * power / np.maximum(sums.number, 1.0)
+    misfit = _WRONG_ROWS * wrong / variance
+    return TorqueNoise(variance, inflation, _are_explained(left, square, number, unsure), misfit)
 
 
 def _are_explained(left, square, number, unsure):
@@ -329,7 +346,7 @@ def _reconsidered(model, prior, sums, noise, mean):
         variance[joint], inflation[joint] = usual.variance[joint], usual.inflation[joint]
         explained = noise.explained.copy()
         explained[joint] = True
-        tried = TorqueNoise(variance, inflation, explained)
+        tried = replace(noise, variance=variance, inflation=inflation, explained=explained)
         found, root, _ = _step(model, prior, sums, tried, mean)
         found = not_negative(found, root, model.positive)
         left = sums.squares_left(model.standard(found)[0], model.scales(found)[0])

@@ -196,7 +196,7 @@ def weighed(sums, branches):
     """Return `Branch`es with their weights by all rows, the likeliest first, without the rest."""
     if len(branches) == 1:
         return tuple(branches)
-    noise = branches[0].fit.noise
+    noise = branches[0].fit.noise.of_changes
     number = sums.number / noise.inflation
     found = []
     for branch in branches:

@@ -15,6 +15,7 @@ from ..model.robot import realize
 _SLOWEST = 1.0
 # What cannot be negative, and what wears, warms up and is never the same again.
 _LOSSES = ('damping', 'friction', 'load_friction', *COUPLED_FRICTIONS)
+_FRICTION = (*_LOSSES, 'stribeck')
 _POSITIVE = ('damping', 'friction', *COUPLED)
 # Standard deviations of a body that may be taken up: mass [kg], but no more than this part of the
 # robot; first moment [m] and inertia [m^2] of every kilogram.
@@ -44,11 +45,11 @@ class TorqueModel:
     What torques of some joints tell of the coordinates of a chart.
 
     joints: names of the J joints with a row; velocities [J]: their places among the robot's;
-    positive: numbers of coordinates that cannot be negative; limits [J]: largest efforts; slowest
-    [J]: speeds below which joints may stick; names: of the P standard parameters; geometry_places:
-    numbers of the coordinates of lengths, origins and offsets on which columns hang; encoder_sd
-    [n]: of every position, as the sensors say. Coordinates [p] are those of the chart that it was
-    made with.
+    positive: numbers of coordinates that cannot be negative; is_friction [P]: of standard
+    parameters; limits [J]: largest efforts; slowest [J]: speeds below which joints may stick;
+    names: of the P standard parameters; geometry_places: numbers of the coordinates of lengths,
+    origins and offsets on which columns hang; encoder_sd [n]: of every position, as the sensors
+    say. Coordinates [p] are those of the chart that it was made with.
     """
 
     def __init__(self, parameters, chart, sensors, commands, limits, geometry=()):
@@ -76,6 +77,8 @@ class TorqueModel:
         speeds = [robot.bodies[moving[j].index].physics['friction_velocity'] for j in self.joints]
         self.slowest = _SLOWEST * np.array(speeds)
         self.names = tuple(regressor_names(robot))
+        entries = [name.rpartition('.')[2] for name in self.names]
+        self.is_friction = np.array([entry in _FRICTION for entry in entries])
         self._bodies = len(STANDARD_NAMES) * len(robot.bodies)
         self._sizes = len(self.joints), len(self.names)
         self.geometry_places = [chart.names.index(name) for name in geometry]

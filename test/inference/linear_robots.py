@@ -19,11 +19,12 @@ class LinearRobot:
     """
     Torques u_j = c_j Y_j x, of coordinates x [p]: four numbers, and a gain for each joint.
 
-    positive: numbers of coordinates.
+    positive: numbers of coordinates; is_friction: of each of the four numbers.
     """
 
     limits: np.ndarray = field(default_factory=lambda: LIMITS)
     positive: np.ndarray = field(default_factory=lambda: np.array([2]))
+    is_friction: np.ndarray = field(default_factory=lambda: np.array([False, False, True, False]))
     has_gains: bool = False
 
     joints = ('first', 'second')
