@@ -72,7 +72,8 @@ class TorqueState:
     geometry: lengths and offsets by which the columns of rows are made, None: as the prior has
     them; visited: motion [3, K, n] at the rows of `recent`; by_geometry [p, g]: how coordinates
     move with these if torques are to stay what they are; response: of joints to frequency;
-    elastic [J]: resonances of those that are said to give way like springs [Hz], NaN of others.
+    elastic [J]: resonances of those that are said to give way like springs [Hz], NaN of others;
+    swings: looks on end that found any.
     """
 
     branches: tuple
@@ -105,6 +106,7 @@ class TorqueState:
     by_geometry: np.ndarray | None = None
     response: Response | None = None
     elastic: np.ndarray | None = None
+    swings: int = 0
 
     @property
     def fit(self):

@@ -94,6 +94,8 @@ _QUESTIONED = 3.0
 # Rows are made anew where other lengths and offsets change torques by so much of the deviation of
 # a row, or by so much if old ones have to be left out then; looked at on so many rows.
 _MATTERS, _MATTERS_MUCH, _COMPARED = 0.05, 0.5, 24
+# An arm is elastic that so many looks on end find so: a rigid one in MuJoCo was for two.
+_SWINGS = 4
 # Motion capture is off of which less than this part of the samples is used.
 _MOSTLY = 0.6
 
@@ -381,6 +383,7 @@ class MeasuredTorque(AbstractEstimator):
             is_suspected=False,
             disruption=None,
             response=Response(),
+            swings=0,
             loud=(),
             memories=(*state.memories, remembered)[-_MOST_MEMORIES:],
         )
@@ -582,6 +585,10 @@ def _with_springs(model, state, report):
         return state
     found = state.response.elastic(_inertias(model, state.fit), state.noise.sd)
     found = np.where(state.fit.noise.explained, found, np.nan)
+    swings = 0 if np.isnan(found).all() else state.swings + 1
+    state = replace(state, swings=swings)
+    if swings < _SWINGS:
+        return state
     elastic = np.where(np.isnan(state.elastic), found, state.elastic)
     for row in np.flatnonzero(np.isnan(state.elastic) & ~np.isnan(elastic)):
         report.events += (f'elastic: {model.joints[row]} {elastic[row]:.0f} Hz',)
