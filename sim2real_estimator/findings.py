@@ -1,9 +1,9 @@
 """The posterior judged: what is known of every parameter, how, and what cannot be known."""
 
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
-from scipy.stats import norm
 
 from .inference.tangents import Tangents
 from .inference.verdicts import (
@@ -237,7 +237,7 @@ def spread_at_zero(draws, modes):
     if not is_piled.any():
         return draws
     count = draws.shape[1]
-    half = norm.ppf(0.5 + 0.5 * (np.arange(count) + 0.5) / count)
+    half = np.vectorize(NormalDist().inv_cdf)(0.5 + 0.5 * (np.arange(count) + 0.5) / count)
     result = draws.copy()
     result[is_piled] = sd[is_piled, None] * half
     return result
