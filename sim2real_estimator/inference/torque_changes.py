@@ -168,7 +168,7 @@ def ask_again(model, known, sums, jumps, memories, floor):
     known: `Fit` of before; sums: of the rows since; all else: as in `look`. Other than a look at
     what is new beside an answer, this takes back what was answered when there were few rows.
     """
-    then = Snapshot(0, Sums.none(*sums.cross.shape), known)
+    then = Snapshot(0, sums.of(()), known)
     window = _Window(model, then, sums, floor)
     found = _causes(window, then, jumps, memories, True)
     found = [replace(c, evidence=c.evidence + favour(jumps, c)) for c in found]

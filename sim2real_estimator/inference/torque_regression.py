@@ -122,6 +122,13 @@ class Sums:
         gram = np.zeros((joints, size, size))
         return Sums(gram, np.zeros((joints, size)), np.zeros(joints), np.zeros(joints))
 
+    def of(self, parts):
+        """Return the sums of several `Rows` of the same joints, and of nothing else."""
+        sums = Sums.none(*self.cross.shape)
+        for rows in parts:
+            sums = sums.plus(rows)
+        return sums
+
     def plus(self, rows):
         """Return the sums with more `Rows`."""
         columns = rows.columns.transpose(1, 0, 2)

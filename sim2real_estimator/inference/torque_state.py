@@ -150,9 +150,7 @@ def begun_anew(state, onset):
             onset.visited[:, onset.before :],
             *state.visited[len(state.visited) - len(later) :],
         )
-    sums = Sums.none(*state.sums.cross.shape)
-    for _, rows in recent:
-        sums = sums.plus(rows)
+    sums = state.sums.of(rows for _, rows in recent)
     return replace(state, onset=onset, sums=sums, recent=recent, visited=visited, snapshots=())
 
 
@@ -166,8 +164,7 @@ def answers(model, state, causes):
         if cause.memory is not None:
             prior = Gaussian(cause.memory.mean, cause.memory.root)
         else:
-            wide = np.hstack([root, cause.jump.root])
-            prior = Gaussian(known.mean, np.linalg.qr(wide.T, 'r').T)
+            prior = jumped(Gaussian(known.mean, root), cause.jump)
         parameters = (cause.memory or cause.jump).parameters
         memory = Memory(cause.name, parameters, known.mean, root, cause.jump)
         begun = replace(known, mean=prior.mean, root=prior.root)
@@ -175,6 +172,12 @@ def answers(model, state, causes):
         begun = fits.get(cause.name, begun)
         found.append(Branch(prior, begun, memory, cause.evidence, more))
     return _normalized(found)
+
+
+def jumped(gaussian, jump):
+    """Return the `Gaussian` of a robot that has changed by a `Jump`."""
+    wide = np.hstack([gaussian.root, jump.root])
+    return Gaussian(gaussian.mean, np.linalg.qr(wide.T, 'r').T)
 
 
 def told_apart(state):
@@ -236,11 +239,10 @@ def drifted(model, state, prior):
         return state
     found = branch.fit
     root = _forgotten(_with_other_friction(model, found, _DRIFT), prior.root)
-    zero = Sums.none(*sums.cross.shape)
     return replace(
         state,
         branches=(replace(branch, prior=Gaussian(found.mean, root)),),
-        sums=zero,
+        sums=sums.of(()),
         earlier=Earlier.of(sums, found.noise, usual_inflation(state, found), _DRIFT_ROWS),
         # Only differences of sums are looked at.
         snapshots=tuple(replace(s, sums=s.sums.less(sums)) for s in state.snapshots),

@@ -38,6 +38,7 @@ from ..torque_state import (
     believed,
     Branch,
     drifted,
+    jumped,
     points_of,
     posterior_of,
     renamed,
@@ -283,7 +284,7 @@ class MeasuredTorque(AbstractEstimator):
         for k in np.flatnonzero(taken.any(1)):
             end_ns, all_rows = recent[k]
             rest, left_out = without(all_rows, taken[k])
-            sums, kept[k] = sums.less(Sums.none(*sums.cross.shape).plus(left_out)), (end_ns, rest)
+            sums, kept[k] = sums.less(sums.of((left_out,))), (end_ns, rest)
         report.events += tuple(
             f'left out: {model.joints[joint]}' for joint in np.flatnonzero(taken.any(0))
         )
@@ -439,9 +440,7 @@ class MeasuredTorque(AbstractEstimator):
         memory = Memory(name, last.parameters, fit.mean, fit.root)
         first = np.flatnonzero(taken.any(1))[-1] + 1
         recent, visited = state.recent[first:], state.visited[first:]
-        sums = Sums.none(*state.sums.cross.shape)
-        for _, rows in recent:
-            sums = sums.plus(rows)
+        sums = state.sums.of(rows for _, rows in recent)
         state = replace(
             state,
             branches=(Branch(prior, replace(known, root=prior.root), memory),),
@@ -539,11 +538,11 @@ def _with_geometry(problem, state):
     if matters >= _MATTERS_MUCH and state.earlier is not None:
         branches = tuple(replace(b, prior=_prior_before_rows(problem, b)) for b in state.branches)
         state = replace(state, branches=branches)
-    recent, sums = [], Sums.none(*state.sums.cross.shape)
+    recent = []
     for (end_ns, rows), motion in zip(state.recent, state.visited):
         columns = model.columns(*motion.transpose(0, 2, 1), fit.standard, geometry)
         recent.append((end_ns, with_columns(rows, columns)))
-        sums = sums.plus(recent[-1][1])
+    sums = state.sums.of(rows for _, rows in recent)
     onset = state.onset
     if onset is not None:
         columns = model.columns(*onset.visited.transpose(0, 2, 1), fit.standard, geometry)
@@ -558,8 +557,7 @@ def _prior_before_rows(problem, branch):
     prior, memory = problem.prior, branch.memory
     if memory is None or memory.jump is None:
         return prior
-    wide = np.hstack([prior.root, memory.jump.root])
-    return Gaussian(prior.mean, np.linalg.qr(wide.T, 'r').T)
+    return jumped(prior, memory.jump)
 
 
 def _moved_with(problem, state, columns, slope):

@@ -50,14 +50,6 @@ _PROGRESS = frozenset(('fitted', 'handed over', 'resumed', 'changed', 'explained
 _BEGINNINGS = frozenset(('changed', 'explained', 'forgotten', 'reset'))
 # What an explained change is put down to, in the words of the report.
 _CAUSE = 'cause: '
-# What is held fixed, and is not what it is held for, in the words of the report.
-_DOUBTS = 'doubts: '
-# Of measured torques: with a joint, or with a sensor, the factor, and what was learned.
-_UNEXPLAINED, _NOISIER, _LEFT_OUT = 'not explained: ', 'more noise: ', 'left out: '
-_IN_PART, _OFF = 'explained in part: ', 'poses off: '
-# With a joint, and the frequency of its spring.
-_ELASTIC = 'elastic: '
-_NOISE = 'noise of '
 _NEW_VALUES = 'new values'
 _MODE_LOST = 'mode lost'
 
@@ -143,22 +135,9 @@ class Chronicle:
             if word.startswith(_CAUSE):
                 events.append(_new_values(self._before, estimate, word.removeprefix(_CAUSE)))
                 self._before = None
-            if word.startswith(_UNEXPLAINED):
-                events.append(_unexplained(word.removeprefix(_UNEXPLAINED)))
-            if word.startswith(_ELASTIC):
-                events.append(_elastic(word.removeprefix(_ELASTIC)))
-            if word.startswith(_NOISIER):
-                events.append(_noisier(word.removeprefix(_NOISIER)))
-            if word.startswith(_OFF):
-                events.append(_off(word.removeprefix(_OFF)))
-            if word.startswith(_IN_PART):
-                events.append(_in_part(word.removeprefix(_IN_PART)))
-            if word.startswith(_LEFT_OUT):
-                events.append(_left_out(word.removeprefix(_LEFT_OUT)))
-            if word.startswith(_NOISE):
-                events.append(_questioned(word.removeprefix(_NOISE)))
-            if word.startswith(_DOUBTS):
-                events.append(_doubted(word.removeprefix(_DOUBTS)))
+            for beginning, event_of in _OF_WORDS.items():
+                if word.startswith(beginning):
+                    events.append(event_of(word.removeprefix(beginning)))
         if modes < self._modes and not _BEGINNINGS.intersection(words):
             text = f'of {self._modes} modes {modes} are left'
             events.append(Event(_MODE_LOST, text, values={'modes': modes}))
@@ -216,13 +195,9 @@ def _doubted(names):
     return Event('doubted', text, True)
 
 
-def _unexplained(joint):
-    """Return the event of a joint whose torque the model does not explain."""
-    text = (
-        f'the model does not explain the torque of {joint}, of which more than half is left: its '
-        'torques are not used. See whether the effort is of this joint, its unit and its sign'
-    )
-    return Event('not explained', text, True, {'joint': joint})
+def _said_of(name, key, text):
+    """Return the function from a joint's or sensor's name to the warning about it; key: which."""
+    return lambda owner: Event(name, text.format(owner), True, {key: owner})
 
 
 def _elastic(words):
@@ -233,39 +208,6 @@ def _elastic(words):
         f'{frequency} Hz. The model is rigid: what its torques tell counts for less'
     )
     return Event('elastic', text, True, {'joint': joint, 'resonance [Hz]': float(frequency)})
-
-
-def _noisier(joint):
-    """Return the event of a joint whose torque scatters more than before, for no known cause."""
-    text = f'the torque of {joint} is off by more than before, and nothing known explains it'
-    return Event('more noise', text, True, {'joint': joint})
-
-
-def _off(sensor):
-    """Return the event of a sensor whose poses are mostly not used."""
-    text = (
-        f'many of the poses of {sensor} are far off what the robot and the rest of them say, and '
-        'are not used. See whether the body was moved on its link, or another one is followed'
-    )
-    return Event('poses off', text, True, {'sensor': sensor})
-
-
-def _in_part(joint):
-    """Return the event of a joint that the cause of a change does not explain."""
-    text = (
-        f'the cause that is named leaves much of the torque of {joint} unexplained: something may '
-        'have changed, there or before it, that no cause is for. What was known before is kept'
-    )
-    return Event('explained in part', text, True, {'joint': joint})
-
-
-def _left_out(joint):
-    """Return the event of a joint whose torques were far off for a moment."""
-    text = (
-        f'the torque of {joint} was far off for a moment, and is as it was before: what it told '
-        'then is taken back'
-    )
-    return Event('left out', text, True, {'joint': joint})
 
 
 def _questioned(words):
@@ -287,3 +229,41 @@ def _new_values(before, after, cause='everything'):
     values = {'cause': cause, **_named('before', before), **_named('after', after)}
     text = f'what the parameters are since the change: {cause}'
     return Event(_NEW_VALUES, text, values=values)
+
+
+# Words of a report that go on with a joint, a sensor or names -> the function that returns the
+# event of what follows.
+_OF_WORDS = {
+    'not explained: ': _said_of(
+        'not explained',
+        'joint',
+        'the model does not explain the torque of {}, of which more than half is left: its '
+        'torques are not used. See whether the effort is of this joint, its unit and its sign',
+    ),
+    'elastic: ': _elastic,
+    'more noise: ': _said_of(
+        'more noise',
+        'joint',
+        'the torque of {} is off by more than before, and nothing known explains it',
+    ),
+    'poses off: ': _said_of(
+        'poses off',
+        'sensor',
+        'many of the poses of {} are far off what the robot and the rest of them say, and '
+        'are not used. See whether the body was moved on its link, or another one is followed',
+    ),
+    'explained in part: ': _said_of(
+        'explained in part',
+        'joint',
+        'the cause that is named leaves much of the torque of {} unexplained: something may '
+        'have changed, there or before it, that no cause is for. What was known before is kept',
+    ),
+    'left out: ': _said_of(
+        'left out',
+        'joint',
+        'the torque of {} was far off for a moment, and is as it was before: what it told '
+        'then is taken back',
+    ),
+    'noise of ': _questioned,
+    'doubts: ': _doubted,
+}

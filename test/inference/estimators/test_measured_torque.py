@@ -372,6 +372,23 @@ def test_it_goes_on_from_a_file_bit_for_bit(expected, samples, stop, tmp_path):
     assert again.counts.table() == expected[0].counts.table()
 
 
+def goes_on_alike(samples, is_then, path):
+    """Return the events of a run that is saved once a state is so, and goes on bit for bit."""
+    whole, estimates = new_pipeline(), []
+    for sample in samples:
+        whole.push(sample)
+        estimates += whole.step()
+        if is_then(whole.state) and not path.exists():
+            whole.save(path)
+            rest = samples[samples.index(sample) + 1 :]
+    whole.finish()
+    again = new_pipeline()
+    again.load(path)
+    feed(again, rest)
+    assert posterior_bytes(again) == posterior_bytes(whole)
+    return events_of(estimates)
+
+
 def test_it_goes_on_after_a_change_bit_for_bit(tmp_path):
     """Several answers, memories and snapshots are in the file as well."""
     truth = measured_arms.drawn_truth()
@@ -382,37 +399,17 @@ def test_it_goes_on_after_a_change_bit_for_bit(tmp_path):
     before = record(16.0, 1, rate=100.0, truth=truth)
     after = record(6.0, 2, rate=100.0, truth=heavy, begin=16.0)
     samples = [*before.samples(), *after.samples()]
-    whole, estimates = new_pipeline(), []
-    for sample in samples:
-        whole.push(sample)
-        estimates += whole.step()
-        if whole.state.memories and not (tmp_path / 'arm.npz').exists():
-            whole.save(tmp_path / 'arm.npz')
-            rest = samples[samples.index(sample) + 1 :]
-    whole.finish()
-    assert 'changed' in events_of(estimates)
-    again = new_pipeline()
-    again.load(tmp_path / 'arm.npz')
-    feed(again, rest)
-    assert posterior_bytes(again) == posterior_bytes(whole)
+    events = goes_on_alike(samples, lambda state: state.memories, tmp_path / 'arm.npz')
+    assert 'changed' in events
 
 
 def test_it_goes_on_from_a_file_while_torques_are_far_off(tmp_path):
     arm = record(9.0, 1, rate=100.0)
     samples = changed(arm.samples(), EFFORTS, 5.0, 5.6, lambda tau: [tau[0] + 5.0, tau[1]])
-    whole, estimates = new_pipeline(), []
-    for sample in samples:
-        whole.push(sample)
-        estimates += whole.step()
-        if whole.state.disruption is not None and not (tmp_path / 'arm.npz').exists():
-            whole.save(tmp_path / 'arm.npz')
-            rest = samples[samples.index(sample) + 1 :]
-    whole.finish()
-    assert 'left out: shoulder' in events_of(estimates)
-    again = new_pipeline()
-    again.load(tmp_path / 'arm.npz')
-    feed(again, rest)
-    assert posterior_bytes(again) == posterior_bytes(whole)
+    events = goes_on_alike(
+        samples, lambda state: state.disruption is not None, tmp_path / 'arm.npz'
+    )
+    assert 'left out: shoulder' in events
 
 
 def test_two_recordings_are_joined_to_one_posterior(tmp_path, held_out):
