@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 import logging
 
+from threadpoolctl import ThreadpoolController
+
 from .config import to_yaml
 from .errors import DataError
 from .findings import Standing
@@ -65,6 +67,7 @@ class Pipeline:
         self.problem, self.estimator, self.stream = problem, estimator, stream
         self.sources = {source.name: source for source in sources}
         self.config, self._restamping = '', restamping or Restamping()
+        self._libraries = ThreadpoolController()
         # Frames that are complete and not yet taken in.
         self.waiting = deque()
         self._begin(problem.prior, (), problem.noise_prior)
@@ -235,6 +238,13 @@ class Pipeline:
 
         So another thread may compute it while samples are pushed.
         """
+        # Matrices are small. Threads of BLAS would wait for one another, which takes four times
+        # the processor, and hundreds of times where the robot's other programs need it as well.
+        with self._libraries.limit(limits=1, user_api='blas'):
+            return self._after(progress, frame)
+
+    def _after(self, progress, frame):
+        """Return the `Progress` after one more frame."""
         restamping, frames, outside = progress.restamping.take(frame)
         fates = Counter((sample.sensor, Status.OUTSIDE) for sample in outside)
         progress = replace(progress, restamping=restamping, fates=fates)

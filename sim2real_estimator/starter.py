@@ -42,6 +42,8 @@ _UNLIKELY, _STEADY = 2.5, 2.5
 # told soon: the filter does not wait for them.
 _MANY = 30
 _FRAMES_OF_MANY = FramesConfig(max_rate=100.0)
+# Measured torques are used in blocks of that length, and every sample in a frame counts.
+_FRAMES_OF_TORQUES = FramesConfig(max_rate=50.0)
 _ESTIMATOR_OF_MANY = EstimatorConfig(
     settings={
         'starts': 1,
@@ -178,7 +180,9 @@ def _config(model, parameters, described, effort):
         estimate=estimate,
         simulation=SimulationConfig(max_step=step),
     )
-    if len(chosen.priors) <= _MANY or _measured(config):
+    if _measured(config):
+        return replace(config, frames=_FRAMES_OF_TORQUES)
+    if len(chosen.priors) <= _MANY:
         return config
     return replace(config, frames=_FRAMES_OF_MANY, estimator=_ESTIMATOR_OF_MANY)
 

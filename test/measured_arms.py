@@ -103,7 +103,7 @@ def true_torques(coordinates, motion):
     """Return what torques are measured but for noise [N, J] of a motion [3, N, n]."""
     model = pipeline().problem.torque
     standard = model.standard(coordinates)[0]
-    columns = model.columns(*(part.T for part in motion), standard)
+    columns = model.columns(*motion, standard)
     return model.scales(coordinates)[0] * (columns @ standard)
 
 

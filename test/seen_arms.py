@@ -11,7 +11,7 @@ from sim2real_estimator.config.tree import FramesConfig, PriorConfig
 from sim2real_estimator.dynamics.regressor import regressor_parameters
 from sim2real_estimator.model.robot import realize
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.problem.torque_model import _traced_columns, _traced_load
+from sim2real_estimator.problem.torque_model import _Evaluator, _regressor
 from sim2real_estimator.records import Sample
 from sim2real_estimator.synthetic.settings import load_estimator, load_synthetic
 
@@ -160,12 +160,9 @@ def true_torques(values, moved):
     known = {**problem.chart.fixed, **values}
     robot = realize(parameters, {n: v for n, v in known.items() if n in parameters})
     standard = np.array([float(x) for x in regressor_parameters(robot)])
-    load = _traced_load(problem.model, robot)
-    columns = _traced_columns(problem.model, robot, model.velocities)
-    parts = [part.T for part in moved]
-    bodies = 10 * len(robot.bodies)
-    found = columns(*parts, load(parts[0], standard[:bodies])).full()
-    found = found.reshape(7, -1, len(standard)).transpose(1, 0, 2)
+    state, body, stacked = _regressor(problem.model, robot, model.velocities)
+    columns = _Evaluator('columns', [*state, body], [stacked])
+    found = columns(moved, standard[: 10 * len(robot.bodies)])[0]
     gains = np.array([values.get(f'{joint}.gain', 1.0) for joint in JOINTS])
     return (found @ standard) / gains
 
@@ -186,7 +183,7 @@ def torque_error(pipeline, truth):
     model, (mean, _) = pipeline.problem.torque, pipeline.mixture.moments()
     moved = motion(40.0 + np.arange(1000) / 250)
     standard, geometry = model.standard(mean)[0], model.geometry(mean)
-    columns = model.columns(*(part.T for part in moved), standard, geometry)
+    columns = model.columns(*moved, standard, geometry)
     true = true_torques(truth, moved)
     off = model.scales(mean)[0] * (columns @ standard) - true
     return float(np.sqrt(np.mean(off**2) / np.mean(true**2)))

@@ -130,7 +130,7 @@ THIRD_PARTY = {
     'export_command': set(),
     'report': {'jinja2', 'matplotlib', 'numpy', 'scipy'},
     'report_command': set(),
-    'pipeline': {'numpy', 'torch'},
+    'pipeline': {'numpy', 'threadpoolctl', 'torch'},
     'background': set(),
     'reproduce': {'matplotlib', 'numpy', 'rich', 'torch'},
     'synthetic': {'numpy', 'torch', 'transforms3d'},

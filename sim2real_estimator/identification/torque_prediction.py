@@ -64,7 +64,7 @@ def _stretches(model, frames):
     for frame in (*frames, None):
         if frame is None or frame.after_gap:
             readings = [model.read(each) for each in part]
-            positions = [r.positions for r in readings if r.positions is not None]
+            positions = [entry for r in readings for entry in r.positions]
             torques = [entry for r in readings for entry in r.torques]
             if len(positions) >= _FEWEST and torques:
                 yield tuple(
@@ -92,7 +92,7 @@ def _rows(model, stamps, positions, effort_stamps, efforts, known):
     if not usable.any():
         return None
     states = motion_at(at, seconds, motion)
-    columns = model.columns(*(part.T for part in states), *known)
+    columns = model.columns(*states, *known)
     edges = np.arange(effort_stamps[0], effort_stamps[-1] + BLOCK_NS, BLOCK_NS)
     bounds = np.unique(np.append(np.searchsorted(effort_stamps, edges), len(effort_stamps)))
     return block_rows(columns, efforts, usable, bounds), effort_stamps[bounds[:-1]]

@@ -10,7 +10,7 @@ uncorrelated with the estimate (a Berkson error): regressing torque on it attenu
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve_banded, cholesky_banded, solveh_banded
+from scipy.linalg.lapack import dpbsv, dpbtrf, dpbtrs
 
 # Jerk intensity over encoder variance, in units of the spacing of samples: what is looked through.
 # Below the least a window of samples is a parabola, and its equations are ill-conditioned.
@@ -33,6 +33,7 @@ _FACTORS = np.array([[1.0, 1.0, 0.5], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
 _POWERS = np.array([[0, 1, 2], [0, 0, 1], [0, 0, 0]])
 _NOISE = np.array([[1 / 20, 1 / 8, 1 / 6], [1 / 8, 1 / 3, 1 / 2], [1 / 6, 1 / 2, 1.0]])
 _NOISE_INVERSE = np.linalg.inv(_NOISE)
+_NOISE_ROOT = np.linalg.cholesky(_NOISE_INVERSE).T
 
 
 @dataclass(frozen=True)
@@ -58,30 +59,38 @@ def learn_motion_noise(times, positions, expected=None):
     spacing = float(np.median(np.diff(times)))
     steps = np.maximum(np.diff(times) / spacing, _LEAST_STEP)
     jerk, sd = np.full(positions.shape[1], np.nan), np.full(positions.shape[1], np.nan)
-    for joint, column in enumerate(positions.T):
-        is_there = np.isfinite(column)
-        if is_there.sum() < _FEWEST or np.ptp(column[is_there]) == 0:
-            continue
-        values = np.where(is_there, column - column[is_there][0], 0.0)
-        usual = None if expected is None else expected[joint]
-        ratio, variance = _likeliest(steps, values, is_there, usual)
-        jerk[joint], sd[joint] = ratio * variance / spacing**5, np.sqrt(variance)
+    is_there = np.isfinite(positions)
+    origins = positions[is_there.argmax(0), range(positions.shape[1])]
+    values = np.where(is_there, positions - origins, 0.0)
+    is_moving = (is_there.sum(0) >= _FEWEST) & (np.ptp(values, 0) > 0)
+    dynamics, waiting = _dynamics_bands(steps), np.flatnonzero(is_moving)
+    while len(waiting):
+        # Joints that are seen at the same times have the same equations.
+        are_alike = (is_there[:, waiting] == is_there[:, waiting[:1]]).all(0)
+        group, waiting = waiting[are_alike], waiting[~are_alike]
+        usual = None if expected is None else expected[group]
+        ratio, variance = _likeliest(
+            steps, dynamics, values[:, group].T, is_there[:, group[0]], usual
+        )
+        jerk[group], sd[group] = ratio * variance / spacing**5, np.sqrt(variance)
     for values, usual in ((jerk, 1.0), (sd, 1e-5)):
         known = values[np.isfinite(values)]
         values[np.isnan(values)] = np.median(known) if len(known) else usual
     return MotionNoise(jerk, sd)
 
 
-def _likeliest(steps, positions, is_there, expected=None):
+def _likeliest(steps, dynamics, positions, is_there, expected=None):
     """
-    Return (ratio, encoder variance) of the largest marginal likelihood of positions [N].
+    Return (ratios, encoder variances), both [n], of the largest marginal likelihoods.
 
-    steps [N - 1]: between them, in units of the spacing. The first state may be any.
+    Of joints with positions [n, N], seen at some samples [N], all of them at the same ones; steps
+    [N - 1]: between them, in units of the spacing; dynamics: `_dynamics_bands` of steps; expected
+    [n]: standard deviations of the encoders. The first state may be any.
     """
-    count, dynamics = len(positions), _dynamics_bands(steps)
+    joints, count = positions.shape
     degrees = max(int(is_there.sum()) - 3, 1)
-    right = np.zeros(3 * count)
-    right[::3] = positions
+    right = np.zeros((joints, 3 * count))
+    right[:, ::3] = positions
     found = {}
 
     def tried(place):
@@ -89,23 +98,35 @@ def _likeliest(steps, positions, is_there, expected=None):
             ratio = _RATIOS[place]
             bands = dynamics / ratio
             bands[-1, ::3] += is_there
-            root = cholesky_banded(bands, check_finite=False)
-            states = cho_solve_banded((root, False), right, check_finite=False).reshape(-1, 3)
-            missed = (positions - states[:, 0])[is_there]
-            square = float(missed @ missed) + _roughness(steps, states) / ratio
-            variance = max(square / degrees, _LEAST_SD**2)
+            root, status = dpbtrf(bands, overwrite_ab=True)
+            if status:
+                raise np.linalg.LinAlgError(f'no motion of encoders: dpbtrf {status}')
+            states = dpbtrs(root, right.T)[0].T.reshape(joints, count, 3)
+            missed = (positions - states[:, :, 0]) * is_there
+            square = (missed**2).sum(1) + _roughness(steps, states) / ratio
+            variance = np.maximum(square / degrees, _LEAST_SD**2)
             volume = 2 * np.log(root[-1]).sum() + 3 * (count - 1) * np.log(ratio)
             score = degrees * np.log(variance) + square / variance + volume
-            if expected is not None and np.isfinite(expected):
-                score += (np.log(variance / expected**2) / (2 * _SD_SPREAD)) ** 2
-            found[place] = score, ratio, variance
+            if expected is not None:
+                is_known = np.isfinite(expected)
+                usual = np.where(is_known, expected, 1.0)
+                away = np.log(variance / usual**2) / (2 * _SD_SPREAD)
+                score += np.where(is_known, away, 0.0) ** 2
+            found[place] = score.tolist(), variance
         return found[place]
 
-    # Every fourth first: between them the likelihood has no other maximum.
-    best, last = min(range(0, len(_RATIOS), 4), key=tried), len(_RATIOS) - 1
-    for step in (2, 1):
-        best = min((best, max(best - step, 0), min(best + step, last)), key=tried)
-    return tried(best)[1:]
+    ratios, variances, last = np.empty(joints), np.empty(joints), len(_RATIOS) - 1
+    for joint in range(joints):
+
+        def score(place, joint=joint):
+            return tried(place)[0][joint]
+
+        # Every fourth first: between them the likelihood has no other maximum.
+        best = min(range(0, len(_RATIOS), 4), key=score)
+        for step in (2, 1):
+            best = min((best, max(best - step, 0), min(best + step, last)), key=score)
+        ratios[joint], variances[joint] = _RATIOS[best], tried(best)[1][joint]
+    return ratios, variances
 
 
 def without_spikes(positions, sd):
@@ -153,7 +174,10 @@ def smoothed_motion(times, positions, noise):
         values = np.where(is_there, column - origin, 0.0)
         bands[-1, ::3] += is_there
         right[:, 0] = values
-        states = solveh_banded(bands, right.ravel(), check_finite=False).reshape(count, 3)
+        _, states, status = dpbsv(bands, right.ravel(), overwrite_ab=True, overwrite_b=True)
+        if status:
+            raise np.linalg.LinAlgError(f'no motion of encoders: dpbsv {status}')
+        states = states.reshape(count, 3)
         states[:, 0] += origin
         result[:, :, joint] = states.T
     result[1] /= spacing
@@ -162,11 +186,19 @@ def smoothed_motion(times, positions, noise):
 
 
 def _roughness(steps, states):
-    """Return the squared length of what unit white jerk would have to be between states [N, 3]."""
-    transitions = _FACTORS * steps[:, None, None] ** _POWERS
-    jolts = states[1:] - (transitions @ states[:-1, :, None])[..., 0]
-    jolts *= steps[:, None] ** np.array([-2.5, -1.5, -0.5])
-    return float(np.einsum('ki,ij,kj->', jolts, _NOISE_INVERSE, jolts))
+    """
+    Return the squared lengths [n] of the unit white jerk between states.
+
+    steps [N - 1]; states [n, N, 3].
+    """
+    q, v, a = np.moveaxis(states[:, 1:] - states[:, :-1], -1, 0)
+    before = states[:, :-1]
+    q = q - steps * (before[..., 1] + steps / 2 * before[..., 2])
+    v = v - steps * before[..., 2]
+    jolts = np.stack([q * steps**-2.5, v * steps**-1.5, a * steps**-0.5])
+    # The root of the inverse covariance makes a sum of squares of it.
+    jolts = _NOISE_ROOT @ jolts.reshape(3, -1)
+    return (jolts**2).sum(0).reshape(len(states), -1).sum(1)
 
 
 def _dynamics_bands(steps):

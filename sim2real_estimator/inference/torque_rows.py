@@ -116,7 +116,7 @@ def rows_between(model, known, torques, window, bounds):
     usable[stamps < times[0]] = False
     if not usable.any():
         return None, None
-    columns = model.columns(*(part.T for part in at), fit.standard, geometry)
+    columns = model.columns(*at, fit.standard, geometry)
     left = torques - fit.scales * (columns @ fit.standard)
     usable &= ~_outliers(left, usable, model.limits)
     numbers = np.searchsorted(stamps, np.arange(from_ns, until_ns, BLOCK_NS))

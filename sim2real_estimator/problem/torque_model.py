@@ -13,6 +13,9 @@ from ..model.robot import realize
 # A joint that turns or slides more slowly than this many times the speed over which friction
 # changes its sign may stick, and its torque is whatever holds it.
 _SLOWEST = 1.0
+# Samples that are closer than this count as one, so that what is above 250 Hz costs no more: no
+# arm moves noticeably in between, and encoders that are read one after the other are one sample.
+_TOGETHER_NS = 3_600_000
 # What cannot be negative, and what wears, warms up and is never the same again.
 _LOSSES = ('damping', 'friction', 'load_friction', *COUPLED_FRICTIONS)
 _FRICTION = (*_LOSSES, 'stribeck')
@@ -32,11 +35,11 @@ class Reading:
     """
     What a frame tells of motion and torques.
 
-    positions: (stamp_ns, [n] by velocity) or None; NaN where a joint has none; torques: of
-    (stamp_ns, [J]), NaN where unknown.
+    positions: of (stamp_ns, [n] by velocity), NaN where a joint has none; torques: of (stamp_ns,
+    [J]), NaN where unknown.
     """
 
-    positions: tuple | None
+    positions: tuple
     torques: tuple
 
 
@@ -90,13 +93,16 @@ class TorqueModel:
             placed = realize(
                 parameters, {**known, **dict(zip(geometry, casadi.vertsplit(symbols)))}
             )
-        self._load = _traced_load(model, placed, free)
-        self._columns = _traced_columns(model, placed, self.velocities, free)
+        state, body, stacked = _regressor(model, placed, self.velocities)
+        self._columns = _Evaluator('columns', [*state, body, *free], [stacked])
         self._inertias = _traced_inertias(model, robot, self.velocities, len(self.names))
         self._nominal = self.geometry(chart.prior.mean)
         self._by_geometry = None
         if geometry:
-            self._by_geometry = _traced_slope(model, placed, self.velocities, symbols)
+            standard = casadi.SX.sym('standard', len(self.names))
+            slope = casadi.jacobian(stacked @ standard, symbols)
+            inputs = [*state, body, symbols, standard]
+            self._by_geometry = _Evaluator('by_geometry', inputs, [slope])
         self._standard = _traced_parameters(parameters, chart, known)
         entries = [name.rpartition('.')[2] for name in chart.labels]
         self.positive = np.array(
@@ -164,31 +170,41 @@ class TorqueModel:
 
     def read(self, frame):
         """Return the `Reading` of a frame."""
+        encoders = [sample for sample in frame.samples if sample.sensor in self._sensors]
+        samples = [(sample.stamp_ns, sample) for sample in encoders]
+        efforts = [entry for entry in frame.inputs if frame.start_ns <= entry[0] < frame.end_ns]
+        return Reading(
+            tuple(map(self._positions, _close_together(samples))),
+            tuple(map(self._torques, _close_together(efforts))),
+        )
+
+    def _positions(self, group):
+        """Return (stamp_ns, positions [n]), the means of samples that lie close together."""
         size = len(self.encoder_sd)
-        total, count, stamps = np.zeros(size), np.zeros(size), []
-        for sample in frame.samples:
-            places = self._sensors.get(sample.sensor)
-            if places is None:
-                continue
+        if len(group) == 1:
+            stamp_ns, sample = group[0]
+            places, positions = self._sensors[sample.sensor], np.full(size, np.nan)
+            positions[places] = sample.values[: len(places)]
+            return stamp_ns, positions
+        total, count = np.zeros(size), np.zeros(size)
+        for _, sample in group:
+            places = self._sensors[sample.sensor]
             values = sample.values[: len(places)]
             is_there = values == values
             total[places] += np.where(is_there, values, 0.0)
             count[places] += is_there
-            stamps.append(sample.stamp_ns)
-        positions = None
-        if stamps:
-            mean = np.divide(total, count, out=np.full(size, np.nan), where=count > 0)
-            positions = sum(stamps) // len(stamps), mean
-        return Reading(positions, self._torques(frame))
+        mean = np.divide(total, count, out=np.full(size, np.nan), where=count > 0)
+        return sum(stamp_ns for stamp_ns, _ in group) // len(group), mean
 
-    def _torques(self, frame):
-        """Return the mean of the efforts that came in a frame, as a tuple of one or none."""
-        new = [entry for entry in frame.inputs if frame.start_ns <= entry[0] < frame.end_ns]
-        if not new:
-            return ()
-        efforts = np.mean([values for _, values in new], 0)
+    def _torques(self, group):
+        """Return (stamp_ns, torques [J]), the means of efforts that lie close together."""
+        if len(group) == 1:
+            stamp_ns, efforts = group[0]
+        else:
+            stamp_ns = sum(stamp for stamp, _ in group) // len(group)
+            efforts = sum(values for _, values in group) / len(group)
         torques = [0.0 if place is None else efforts[place] for place in self._commands]
-        return ((sum(stamp for stamp, _ in new) // len(new), np.array(torques)),)
+        return stamp_ns, np.array(torques)
 
     def geometry(self, coordinates):
         """Return the lengths, origins and offsets [g] at coordinates [p] that columns hang on."""
@@ -196,7 +212,7 @@ class TorqueModel:
 
     def columns(self, positions, velocities, accelerations, standard, geometry=None):
         """
-        Return the regressor [N, J, P] at states of the robot [nq, N], [nv, N], [nv, N].
+        Return the regressor [N, J, P] at states of the robot [N, nq], [N, nv], [N, nv].
 
         standard [P]: by which the load is known that friction in gears grows with; geometry [g]:
         None: as the prior has it.
@@ -204,22 +220,17 @@ class TorqueModel:
         free = ()
         if self.geometry_places:
             free = (self._nominal if geometry is None else geometry,)
-        load = self._load(positions, standard[: self._bodies], *free)
-        found = self._columns(positions, velocities, accelerations, load, *free).full()
-        rows, size = self._sizes
-        return found.reshape(rows, -1, size).transpose(1, 0, 2)
+        states = positions, velocities, accelerations
+        return self._columns(states, standard[: self._bodies], *free)[0]
 
     def by_geometry(self, positions, velocities, accelerations, standard, geometry):
         """Return how torques [N, J] change with geometry, [N, J, g]; otherwise as `columns`."""
-        state = positions, velocities, accelerations
-        load = self._load(positions, standard[: self._bodies], geometry)
-        found = self._by_geometry(*state, load, standard, geometry).full()
-        return found.reshape(self._sizes[0], -1, len(geometry)).transpose(1, 0, 2)
+        states = positions, velocities, accelerations
+        return self._by_geometry(states, standard[: self._bodies], geometry, standard)[0]
 
     def inertias(self, positions, standard):
-        """Return torques by accelerations [K, J, n] at positions [nq, K], of parameters [P]."""
-        found, size = self._inertias(positions, standard).full(), len(self.encoder_sd)
-        return found.reshape(len(self.joints), -1, size).transpose(1, 0, 2)
+        """Return torques by accelerations [K, J, n] at positions [K, nq], of parameters [P]."""
+        return self._inertias((positions,), standard)[0]
 
     def standard(self, coordinates):
         """
@@ -237,8 +248,8 @@ class TorqueModel:
 
     def _expanded(self, coordinates):
         values, slope = self._chart.expanded(coordinates[:, None])
-        standard, by_values = self._standard(values[:, 0])
-        return standard.full()[:, 0], by_values.full() @ slope[0]
+        standard, by_values = self._standard((values.T,))
+        return standard[0, :, 0], by_values[0] @ slope[0]
 
     def scales(self, coordinates):
         """Return measured torques over true ones [J] at coordinates, and their slope [J, p]."""
@@ -251,64 +262,87 @@ class TorqueModel:
         return scales, slope
 
 
-def _traced_columns(model, robot, rows, free=()):
+def _close_together(entries):
+    """Return (stamp_ns, ...) entries in the order of time as lists of those close together."""
+    groups = []
+    for entry in entries:
+        if groups and entry[0] - groups[-1][0][0] < _TOGETHER_NS:
+            groups[-1].append(entry)
+        else:
+            groups.append([entry])
+    return groups
+
+
+class _Evaluator:
     """
-    Return the function from states and loads [nv, N] to the regressor [J, N P].
+    Matrices that are functions of numbers, at many states one after the other.
 
-    free: symbols that the robot hangs on besides, as a tuple of one or none.
+    CasADi's own way, through a matrix of its kind for all states, takes three times as long.
     """
-    state, stacked = _regressor(model, robot, rows)
-    return casadi.Function('columns', [*state, *free], [casadi.cse(casadi.densify(stacked))])
 
+    def __init__(self, name, inputs, outputs):
+        """Take symbols [k] and matrices of symbols."""
+        self._shapes = [output.shape for output in outputs]
+        # As rows of numbers in the order of NumPy.
+        outputs = casadi.cse([casadi.densify(output.T) for output in outputs])
+        self._buffer, self._evaluate = casadi.Function(name, inputs, outputs).buffer()
+        self._inputs = [np.zeros(symbols.numel()) for symbols in inputs]
+        self._outputs = [np.zeros(output.numel()) for output in outputs]
+        for place, values in enumerate(self._inputs):
+            self._buffer.set_arg(place, memoryview(values))
+        for place, values in enumerate(self._outputs):
+            self._buffer.set_res(place, memoryview(values))
 
-def _traced_slope(model, robot, rows, geometry):
-    """Return the function from states, loads, standard parameters and geometry to [J, N g]."""
-    state, stacked = _regressor(model, robot, rows)
-    standard = casadi.SX.sym('standard', stacked.shape[1])
-    slope = casadi.jacobian(stacked @ standard, geometry)
-    inputs = [*state, standard, geometry]
-    return casadi.Function('by_geometry', inputs, [casadi.cse(casadi.densify(slope))])
+    def __call__(self, states, *fixed):
+        """
+        Return the matrices [N, ., .] at states, arrays [N, k] of the first inputs.
+
+        fixed: the other inputs [k], which are the same for all.
+        """
+        for values, new in zip(self._inputs[len(states) :], fixed):
+            values[:] = new
+        found = [np.empty((len(states[0]), len(values))) for values in self._outputs]
+        for k, state in enumerate(zip(*states)):
+            for values, new in zip(self._inputs, state):
+                values[:] = new
+            self._evaluate()
+            for result, values in zip(found, self._outputs):
+                result[k] = values
+        return [each.reshape(-1, *shape) for each, shape in zip(found, self._shapes)]
 
 
 def _regressor(model, robot, rows):
-    """Return (symbols of states and loads, the regressor [J, P] there)."""
+    """Return (symbols of states, those of the numbers of bodies, the regressor [J, P] there)."""
     size = model.velocity_size
-    sizes = {'q': model.position_size, 'v': size, 'a': size, 'load': size}
+    sizes = {'q': model.position_size, 'v': size, 'a': size}
     state = [casadi.SX.sym(name, length) for name, length in sizes.items()]
-    columns = regressor(robot, *map(casadi.vertsplit, state))
-    return state, casadi.horzcat(*(casadi.vertcat(*column)[rows.tolist()] for column in columns))
+    body = casadi.SX.sym('body', len(STANDARD_NAMES) * len(robot.bodies))
+    positions, *motion = map(casadi.vertsplit, state)
+    rest = [0.0] * size
+    columns = regressor(robot, positions, rest, rest, rest)
+    # What gravity does to a joint, by which friction in gears grows.
+    load = casadi.horzcat(*map(_stacked, columns[: body.numel()])) @ body
+    columns = regressor(robot, positions, *motion, casadi.vertsplit(load))
+    return state, body, casadi.horzcat(*(_stacked(column)[rows.tolist()] for column in columns))
+
+
+def _stacked(column):
+    return casadi.vertcat(*column)
 
 
 def _traced_inertias(model, robot, rows, count):
-    """Return the function from positions [nq, K] and P parameters to inertias [J, n K]."""
+    """Return the `_Evaluator` of inertias [J, n] at positions [nq], of P parameters."""
     q, a = casadi.SX.sym('q', model.position_size), casadi.SX.sym('a', model.velocity_size)
     rest, standard = [0.0] * model.velocity_size, casadi.SX.sym('standard', count)
     columns = regressor(robot, casadi.vertsplit(q), rest, casadi.vertsplit(a), rest)
-    torques = casadi.horzcat(*(casadi.vertcat(*column) for column in columns)) @ standard
-    inertias = casadi.cse(casadi.densify(casadi.jacobian(torques[rows.tolist()], a)))
-    return casadi.Function('inertias', [q, standard], [inertias])
-
-
-def _traced_load(model, robot, free=()):
-    """
-    Return the function from positions [nq, N] and numbers of bodies to gravity's torques.
-
-    free: as of `_traced_columns`.
-    """
-    q = casadi.SX.sym('q', model.position_size)
-    rest = [0.0] * model.velocity_size
-    columns = regressor(robot, casadi.vertsplit(q), rest, rest, rest)
-    size = len(STANDARD_NAMES) * len(robot.bodies)
-    body = casadi.SX.sym('body', size)
-    torques = casadi.horzcat(*(casadi.vertcat(*column) for column in columns[:size])) @ body
-    return casadi.Function('load', [q, body, *free], [casadi.cse(casadi.densify(torques))])
+    torques = casadi.horzcat(*map(_stacked, columns)) @ standard
+    return _Evaluator('inertias', [q, standard], [casadi.jacobian(torques[rows.tolist()], a)])
 
 
 def _traced_parameters(parameters, chart, known):
-    """Return the function from values of a chart to standard parameters and their slope."""
+    """Return the `_Evaluator` of standard parameters and their slope, at values of a chart."""
     values = casadi.SX.sym('values', len(chart.names))
     named = dict(zip(chart.names, casadi.vertsplit(values)))
     named = {name: value for name, value in named.items() if name in known}
     standard = casadi.vertcat(*regressor_parameters(realize(parameters, {**known, **named})))
-    slope = casadi.densify(casadi.jacobian(standard, values))
-    return casadi.Function('standard', [values], [casadi.densify(standard), slope])
+    return _Evaluator('standard', [values], [standard, casadi.jacobian(standard, values)])

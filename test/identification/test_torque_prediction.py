@@ -68,7 +68,7 @@ def frames_of(problem, truth, seconds, seed):
     a = -(sizes * rates**2 * np.sin(angles)).sum(1)
     model = problem.torque
     standard, scales = model.standard(truth)[0], model.scales(truth)[0]
-    torques = scales * (model.columns(q, v, a, standard) @ standard)
+    torques = scales * (model.columns(q.T, v.T, a.T, standard) @ standard)
     torques += TORQUE_SD * generator.standard_normal(torques.shape)
     measured = q.T + ENCODER_SD * generator.standard_normal(q.T.shape)
     stamps = BEGIN_NS + np.arange(len(times)) * STEP_NS

@@ -51,7 +51,9 @@ def test_predicted_torques_are_those_that_the_equations_of_motion_ask_for(proble
     system = System(problem.parameters, ())
     robot = system.robot({n: v for n, v in values.items() if n in problem.parameters})
     standard = model.standard(coordinates)[0]
-    torques = model.scales(coordinates)[0] * (model.columns(*motion, standard) @ standard)
+    torques = model.scales(coordinates)[0] * (
+        model.columns(*(part.T for part in motion), standard) @ standard
+    )
     assert torques.shape == (MOTIONS, 7)
     for k in range(MOTIONS):
         q, v, a = (part[:, k].tolist() for part in motion)
@@ -127,19 +129,28 @@ def frame(positions, efforts, begin_ns=BEGIN_NS, end_ns=BEGIN_NS + 4_000_000, be
     return Frame(begin_ns, end_ns, samples, inputs)
 
 
-def test_a_frame_is_read_as_means_at_mean_times(small):
+def test_samples_close_together_are_read_as_means_at_mean_times(small):
     reading = small.torque.read(
         frame(
             [(2_000_000, [0.1, 0.2]), (4_000_000, [0.3, 0.4])],
             [(0, [1.0, 2.0]), (1_000_000, [3.0, 4.0])],
         )
     )
-    stamp, positions = reading.positions
+    ((stamp, positions),) = reading.positions
     assert stamp == BEGIN_NS + 3_000_000
     assert positions == pytest.approx(np.array([0.2, 0.3]))
     ((stamp, torques),) = reading.torques
     assert stamp == BEGIN_NS + 500_000
     assert torques == pytest.approx(np.array([2.0, 3.0]))
+
+
+def test_a_longer_frame_is_read_sample_by_sample(small):
+    positions = [(4_000_000 * k, [0.1 * k, 0.2]) for k in range(1, 5)]
+    efforts = [(3_000_000 + 4_000_000 * k, [1.0 * k, 2.0]) for k in range(4)]
+    reading = small.torque.read(frame(positions, efforts, end_ns=BEGIN_NS + 16_000_000))
+    for read, given in ((reading.positions, positions), (reading.torques, efforts)):
+        assert [stamp for stamp, _ in read] == [BEGIN_NS + at for at, _ in given]
+        assert [values.tolist() for _, values in read] == [values for _, values in given]
 
 
 def test_efforts_that_came_earlier_are_not_read_again(small):
@@ -157,16 +168,17 @@ def test_what_is_not_known_is_nan(small):
     reading = small.torque.read(
         frame([(2_000_000, [np.nan, 0.2]), (4_000_000, [np.nan, 0.4])], [(0, [np.nan, 2.0])])
     )
-    assert np.isnan(reading.positions[1]).tolist() == [True, False]
-    assert reading.positions[1][1] == pytest.approx(0.3)
+    ((_, positions),) = reading.positions
+    assert np.isnan(positions).tolist() == [True, False]
+    assert positions[1] == pytest.approx(0.3)
     assert np.isnan(reading.torques[0][1]).tolist() == [True, False]
     nothing = small.torque.read(frame([], []))
-    assert nothing.positions is None and nothing.torques == ()
+    assert nothing.positions == nothing.torques == ()
 
 
 def test_other_sensors_tell_nothing_of_positions(problem):
     seen = Frame(BEGIN_NS, BEGIN_NS + 10, (Sample('hand_body', BEGIN_NS + 5, np.zeros(7)),), ())
-    assert problem.torque.read(seen).positions is None
+    assert problem.torque.read(seen).positions == ()
 
 
 def test_a_joint_that_nothing_drives_has_no_torque(small):
@@ -189,7 +201,7 @@ def test_joints_of_unknown_effort_have_no_row(small):
         config = with_values(two_joints(), {'joints.elbow.effort': effort})
         model = build_parts(config)[0].torque
         assert model.joints == ('shoulder',)
-        q = np.zeros((2, 3))
+        q = np.zeros((3, 2))
         standard = model.standard(build_parts(config)[0].prior.mean)[0]
         assert model.columns(q, q, q, standard).shape == (3, 1, len(model.names))
 
@@ -207,5 +219,6 @@ def test_two_sensors_may_share_the_joints(small):
         Sample('upper', BEGIN_NS + 2, np.array([0.5])),
         Sample('lower', BEGIN_NS + 4, np.array([0.7])),
     )
-    stamp, positions = model.read(Frame(BEGIN_NS, BEGIN_NS + 4, samples, ())).positions
+    frame = Frame(BEGIN_NS, BEGIN_NS + 4, samples, ())
+    ((stamp, positions),) = model.read(frame).positions
     assert stamp == BEGIN_NS + 3 and positions.tolist() == [0.5, 0.7]

@@ -130,9 +130,7 @@ class MeasuredTorque(AbstractEstimator):
         if state.poses:
             poses = pose_regression.received(problem.poses, state.poses, frame)
             state = replace(state, poses=poses)
-        motion = state.motion
-        if reading.positions is not None:
-            motion = (*motion, reading.positions)
+        motion = (*state.motion, *reading.positions)
         torques, until_ns = (*state.torques, *reading.torques), state.until_ns
         if motion and until_ns is None:
             until_ns = motion[0][0]
@@ -524,7 +522,7 @@ def _with_geometry(problem, state):
     if not state.recent:
         return replace(state, geometry=geometry)
     visited = np.concatenate(state.visited, 1)
-    visited = visited[:, :: -(-visited.shape[1] // _COMPARED)].transpose(0, 2, 1)
+    visited = visited[:, :: -(-visited.shape[1] // _COMPARED)]
     columns = model.columns(*visited, fit.standard, geometry)
     moved = (columns - model.columns(*visited, fit.standard, state.geometry)) @ fit.standard
     matters = (np.sqrt((moved**2).mean(0)) / np.sqrt(fit.noise.variance)).max()
@@ -540,12 +538,12 @@ def _with_geometry(problem, state):
         state = replace(state, branches=branches)
     recent = []
     for (end_ns, rows), motion in zip(state.recent, state.visited):
-        columns = model.columns(*motion.transpose(0, 2, 1), fit.standard, geometry)
+        columns = model.columns(*motion, fit.standard, geometry)
         recent.append((end_ns, with_columns(rows, columns)))
     sums = state.sums.of(rows for _, rows in recent)
     onset = state.onset
     if onset is not None:
-        columns = model.columns(*onset.visited.transpose(0, 2, 1), fit.standard, geometry)
+        columns = model.columns(*onset.visited, fit.standard, geometry)
         onset = replace(onset, rows=with_columns(onset.rows, columns))
     return replace(
         state, geometry=geometry, recent=tuple(recent), sums=sums, onset=onset, snapshots=()
@@ -597,7 +595,7 @@ def _inertias(model, found):
     """Return the function from positions [K, n] to torques by accelerations of a `Fit`."""
 
     def inertias(positions):
-        return found.scales[:, None] * model.inertias(positions.T, found.standard)
+        return found.scales[:, None] * model.inertias(positions, found.standard)
 
     return inertias
 

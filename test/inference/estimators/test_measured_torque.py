@@ -321,7 +321,7 @@ def shaken(stiff=True, seconds=14.0):
     """Return a recording in which motors shake fast; links follow on springs of 9 Hz, or rigid."""
     arm, model, rng = record(seconds), measured_arms.pipeline().problem.torque, np.random
     rng, tau, q = rng.default_rng(0), np.zeros_like(arm.tau), arm.q.copy()
-    inertia = model.inertias(arm.motion[0].T, model.standard(arm.truth)[0])
+    inertia = model.inertias(arm.motion[0], model.standard(arm.truth)[0])
     for frequency in np.arange(3.3, 20.0, 0.8):
         speed = 2 * np.pi * frequency
         waves = 1.5 * np.cos(speed * arm.times[:, None] + rng.uniform(0, 2 * np.pi, 2))
