@@ -68,6 +68,8 @@ class Tangents:
 
     def draw(self, estimates, generator):
         """Return draws [P, B] of all parameters, from draws [p, B] of what is estimated."""
+        if self.is_straight:
+            return self.follow(estimates)
         # A root that is symmetric, since the covariance is singular.
         sizes, directions = np.linalg.eigh(self.blind)
         roots = directions * np.sqrt(sizes.clip(0))[:, None]

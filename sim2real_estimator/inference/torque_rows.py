@@ -177,6 +177,8 @@ def _sound(positions, smoothed):
 
 def _median(values):
     """Return the medians of columns, zero of one without a number."""
+    if np.isfinite(values).all():
+        return np.median(values, 0)
     is_any = np.isfinite(values).any(0)
     result = np.zeros(values.shape[1])
     result[is_any] = np.nanmedian(values[:, is_any], 0)

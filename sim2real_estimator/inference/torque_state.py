@@ -55,9 +55,9 @@ class TorqueState:
     All that is carried on.
 
     branches: the answers that are possible, the likeliest first; sums: of all `Rows` since the
-    robot changed last; earlier: what `Earlier` ones tell of noise;
-    recent: ((end_ns, `Rows`), ...), the newest; motion: ((stamp_ns, positions [n]), ...) of the
-    newest samples, and torques: ((stamp_ns, torques [J]), ...) not used yet; until_ns: end of the
+    robot changed last; motion: (stamps [N] ns, positions [N, n]) of the newest samples; earlier:
+    what `Earlier` rows tell of noise; recent: ((end_ns, `Rows`), ...), the newest; torques:
+    ((stamp_ns, torques [J]), ...) not used yet; until_ns: end of the
     last block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion,
     and of those when noise was learned last; used: seconds of rows since the last change;
     renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
@@ -78,9 +78,9 @@ class TorqueState:
 
     branches: tuple
     sums: Sums
+    motion: tuple
     earlier: Earlier | None = None
     recent: tuple = ()
-    motion: tuple = ()
     torques: tuple = ()
     until_ns: int | None = None
     noise: MotionNoise | None = None

@@ -175,6 +175,9 @@ def _sparser(rows):
     while is_better:
         is_better = False
         for i in range(len(rows)):
+            size = (np.abs(rows[i]) > _NAMED_SHARE).sum()
+            if size == 1:
+                continue
             others = np.delete(rows, i, 0)
             # Each of the shared parameters is taken out by a multiple of each other row.
             is_shared = (np.abs(others) > _NAMED_SHARE) & (np.abs(rows[i]) > _NAMED_SHARE)
@@ -184,7 +187,7 @@ def _sparser(rows):
             # What is next to nothing would only be noise, made large.
             trials = _scaled(trials[np.abs(trials).max(1, initial=0.0) > _NAMED_SHARE])
             counts = (np.abs(trials) > _NAMED_SHARE).sum(1)
-            if counts.size and counts.min() < (np.abs(rows[i]) > _NAMED_SHARE).sum():
+            if counts.size and counts.min() < size:
                 rows[i], is_better = trials[np.argmin(counts)], True
     return rows
 

@@ -115,28 +115,34 @@ class MeasuredTorque(AbstractEstimator):
         branch = Branch(problem.prior, begin(model, problem.prior))
         poses = problem.poses and pose_regression.begin(problem.poses, problem.prior)
         sums, elastic = Sums.none(count, len(model.names)), np.full(count, np.nan)
-        return TorqueState((branch,), sums, poses=poses, response=Response(), elastic=elastic)
+        motion = np.zeros(0, dtype=np.int64), np.zeros((0, len(model.encoder_sd)))
+        return TorqueState(
+            (branch,), sums, motion, poses=poses, response=Response(), elastic=elastic
+        )
 
     def update(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
         reading = problem.torque.read(frame)
         report = _Report()
-        if frame.after_gap and state.motion:
+        if frame.after_gap and len(state.motion[0]):
             # What is left is used; the motion in between is unknown.
             state = self._taken(problem, state, None, report)
-            state = replace(state, motion=(), torques=(), until_ns=None)
+            none = tuple(part[:0] for part in state.motion)
+            state = replace(state, motion=none, torques=(), until_ns=None)
             if state.poses:
                 state = replace(state, poses=replace(state.poses, waiting=()))
         if state.poses:
             poses = pose_regression.received(problem.poses, state.poses, frame)
             state = replace(state, poses=poses)
-        motion = (*state.motion, *reading.positions)
-        torques, until_ns = (*state.torques, *reading.torques), state.until_ns
-        if motion and until_ns is None:
-            until_ns = motion[0][0]
+        motion = state.motion
+        if reading.positions:
+            motion = tuple(map(np.concatenate, zip(motion, zip(*reading.positions))))
+        torques, until_ns, stamps = (*state.torques, *reading.torques), state.until_ns, motion[0]
+        if len(stamps) and until_ns is None:
+            until_ns = int(stamps[0])
         state = replace(state, motion=motion, torques=torques, until_ns=until_ns)
-        if motion:
-            newest_ns = state.motion[-1][0]
+        if len(stamps):
+            newest_ns = int(stamps[-1])
             if frame.is_last:
                 state = self._taken(problem, state, None, report)
             elif self._is_due(state, newest_ns):
@@ -147,9 +153,10 @@ class MeasuredTorque(AbstractEstimator):
     def _is_due(state, newest_ns):
         """Tell whether enough samples have come for the next blocks."""
         due_ns = state.until_ns + _AT_ONCE * BLOCK_NS
-        if newest_ns - _LAG_NS < due_ns or len(state.motion) <= _LAG_SAMPLES:
+        stamps = state.motion[0]
+        if newest_ns - _LAG_NS < due_ns or len(stamps) <= _LAG_SAMPLES:
             return False
-        return state.motion[-1 - _LAG_SAMPLES][0] >= due_ns
+        return bool(stamps[-1 - _LAG_SAMPLES] >= due_ns)
 
     def kept_frames(self, state):
         """Return no frames: none is looked at again."""
@@ -169,9 +176,16 @@ class MeasuredTorque(AbstractEstimator):
 
         newest_ns: stamp of the newest sample, later ones may come; None: none comes.
         """
-        times = np.array([stamp for stamp, _ in state.motion])
-        positions = np.array([values for _, values in state.motion])
-        positions = without_spikes(positions, problem.torque.encoder_sd)
+        times, positions = state.motion
+        first = min(
+            np.searchsorted(times, state.until_ns - _CONTEXT_NS),
+            max(np.searchsorted(times, state.until_ns) - _CONTEXT_SAMPLES, 0),
+        )
+        window = slice(first, len(times))
+        # What is older has been gone through before.
+        newest = without_spikes(positions[window], problem.torque.encoder_sd)
+        positions = np.concatenate([positions[:first], newest])
+        state = replace(state, motion=(times, positions))
         state = self._watched(problem, state, times, positions)
         if not state.is_questioned and state.learned >= _LEARNED_AT[-1]:
             report.events += noise_in_words(problem.torque, state.noise)
@@ -184,11 +198,6 @@ class MeasuredTorque(AbstractEstimator):
         if state.noise is None or len(times) < _LAG_SAMPLES + 2:
             state = self._placed(problem, state, until_ns)
             return self._trimmed(state, times, until_ns)
-        first = min(
-            np.searchsorted(times, state.until_ns - _CONTEXT_NS),
-            max(np.searchsorted(times, state.until_ns) - _CONTEXT_SAMPLES, 0),
-        )
-        window = slice(first, len(times))
         seconds = 1e-9 * (times[window] - times[first])
         motion, noise = followed_motion(seconds, positions[window], state.noise)
         if noise is not state.noise:
@@ -505,7 +514,8 @@ class MeasuredTorque(AbstractEstimator):
         """Return the state without what is no longer needed."""
         kept = np.searchsorted(times, until_ns - _REMEMBERED_NS)
         torques = tuple(entry for entry in state.torques if entry[0] >= until_ns)
-        return replace(state, motion=state.motion[kept:], torques=torques, until_ns=until_ns)
+        motion = tuple(part[kept:] for part in state.motion)
+        return replace(state, motion=motion, torques=torques, until_ns=until_ns)
 
 
 def _with_geometry(problem, state):
