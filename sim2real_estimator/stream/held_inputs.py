@@ -48,7 +48,7 @@ class HeldInputs:
 
     def clear(self):
         """Forget all efforts."""
-        self._changes, self._paces, self._ends = [], {}, {}
+        self._changes, self._paces, self._held_until = [], {}, {}
 
     def snapshot(self):
         """Return what acts, and how long it has done so, as plain values."""
@@ -60,7 +60,7 @@ class HeldInputs:
         changes, paces = saved
         self._changes = list(changes)
         self._paces = {name: Pace(*values) for name, values in paces.items()}
-        self._ends = {name: self._ends_of(pace) for name, pace in self._paces.items()}
+        self._held_until = {name: self._end_of(pace) for name, pace in self._paces.items()}
 
     def put(self, sample):
         """Let the efforts of a sample act from its stamp on."""
@@ -76,7 +76,7 @@ class HeldInputs:
             pace = self._paces[sample.sensor] = Pace(stamp_ns, numbers)
         else:
             pace.renew(stamp_ns, numbers)
-        self._ends[sample.sensor] = self._ends_of(pace)
+        self._held_until[sample.sensor] = self._end_of(pace)
         self._counts.add(sample.sensor, Status.USED)
 
     def between(self, start_ns, end_ns):
@@ -107,14 +107,15 @@ class HeldInputs:
         """Return the place of the change that acts at an instant, or of the first after it."""
         return max(self._count(instant) - 1, 0)
 
-    def _ends_of(self, pace):
-        return pace.ends(self._hold_ns, self._is_steady)
+    def _end_of(self, pace):
+        return pace.holds_until(self._hold_ns, self._is_steady)
 
     def _expire(self, until_ns):
         """Let efforts that nobody has renewed become unknown."""
-        for source, (from_ns, sure_ns) in self._ends.items():
-            if min(sure_ns) >= until_ns:
+        for source, held_until_ns in self._held_until.items():
+            if held_until_ns >= until_ns:
                 continue
+            from_ns, sure_ns = self._paces[source].ends(self._hold_ns, self._is_steady)
             places = self._places[source]
             is_over = np.isfinite(self._changes[-1][1][places])
             is_over &= np.array(sure_ns) < until_ns

@@ -40,6 +40,18 @@ class Pace:
         )
         self._stamp_ns, self._values = stamp_ns, tuple(values)
 
+    def holds_until(self, hold_ns, is_steady):
+        """Return the stamp until which no effort is known to be overdue; arguments as of `ends`."""
+        if not is_steady or len(self._gaps) < _ENOUGH:
+            return self._stamp_ns + hold_ns
+        return self._stamp_ns + min(self._usual_and_overdue()[1], hold_ns)
+
+    def _usual_and_overdue(self):
+        """Return the usual gap between messages, and after how long one is overdue [ns]."""
+        gaps = sorted(self._gaps)
+        slow_ns = gaps[int(_USUAL_PART * (len(gaps) - 1))]
+        return gaps[len(gaps) // 2], round(_SLACK * slow_ns) + _HARMLESS_NS
+
     def ends(self, hold_ns, is_steady):
         """
         Return (from_ns, sure_ns), each [n]: when efforts become unknown, and when that is sure.
@@ -50,9 +62,7 @@ class Pace:
         if not is_steady or len(self._gaps) < _ENOUGH:
             longest = [longest_ns] * len(self._values)
             return longest, longest
-        gaps = sorted(self._gaps)
-        usual_ns, slow_ns = gaps[len(gaps) // 2], gaps[int(_USUAL_PART * (len(gaps) - 1))]
-        overdue_ns = round(_SLACK * slow_ns) + _HARMLESS_NS
+        usual_ns, overdue_ns = self._usual_and_overdue()
         from_ns, sure_ns = [], []
         for since_ns in self._since_ns:
             constant_ns = self._stamp_ns - since_ns
