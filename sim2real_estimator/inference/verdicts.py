@@ -72,11 +72,13 @@ def judge(beliefs, draws, modes=None, directions=(), blind=0.0):
     share, unseen = draws.std(1) / beliefs.sd, blind / beliefs.sd
     is_told = (share < _IDENTIFIED) & (unseen < np.maximum(_MOSTLY * share, _BLIND))
     aliases = _aliases(beliefs.names, draws / beliefs.sd[:, None], share, ~is_told, directions)
-    result = []
+    result, means = [], draws.mean(1)
+    if modes is not None and len(modes[0]) == 1:
+        modes = None
     for k in range(len(share)):
         if modes is not None and _has_several_modes(modes, k):
             verdict = Verdict.AMBIGUOUS
-        elif _is_out_of_prior(beliefs, k, draws[k].mean(), share[k]):
+        elif _is_out_of_prior(beliefs, k, means[k], share[k]):
             verdict = Verdict.OUT_OF_PRIOR
         elif share[k] >= _ASSISTED:
             verdict = Verdict.PRIOR_ONLY
@@ -121,11 +123,12 @@ def _aliases(names, whitened, share, is_unsure, directions):
     count = len(names)
     together = np.abs(np.corrcoef(whitened)) > _ALIASED if count > 1 else np.eye(1, dtype=bool)
     together &= is_unsure & is_unsure[:, None]
-    for direction in directions:
-        involved = involved_in(direction)
-        together[np.ix_(involved, involved)] = True
+    if len(directions):
+        sizes = np.abs(directions)
+        are_involved = sizes > _NAMED_SHARE * sizes.max(1, keepdims=True)
+        together |= are_involved.T @ are_involved
     return [
-        tuple(names[j] for j in range(count) if j != k and together[k, j])
+        tuple(names[j] for j in together[k].nonzero()[0].tolist() if j != k)
         if share[k] < _ASSISTED
         else ()
         for k in range(count)
@@ -171,24 +174,30 @@ def null_directions(found, below):
 def _sparser(rows):
     """Return rows [r, p] that span the same, after all replacements that leave out more."""
     rows = _scaled(rows)
-    is_better = True
+    is_named, is_better = np.abs(rows) > _NAMED_SHARE, True
     while is_better:
         is_better = False
         for i in range(len(rows)):
-            size = (np.abs(rows[i]) > _NAMED_SHARE).sum()
-            if size == 1:
+            number = np.count_nonzero(is_named[i])
+            if number == 1:
                 continue
-            others = np.delete(rows, i, 0)
             # Each of the shared parameters is taken out by a multiple of each other row.
-            is_shared = (np.abs(others) > _NAMED_SHARE) & (np.abs(rows[i]) > _NAMED_SHARE)
-            which, entry = np.nonzero(is_shared)
-            multiples = rows[i, entry] / others[which, entry]
-            trials = rows[i] - multiples[:, None] * others[which]
+            is_shared = is_named & is_named[i]
+            is_shared[i] = False
+            which, entry = is_shared.nonzero()
+            if not len(which):
+                continue
+            multiples = rows[i, entry] / rows[which, entry]
+            trials = rows[i] - multiples[:, None] * rows[which]
+            sizes = np.abs(trials)
+            largest = sizes.max(1)
+            counts = np.count_nonzero(sizes > _NAMED_SHARE * largest[:, None], axis=1)
             # What is next to nothing would only be noise, made large.
-            trials = _scaled(trials[np.abs(trials).max(1, initial=0.0) > _NAMED_SHARE])
-            counts = (np.abs(trials) > _NAMED_SHARE).sum(1)
-            if counts.size and counts.min() < size:
-                rows[i], is_better = trials[np.argmin(counts)], True
+            counts[largest <= _NAMED_SHARE] = number
+            best = counts.argmin()
+            if counts[best] < number:
+                rows[i], is_better = trials[best] / largest[best], True
+                is_named[i] = np.abs(rows[i]) > _NAMED_SHARE
     return rows
 
 
