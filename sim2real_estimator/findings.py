@@ -93,9 +93,21 @@ class Standing:
             tangents = tangents_of(problem.chart, mixture, new.tangents)
             new = replace(new, tangents=tangents, followed_ns=frame.end_ns)
         if is_due:
-            found = new.find(problem, mixture, frame.end_ns, report, False, last_change())
-            new = replace(new, latest=found)
+            new = replace(
+                new, latest=new._when_asked(problem, mixture, frame, report, last_change)
+            )
         return new
+
+    def _when_asked(self, problem, mixture, frame, report, last_change):
+        """Return the `Findings` after a frame; what takes long is worked out for who looks."""
+        # Without those before, which would be kept with all that were before them.
+        own, change = replace(self, latest=None), last_change()
+        known = own._known(mixture, report, change)
+        return Findings.when_asked(
+            frame.end_ns,
+            lambda: own.find(problem, mixture, frame.end_ns, report, False, change),
+            **known,
+        )
 
     def _tangents_are_of_the_past(self, mixture, stamp_ns):
         """Tell whether the mean has left the tangents, and they are old enough to be renewed."""
@@ -112,9 +124,13 @@ class Standing:
         if self.changed_ns is not None and 0 <= stamp_ns - self.changed_ns < _CHANGED_FOR:
             parameters = tuple(map(self._marked, found.parameters))
             found = replace(found, parameters=parameters)
+        return replace(found, **self._known(mixture, report, change))
+
+    def _known(self, mixture, report, change):
+        """Return what `Findings` say beside what is found in the posterior."""
         misfit = float(report.nis / report.degrees) if report.degrees else None
         load = None if change is None else load_since(change, mixture)
-        return replace(found, misfit=misfit, unknown_efforts=self.unknown_efforts, load=load)
+        return {'misfit': misfit, 'unknown_efforts': self.unknown_efforts, 'load': load}
 
     def _marked(self, parameter):
         """Return a `ParameterFinding` marked as changed where it has, or may have."""

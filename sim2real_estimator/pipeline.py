@@ -270,7 +270,11 @@ class Pipeline:
 
     def latest_findings(self):
         """Return the `Findings` that the verdicts of estimates are of: at most a second old."""
-        return self.progress.standing.latest
+        found = self.progress.standing.latest
+        with self._libraries.limit(limits=1, user_api='blas'):
+            # Whoever asks first waits for them.
+            _ = found.parameters
+        return found
 
     def findings(self, exact=True):
         """
@@ -281,7 +285,9 @@ class Pipeline:
         """
         now, standing = self.estimate(), self.progress.standing
         change = self.estimator.last_change(self.state)
-        return standing.find(self.problem, self.mixture, now.stamp_ns, now.report, exact, change)
+        known = self.problem, self.mixture, now.stamp_ns, now.report, exact, change
+        with self._libraries.limit(limits=1, user_api='blas'):
+            return standing.find(*known)
 
     def _begin(self, prior, known, noise_prior):
         """Begin from a prior that knows some `Recording`s already."""
@@ -301,9 +307,9 @@ class Pipeline:
 
     def _go_on(self, state, stamp_ns, report, recording, standing, restamping):
         """Go on from a state of the estimator."""
-        mixture, verdicts = self.estimator.mixture(self._begun, state), standing.latest.verdicts
+        mixture, findings = self.estimator.mixture(self._begun, state), standing.latest
         tangents = standing.tangents
-        estimate = summarize(self.problem, mixture, stamp_ns, report, verdicts, tangents)
+        estimate = summarize(self.problem, mixture, stamp_ns, report, findings, tangents)
         self.progress = Progress(state, estimate, mixture, recording, standing, restamping)
 
     def _taken_in(self, progress, frame, events):
@@ -325,8 +331,8 @@ class Pipeline:
         for sample in frame.samples:
             fates[sample.sensor, outcome] += 1
         report = replace(report, events=(*events, *report.events)) if events else report
-        verdicts, tangents = standing.latest.verdicts, standing.tangents
-        estimate = summarize(self.problem, mixture, frame.end_ns, report, verdicts, tangents)
+        findings, tangents = standing.latest, standing.tangents
+        estimate = summarize(self.problem, mixture, frame.end_ns, report, findings, tangents)
         known = (state, estimate, mixture, recording, standing, progress.restamping)
         efforts = frame.efforts if frame.inputs else progress.efforts
         return self._restamped(Progress(*known, fates, efforts), frame, mixture)

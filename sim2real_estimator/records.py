@@ -141,25 +141,29 @@ class Estimate:
     report: UpdateReport
 
     @staticmethod
-    def when_asked(stamp_ns, names, numbers, verdicts, report):
+    def when_asked(stamp_ns, names, numbers, findings, report):
         """
-        Return an estimate of which mean and sd are worked out when somebody looks at them.
+        Return an estimate of which mean, sd and verdicts are worked out when somebody looks.
 
-        numbers: function that returns both. Few look at more than some of all frames.
+        numbers: function that returns mean and sd; findings: `Findings` that have the verdicts.
+        Few look at more than some of all frames.
         """
         result = object.__new__(Estimate)
         vars(result).update(
-            stamp_ns=stamp_ns, names=names, verdicts=verdicts, report=report, _numbers=numbers
+            stamp_ns=stamp_ns, names=names, report=report, _numbers=numbers, _findings=findings
         )
         return result
 
     def __getattr__(self, name):
         """Work out what is not there yet."""
-        numbers = vars(self).get('_numbers')
-        if numbers is None or name not in ('mean', 'sd'):
+        own = vars(self)
+        if name not in ('mean', 'sd', 'verdicts') or '_numbers' not in own:
             raise AttributeError(f'an Estimate has no {name}')
-        vars(self).update(zip(('mean', 'sd'), numbers()))
-        return vars(self)[name]
+        if name == 'verdicts':
+            own[name] = self._findings.verdicts
+        else:
+            own.update(zip(('mean', 'sd'), self._numbers()))
+        return own[name]
 
     def __reduce__(self):
         """Go to another process with all that is to be known."""
@@ -254,6 +258,32 @@ class Findings:
     misfit: float | None = None
     unknown_efforts: tuple = ()
     load: LoadFinding | None = None
+
+    @staticmethod
+    def when_asked(stamp_ns, found, **known):
+        """
+        Return findings that are worked out when somebody looks at them.
+
+        found: function that returns them; known: of them what is known already, at least all that
+        has a default.
+        """
+        result = object.__new__(Findings)
+        vars(result).update(stamp_ns=stamp_ns, _found=found, **known)
+        return result
+
+    def __getattr__(self, name):
+        """Work out what is not there yet."""
+        own = vars(self)
+        if '_found' not in own or name not in self.__dataclass_fields__:
+            raise AttributeError(f'Findings have no {name}')
+        # What it takes to work them out, the whole posterior, is let go.
+        found = own.pop('_found')()
+        own.update({key: value for key, value in vars(found).items() if key not in own})
+        return own[name]
+
+    def __reduce__(self):
+        """Go to another process with all that is to be known."""
+        return Findings, tuple(getattr(self, field.name) for field in fields(self))
 
     @cached_property
     def verdicts(self):

@@ -7,18 +7,19 @@ import numpy as np
 from .records import Estimate
 
 
-def summarize(problem, mixture, stamp_ns, report, verdicts, tangents):
+def summarize(problem, mixture, stamp_ns, report, findings, tangents):
     """
     Return the `Estimate` of a mixture in a problem's coordinates, with the verdicts on it.
 
-    tangents: `Tangents` from the estimator's coordinates to all parameters, of which some may be
-    no better known than before. The numbers are worked out when they are asked for.
+    findings: `Findings` that have them; tangents: `Tangents` from the estimator's coordinates to
+    all parameters, of which some may be no better known than before. The numbers are worked out
+    when they are asked for.
     """
     names = tuple(problem.chart.names)
     if problem.noises:
         names = (*names, *(f'{name}.noise' for name in problem.noises))
     numbers = partial(_numbers, problem, mixture, tangents)
-    return Estimate.when_asked(stamp_ns, names, numbers, tuple(verdicts), report)
+    return Estimate.when_asked(stamp_ns, names, numbers, findings, report)
 
 
 def _numbers(problem, mixture, tangents):

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from sim2real_estimator.records import Estimate, UpdateReport
+from sim2real_estimator.records import Estimate, Findings, ParameterFinding, UpdateReport
 
 MEAN, SD = np.array([1.0, 2.0]), np.array([0.1, 0.2])
 
@@ -22,14 +22,24 @@ def estimate(asked):
         asked.append(1)
         return MEAN, SD
 
-    words = ('identified', 'aliased')
-    return Estimate.when_asked(7, ('mass', 'damping'), numbers, words, UpdateReport('filter'))
+    def found():
+        asked.append('findings')
+        parameters = tuple(
+            ParameterFinding(*named, (0.0, 0.0, 0.0), 0.0, 1.0, 0.1, verdict, ())
+            for *named, verdict in zip(('mass', 'damping'), MEAN, SD, ('identified', 'aliased'))
+        )
+        return Findings(6, parameters, (), (), 2, 0, 1.0, ())
+
+    findings = Findings.when_asked(6, found, misfit=None, unknown_efforts=(), load=None)
+    return Estimate.when_asked(7, ('mass', 'damping'), numbers, findings, UpdateReport('filter'))
 
 
 def test_nobody_who_looks_at_other_things_waits_for_the_numbers(estimate, asked):
     assert (estimate.stamp_ns, estimate.names[1]) == (7, 'damping')
-    assert (estimate.verdicts[0], estimate.report.stage) == ('identified', 'filter')
+    assert estimate.report.stage == 'filter'
     assert not asked
+    assert estimate.verdicts == estimate.verdicts == ('identified', 'aliased')
+    assert asked == ['findings']
 
 
 def test_they_are_worked_out_once(estimate, asked):

@@ -290,18 +290,24 @@ class _Window:
 
         is_close: whether all of bodies are looked at closely, not just the likeliest.
         """
+        if not jumps:
+            return np.zeros(0)
         gram = np.tensordot(1 / self._factors, self._gram, 1)
         gradient = self._gradient.T @ (1 / self._factors)
         factor, seen = self._factor, gram @ self._known
-        quick, columns = [], [self._slope @ jump.root for jump in jumps]
+        # Of all jumps at once, beside what is known; each of them has its own block.
+        extra = self._slope @ np.hstack([jump.root for jump in jumps])
         side = solve_triangular(factor, self._known.T @ gradient, lower=True)
-        for extra in columns:
-            across = solve_triangular(factor, seen.T @ extra, lower=True)
-            matrix = np.eye(extra.shape[1]) + extra.T @ gram @ extra - across.T @ across
-            root = _root(matrix)
-            moved = solve_triangular(root, extra.T @ gradient - across.T @ side, lower=True)
-            quick.append(moved @ moved / 2 - np.log(np.abs(np.diag(root))).sum())
-        result = np.array(quick)
+        across = solve_triangular(factor, seen.T @ extra, lower=True)
+        matrix = extra.T @ gram @ extra - across.T @ across
+        matrix[np.diag_indices_from(matrix)] += 1.0
+        missing, begin = extra.T @ gradient - across.T @ side, 0
+        result = np.empty(len(jumps))
+        for k, jump in enumerate(jumps):
+            own = slice(begin, begin + jump.root.shape[1])
+            root, begin = _root(matrix[own, own]), own.stop
+            moved = solve_triangular(root, missing[own], lower=True, check_finite=False)
+            result[k] = moved @ moved / 2 - np.log(np.abs(np.diag(root))).sum()
         for place, k in enumerate(np.argsort(-result)):
             is_likely = place < _LOOKED_AT and result[k] > _WORTH_A_LOOK
             if is_likely or (is_close and jumps[k].body is not None):

@@ -131,8 +131,11 @@ def believed(model, found):
 
 def _with_other_friction(model, found, part):
     """Return a root [p, p] of the covariance of a `Fit` whose friction has changed by a part."""
-    away = part * model.friction(found.mean)
-    return np.linalg.qr(np.vstack([found.root.T, np.diag(away)]), 'r').T
+    covariance = found.root @ found.root.T
+    covariance[np.diag_indices_from(covariance)] += (part * model.friction(found.mean)) ** 2
+    # Numbers of one size: some coordinates are a million times as large as others.
+    sd = np.sqrt(np.diag(covariance))
+    return sd[:, None] * np.linalg.cholesky(covariance / sd / sd[:, None])
 
 
 def are_known(state):
