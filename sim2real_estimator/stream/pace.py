@@ -41,7 +41,7 @@ class Pace:
         self._stamp_ns, self._values = stamp_ns, tuple(values)
 
     def holds_until(self, hold_ns, is_steady):
-        """Return the stamp until which no effort is known to be overdue; arguments as of `ends`."""
+        """Return the stamp until which no effort is surely overdue; arguments as of `ends`."""
         if not is_steady or len(self._gaps) < _ENOUGH:
             return self._stamp_ns + hold_ns
         return self._stamp_ns + min(self._usual_and_overdue()[1], hold_ns)
