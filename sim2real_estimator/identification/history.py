@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from ..ros.publishers import Chronicle
+from ..events import Chronicle
 from .result import Course, Happening
 
 # Of the estimator's states of mind, those after which there has been a fit.

@@ -1,14 +1,14 @@
 """What has happened, to the log and to `~/events`, each event once."""
 
-from .publishers import (
+from ..events import (
     Chronicle,
     clock_jumped,
-    events_message,
     input_back,
     input_lost,
     stopped,
     worker_replaced,
 )
+from .publishers import events_message
 from .watch import JUMP, SILENT, Watch
 
 

@@ -5,13 +5,13 @@ import pytest
 
 from sim2real_estimator.build import build_parts
 from sim2real_estimator.config import read_config
+from sim2real_estimator.events import Chronicle
 from sim2real_estimator.identification.display import torque_scores
 from sim2real_estimator.identification.open_loop import described
 from sim2real_estimator.identification.result import HeldOut, LearnedNoise
 from sim2real_estimator.identification.torque_prediction import predict_torques
 from sim2real_estimator.problem.fibre import draw_samples
 from sim2real_estimator.records import Estimate, Frame, Sample, UpdateReport
-from sim2real_estimator.ros.publishers import Chronicle
 
 pytestmark = pytest.mark.usefixtures('one_thread')
 STEP_NS, BEGIN_NS = 4_000_000, 1_700_000_000 * 10**9

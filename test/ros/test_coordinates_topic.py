@@ -10,6 +10,7 @@ import pytest
 
 from sim2real_estimator.build import build_parts
 from sim2real_estimator.errors import DataError
+from sim2real_estimator.events import input_back
 from sim2real_estimator.inference.mixture import Mixture
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.urdf import load_urdf
@@ -25,7 +26,6 @@ from sim2real_estimator.ros.publishers import (
     coordinates_message,
     draw_samples,
     events_message,
-    input_back,
     map_of,
     posterior_message,
     read_coordinates,

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sim2real_estimator.events import Chronicle, Event, input_back, input_lost
 from sim2real_estimator.model.urdf import load_urdf
 from sim2real_estimator.records import Estimate, UpdateReport
 
@@ -13,12 +14,8 @@ pytest.importorskip('rclpy')
 from rclpy import serialization
 
 from sim2real_estimator.ros.publishers import (
-    Chronicle,
     estimate_message,
-    Event,
     events_message,
-    input_back,
-    input_lost,
     predicted_message,
     read_estimate,
     read_events,

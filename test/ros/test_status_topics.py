@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sim2real_estimator.errors import DataError
+from sim2real_estimator.events import input_back
 from sim2real_estimator.inference.verdicts import Verdict
 from sim2real_estimator.records import (
     CombinationFinding,
@@ -25,7 +26,6 @@ from sim2real_estimator.ros.looks import LOOKS
 from sim2real_estimator.ros.publishers import (
     estimate_message,
     events_message,
-    input_back,
     parameters_message,
     read_estimate,
     read_parameters,

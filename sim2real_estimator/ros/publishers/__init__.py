@@ -8,36 +8,21 @@ Neither needs a node. docs/messages.md lists the layouts.
 from ...problem.fibre import draw_samples
 from .coordinates import CoordinateMap, coordinates_message, map_of, read_coordinates
 from .estimate import estimate_message, EstimateReading, read_estimate
-from .events import (
-    Chronicle,
-    clock_jumped,
-    Event,
-    events_message,
-    input_back,
-    input_lost,
-    read_events,
-    stopped,
-    worker_replaced,
-)
+from .events import events_message, read_events
 from .parameters import parameters_message, ParametersReading, read_parameters
 from .posterior import posterior_message, PosteriorReading, read_posterior
 from .prediction import predicted_message
 from .samples import read_samples, samples_message
 
 __all__ = [
-    'Chronicle',
     'CoordinateMap',
     'EstimateReading',
-    'Event',
     'ParametersReading',
     'PosteriorReading',
-    'clock_jumped',
     'coordinates_message',
     'draw_samples',
     'estimate_message',
     'events_message',
-    'input_back',
-    'input_lost',
     'map_of',
     'parameters_message',
     'posterior_message',
@@ -49,6 +34,4 @@ __all__ = [
     'read_posterior',
     'read_samples',
     'samples_message',
-    'stopped',
-    'worker_replaced',
 ]
