@@ -18,6 +18,7 @@ from .inference.verdicts import (
 from .problem.fibre import mending, physical_draws, spectrum_of, tangents_of
 from .problem.load import load_since
 from .problem.parameter_chart import DirectChart
+from .problem.possible_robots import contradictions
 from .records import CombinationFinding, Findings, ParameterFinding
 
 _LINEAR_DRAWS, _EXACT_DRAWS = 1000, 400
@@ -154,13 +155,14 @@ def find(problem, mixture, stamp_ns, exact=True, tangents=None):
     found = spectrum_of(inner, mean, covariance)
     directions = null_directions(found, _NAMED)
     judged = inner.separated(draws), _modes_apart(inner, tangents, mixture), directions
+    blind, asked = _blind_apart(inner, tangents), _asked(problem, mean, covariance)
     return Findings(
         stamp_ns,
         (
             *_beside_disturbances(
                 problem,
                 mixture,
-                _parameters(inner.apart, chart.priors, *judged, _blind_apart(inner, tangents)),
+                _parameters(inner.apart, chart.priors, *judged, blind, asked),
             ),
             *_noises(problem, mixture, stamp_ns),
         ),
@@ -190,6 +192,20 @@ def _deviations_apart(inner, points, covariances):
     return np.sqrt(np.einsum('kpp->kp', slopes @ covariances @ slopes.swapaxes(1, 2)).clip(0))
 
 
+def _asked(problem, mean, covariance):
+    """
+    Return place -> (what, mean, sd) that data ask for and no robot has.
+
+    mean [P], covariance [P, P]: of all parameters, by what data leave. Of draws that are robots
+    that can be built nobody would see it.
+    """
+    result = {}
+    for each in contradictions(problem.chart.inner, problem.possible, mean, covariance):
+        for place in each.places:
+            result.setdefault(place, (each.what, each.mean, each.sd))
+    return result
+
+
 def _values(inner, tangents, at):
     return tuple(inner.to_named(tangents.follow(at[:, None]))[:, 0].tolist())
 
@@ -204,12 +220,14 @@ def _draws(problem, mixture, tangents, generator, exact):
     return tangents.draw(mixture.draw(_LINEAR_DRAWS, generator), generator)
 
 
-def _parameters(apart, priors, draws, modes, directions, blind=0.0):
+def _parameters(apart, priors, draws, modes, directions, blind=0.0, asked=None):
     """
     Return a `ParameterFinding` for every parameter, from what `judge` takes.
 
-    apart: the `DirectChart` of the draws; priors: name -> `Prior` as it was given.
+    apart: the `DirectChart` of the draws; priors: name -> `Prior` as it was given; asked: as of
+    `_asked`.
     """
+    asked = asked or {}
     sd = np.sqrt(np.diag(apart.prior.covariance))
     beliefs = Beliefs(apart.names, apart.prior.mean, sd, apart.limits)
     draws = spread_at_zero(draws, modes)
@@ -219,7 +237,7 @@ def _parameters(apart, priors, draws, modes, directions, blind=0.0):
     quantiles = np.quantile(values, _QUANTILES, axis=1).T.tolist()
     means, deviations = values.mean(1).tolist(), values.std(1).tolist()
     found = []
-    for k, judged in enumerate(judge(beliefs, draws, modes, directions, blind)):
+    for k, judged in enumerate(judge(beliefs, draws, modes, directions, blind, asked)):
         prior = priors[apart.names[k]]
         found.append(
             ParameterFinding(
@@ -232,6 +250,7 @@ def _parameters(apart, priors, draws, modes, directions, blind=0.0):
                 judged.share,
                 judged.verdict.value,
                 judged.aliases,
+                asked.get(k, ()),
             )
         )
     return tuple(found)

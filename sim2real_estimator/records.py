@@ -170,6 +170,10 @@ class Estimate:
         return Estimate, tuple(getattr(self, field.name) for field in fields(self))
 
 
+# What has a parameter, by a word of its name; of others it is a joint.
+_OWNERS = {'.mass': 'body', '.com.': 'body', '.inertia.': 'body', '.armature': 'rotor'}
+
+
 @dataclass(frozen=True)
 class ParameterFinding:
     """
@@ -177,7 +181,9 @@ class ParameterFinding:
 
     mean, sd, quantiles (5, 50 and 95 %), prior_mean, prior_sd: in its unit; share: what is left
     of the prior's standard deviation, of the logarithm where the prior is one of logarithms;
-    verdict: a word; aliases: names of those it cannot be told apart from.
+    verdict: a word; aliases: names of those it cannot be told apart from; asked: (what, mean, sd)
+    that data ask for and no robot has, what being empty where it is of the parameter itself; an
+    empty tuple where there is no such thing.
     """
 
     name: str
@@ -189,11 +195,24 @@ class ParameterFinding:
     share: float
     verdict: str
     aliases: tuple
+    asked: tuple = ()
 
     @property
     def verdict_in_words(self):
-        """The verdict with the names that belong to it."""
+        """The verdict with the names that belong to it, and what data ask for."""
+        if self.asked:
+            return f'{self.verdict}: {self.contradiction}'
         return f'{self.verdict} with {", ".join(self.aliases)}' if self.aliases else self.verdict
+
+    @property
+    def contradiction(self):
+        """What data ask for and no robot has, in words; empty where there is no such thing."""
+        if not self.asked:
+            return ''
+        what, mean, sd = self.asked
+        owner = next((each for word, each in _OWNERS.items() if word in self.name), 'joint')
+        subject = f'{what} of {mean:.3g}' if what else f'{mean:.3g}'
+        return f'data ask for {subject} +- {sd:.2g}, which no {owner} has'
 
 
 @dataclass(frozen=True)

@@ -289,3 +289,29 @@ def test_what_piles_up_at_zero_is_as_uncertain_as_data_leave_it():
     assert found[0].std() == pytest.approx(0.02 * np.sqrt(1 - 2 / np.pi), rel=0.02)
     assert np.quantile(found[0], 0.95) == pytest.approx(0.0392, rel=0.02)
     assert (found[1] == sound).all()
+
+
+@pytest.mark.parametrize('exact', [True, False])
+def test_what_no_robot_has_is_never_identified(exact):
+    """However sure data are: draws that can be built pile up at the limit and look certain."""
+    problem = p2.make_problem(None, {'elbow.friction': Prior(0.05, 0.7, True)})
+    estimator = ESTIMATORS['gaussian_sum']()
+    known = estimator.mixture(problem, estimator.init(problem))
+    place = problem.labels.index('elbow.friction')
+    means, roots = known.means.copy(), known.roots.copy()
+    row = place - len(means)  # those of the state come first
+    roots[:, row] *= 0.05
+    sd = np.linalg.norm(roots[0, row])
+    before = problem.chart.inner.prior.mean[problem.chart.inner.names.index('elbow.friction')]
+    for deviations, is_possible in ((-2.0, True), (-8.0, False)):
+        means[place] = deviations * sd - before
+        mixture = replace(known, means=means.copy(), roots=roots)
+        found = {each.name: each for each in find(problem, mixture, 0, exact=exact).parameters}
+        friction = found['elbow.friction']
+        assert (friction.asked == ()) is is_possible
+        if not is_possible:
+            assert friction.verdict == 'out of prior'
+            assert friction.asked == ('', pytest.approx(-8 * sd), pytest.approx(sd))
+            assert 'which no joint has' in friction.verdict_in_words
+        others = [each.asked for name, each in found.items() if name != 'elbow.friction']
+        assert not any(others)

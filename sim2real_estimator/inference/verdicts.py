@@ -59,7 +59,7 @@ class Beliefs:
     limits: tuple
 
 
-def judge(beliefs, draws, modes=None, directions=(), blind=0.0):
+def judge(beliefs, draws, modes=None, directions=(), blind=0.0, impossible=()):
     """
     Return a `Judgement` for every parameter.
 
@@ -67,7 +67,8 @@ def judge(beliefs, draws, modes=None, directions=(), blind=0.0):
     [K], means [p, K], sds [p, K]) of a mixture in them, where it has several; directions: rows
     [p] of `null_directions`, whose parameters are aliases of one another; blind [p]: the part
     of its standard deviation that no data can tell: where that is most of what is left, a
-    parameter is not identified, however little is left.
+    parameter is not identified, however little is left; impossible: places of parameters of which
+    data ask for what no robot has, which draws of robots that can be built do not show.
     """
     share, unseen = draws.std(1) / beliefs.sd, blind / beliefs.sd
     is_told = (share < _IDENTIFIED) & (unseen < np.maximum(_MOSTLY * share, _BLIND))
@@ -78,7 +79,7 @@ def judge(beliefs, draws, modes=None, directions=(), blind=0.0):
     for k in range(len(share)):
         if modes is not None and _has_several_modes(modes, k):
             verdict = Verdict.AMBIGUOUS
-        elif _is_out_of_prior(beliefs, k, means[k], share[k]):
+        elif k in impossible or _is_out_of_prior(beliefs, k, means[k], share[k]):
             verdict = Verdict.OUT_OF_PRIOR
         elif share[k] >= _ASSISTED:
             verdict = Verdict.PRIOR_ONLY

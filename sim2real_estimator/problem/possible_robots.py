@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from ..dynamics.rnea import gravity_efforts
+from ..inference.verdicts import involved_in
 from ..model.body_numbers import second_moments
 from ..model.robot import realize
 from .body_priors import numbers_of
@@ -33,6 +34,10 @@ _LEAST_PART = 1e-3
 # Parts of deviations, squared, below which numbers have nothing to do with one another, and what
 # covariances are raised by that are singular.
 _APART, _RIDGE = 1e-10, 1e-11
+# Standard deviations below zero from which on data contradict what is possible. Of a body the
+# direction is chosen by the data as well, among those of a matrix 4 by 4: chi-squared of four
+# degrees of freedom has 16.3 where that of one has 9.
+_CONTRADICTED, _BODY_CONTRADICTED = 3.0, 4.0
 # Poses of which the largest load of a joint is taken.
 _POSES = 100
 # What is never negative, alone; and in sums, as parts of friction that act together: far from
@@ -143,6 +148,23 @@ class PossibleRobots:
             if offsets is not None and chart.responses is None:
                 draws = _like_before(chart, mean, covariance, draws, offsets[:, which])
             result[:, which] = self.nearest(draws, mean, covariance)
+        return result
+
+    def contradicted_bodies(self, mean, covariance):
+        """Return a `Contradiction` for each body of which data ask what no mass is spread like."""
+        deviations = np.sqrt(np.diag(self._inner.prior.covariance))
+        result = []
+        for ten, link in zip(self._inner.rows, self._inner.links):
+            to_scaled = self._inverse[np.ix_(ten, ten)]
+            numbers = to_scaled @ mean[ten]
+            axis = np.linalg.eigh(np.einsum('k,kij->ij', numbers, self._units))[1][:, 0]
+            row = np.einsum('kij,i,j->k', self._units, axis, axis) @ to_scaled
+            value = row @ mean[ten]
+            sd = np.sqrt(row @ covariance[np.ix_(ten, ten)] @ row)
+            if value < -_BODY_CONTRADICTED * sd:
+                places = tuple(ten[involved_in(row * deviations[ten])].tolist())
+                what = f'an eigenvalue of the pseudo-inertia of {link}, relative to what is usual,'
+                result.append(Contradiction(places, what, float(value), float(sd)))
         return result
 
     def _nearest(self, points, mean, covariance):
@@ -258,6 +280,43 @@ class _Nearest:
             return 1 / np.maximum(np.maximum(nearer, -smallest), 1e-300)
 
 
+@dataclass(frozen=True)
+class Contradiction:
+    """
+    What a posterior that knows of no limits is sure of, and no robot has.
+
+    places: of the parameters it is asked of; what: of which quantity, empty where that is the one
+    parameter; mean, sd: of it.
+    """
+
+    places: tuple
+    what: str
+    mean: float
+    sd: float
+
+
+def contradictions(inner, possible, mean, covariance):
+    """
+    Return the `Contradiction`s of a posterior, those of single parameters first.
+
+    inner: a chart of all parameters; possible: its `PossibleRobots`, or None: then bodies are not
+    looked at; mean [P], covariance [P, P]: of the posterior in the chart's coordinates.
+    """
+    rows = _alone(inner) if possible is None else possible.rows
+    values = rows @ mean
+    sds = np.sqrt((rows @ covariance * rows).sum(1).clip(0))
+    result = []
+    for k in np.flatnonzero(values < -_CONTRADICTED * sds).tolist():
+        parts = np.flatnonzero(rows[k])
+        # Of a sum those are to blame that are below zero.
+        places = tuple(parts[mean[parts] < 0].tolist())
+        what = '' if len(parts) == 1 else ' + '.join(_in_words(inner, rows[k], parts))
+        result.append(Contradiction(places, what, float(values[k]), float(sds[k])))
+    if possible is not None:
+        result += possible.contradicted_bodies(mean, covariance)
+    return sorted(result, key=lambda each: bool(each.what))
+
+
 def likeliest_possible(problem, mixture, values):
     """
     Return values, name -> [D], of robots that can be built, nearest to others by a posterior.
@@ -322,7 +381,7 @@ def blocks_of(couples):
 
 def _limits(parameters, inner):
     """Return (rows [R, P], least [R]) of friction and of masses worth the name."""
-    place = {name: k for k, name in enumerate(inner.names) if not inner.apart.priors[name].is_log}
+    place = _straight(inner)
     joints = dict.fromkeys(n.rpartition('.')[0] for n in place if n.endswith(_ALONE))
     entries = [{f'{joint}.{word}': 1.0} for joint in joints for word in _ALONE]
     loads = _largest_loads(parameters, inner, joints)
@@ -345,6 +404,29 @@ def _limits(parameters, inner):
         rows.append(np.eye(len(inner.names))[mass])
         least.append(worth)
     return np.array(rows), np.array(least)
+
+
+def _straight(inner):
+    """Return name -> place of the parameters that no logarithm stands for."""
+    apart = inner.apart
+    return {
+        name: place
+        for place, name in enumerate(inner.names)
+        if name in apart.straight or not apart.priors[name].is_log
+    }
+
+
+def _alone(inner):
+    """Return rows [R, P] of what is never negative by itself."""
+    names = _straight(inner).items()
+    places = [k for name, k in names if name.endswith(tuple(f'.{word}' for word in _ALONE))]
+    return np.eye(len(inner.names))[places]
+
+
+def _in_words(inner, row, parts):
+    """Return the parts of a sum as texts."""
+    factors = ('' if row[k] == 1 else f'{row[k]:.3g} ' for k in parts)
+    return [f'{factor}{inner.names[k]}' for factor, k in zip(factors, parts)]
 
 
 def _largest_loads(parameters, inner, joints):

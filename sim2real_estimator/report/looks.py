@@ -32,7 +32,7 @@ MEANINGS = {
     'prior-only': 'the data say next to nothing of it: another motion or sensor is needed',
     'aliased': 'only a combination with the parameters named is known',
     'ambiguous': 'several separate answers fit',
-    'out of prior': 'far from what was believed, or at a limit: check belief and description',
+    'out of prior': 'far from what was believed, at a limit, or what no robot has: check both',
     'changed': 'it changed a moment ago, or may have',
 }
 # Width of the page [inch at 100 dpi].

@@ -84,6 +84,15 @@ def test_a_mean_far_from_the_prior_is_said_so():
     assert verdicts(beliefs(), values)[2] is Verdict.IDENTIFIED
 
 
+def test_of_what_no_robot_has_nothing_is_identified():
+    values = draws([0.1, 0.1, 1.0])
+    assert verdicts(beliefs(), values, impossible={1: None, 2: None}) == [
+        Verdict.IDENTIFIED,
+        Verdict.OUT_OF_PRIOR,
+        Verdict.OUT_OF_PRIOR,
+    ]
+
+
 def test_two_modes_apart_are_ambiguous_only_where_they_are_apart():
     modes = (
         np.array([0.4, 0.6]),

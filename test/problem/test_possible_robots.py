@@ -10,6 +10,7 @@ from sim2real_estimator.config import read_config
 from sim2real_estimator.inference.mixture import Mixture
 from sim2real_estimator.model.body_numbers import are_possible
 from sim2real_estimator.problem.fibre import draw_samples
+from sim2real_estimator.problem.possible_robots import contradictions
 
 pytestmark = pytest.mark.usefixtures('one_thread')
 JOINTS = 7
@@ -122,3 +123,63 @@ def test_published_draws_of_several_answers_can_all_be_built(problem, posterior)
     heavier = points[problem.chart.inner.rows[-1, 0]]
     assert np.isfinite(values).all() and heavier.max() - heavier.min() > 0.5
     assert (values == draw_samples(problem, mixture, 100, seed=5)).all()
+
+
+def contradicted(problem, mean, root):
+    """Return name -> `Contradiction` of the parameters that are to blame."""
+    inner = problem.chart.inner
+    found = contradictions(inner, problem.possible, mean, root @ root.T)
+    # The first of each is the simplest.
+    return {inner.names[place]: each for each in found[::-1] for place in each.places}
+
+
+def test_what_data_are_sure_of_and_no_robot_has_is_named(problem, posterior):
+    mean, root = posterior
+    names, mean = problem.chart.inner.names, mean.copy()
+    assert contradicted(problem, mean, root) == {}
+    sds = np.linalg.norm(root, axis=1)
+    rotor, mass = names.index('j2.armature'), names.index('l5.mass')
+    mean[rotor] = -5 * sds[rotor]
+    mean[mass] = -3.5 * sds[mass]
+    # Two that are possible by themselves, and not together.
+    friction, stribeck = names.index('j1.friction'), names.index('j1.stribeck')
+    both = np.linalg.norm(root[friction] + root[stribeck])
+    mean[stribeck] = -mean[friction] - 6 * both
+    found = contradicted(problem, mean, root)
+    assert {'j2.armature', 'l5.mass', 'j1.stribeck'} <= set(found)
+    # With friction under load they are a third sum.
+    joints = {name for name in found if name[0] == 'j'}
+    assert joints - {'j1.load_friction'} == {'j2.armature', 'j1.stribeck'}
+    one, sum_of_two = found['j2.armature'], found['j1.stribeck']
+    assert (one.what, one.mean, one.sd) == ('', mean[rotor], pytest.approx(sds[rotor]))
+    assert sum_of_two.what == 'j1.friction + j1.stribeck'
+    assert sum_of_two.mean == pytest.approx(-6 * both)
+    # Of a robot of which bodies are not asked to be possible, joints are looked at all the same.
+    inner = problem.chart.inner
+    (alone,) = contradictions(inner, None, mean, root @ root.T)
+    assert names[alone.places[0]] == 'j2.armature'
+
+
+def test_a_body_that_no_mass_is_spread_like_is_named(problem, posterior):
+    mean, root = posterior
+    inner, mean = problem.chart.inner, mean.copy()
+    body = inner.rows[3]
+    small = root.copy()
+    small[body] *= 1e-3
+    mean[body[4]] -= 3 * mean[body[4:7]].sum()
+    found = contradicted(problem, mean, small)
+    assert {name.partition('.')[0] for name in found} == {'l3'}
+    assert 'l3.inertia.xx' in found and 'l3.mass' not in found
+    assert 'pseudo-inertia of l3' in found['l3.inertia.xx'].what
+    assert found['l3.inertia.xx'].mean < 0
+
+
+def test_noise_alone_contradicts_hardly_any_robot(problem, posterior):
+    mean, root = posterior
+    generator = np.random.default_rng(5)
+    alarms = [
+        contradicted(problem, mean + root @ generator.standard_normal(len(mean)), root)
+        for _ in range(100)
+    ]
+    # Robots of the posterior are next to many limits, 57 of which are looked at.
+    assert np.mean([bool(each) for each in alarms]) < 0.1

@@ -113,6 +113,15 @@ def test_parameters_arrive_bit_for_bit():
     assert reading.units == dict(zip(reading.parameters, UNITS))
 
 
+def test_what_data_ask_for_and_no_robot_has_is_told():
+    asked = replace(FOUND[0], verdict='out of prior', asked=('', -THIRDS, 0.04))
+    message = received(parameters_message(findings(parameters=(asked, *FOUND[1:])), UNITS))
+    status = message.status[1]
+    assert status.message == ('out of prior: data ask for -0.667 +- 0.04, which no joint has')
+    assert status.level == DiagnosticStatus.WARN
+    assert read_parameters(message).parameters['elbow.damping'] == asked
+
+
 def test_parameters_are_readable_as_they_are():
     _, first, second, third = parameters_message(findings(), UNITS).status
     assert (first.name, first.message, first.level) == (

@@ -12,6 +12,8 @@ from .statuses import OK, status, status_array, values_of, WARN
 _ALL = 'posterior'
 _SEPARATOR = ', '
 _QUANTILES = ('5 %', 'median', '95 %')
+# Only there where data ask for what no robot has.
+_ASKED = ('impossible', 'impossible mean', 'impossible std')
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ def _status(found, unit):
         'share of prior std': found.share,
         'verdict': found.verdict,
         'aliases': _SEPARATOR.join(found.aliases),
+        **dict(zip(_ASKED, found.asked)),
     }
     return status(found.name, values, found.verdict_in_words, look_of(found.verdict).level)
 
@@ -104,4 +107,13 @@ def _finding(name, values):
         share=float(values['share of prior std']),
         verdict=values['verdict'],
         aliases=tuple(filter(None, values['aliases'].split(_SEPARATOR))),
+        asked=_asked(values),
     )
+
+
+def _asked(values):
+    """Return what data ask for and no robot has."""
+    if _ASKED[0] not in values:
+        return ()
+    what, *numbers = (values[key] for key in _ASKED)
+    return (what, *map(float, numbers))
