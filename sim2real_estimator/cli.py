@@ -55,6 +55,7 @@ def _add_posteriors(commands):
     """Add the commands for saved posteriors."""
     show = commands.add_parser('show', help='print what a saved posterior knows')
     show.add_argument('file', type=Path, help='saved posterior')
+    show.add_argument('--verbose', action='store_true', help='list all that no data tell')
     show.set_defaults(run=_show)
     merge = commands.add_parser(
         'merge', help='join saved posteriors of several recordings of one robot'
@@ -145,26 +146,22 @@ def _init(chosen):
 
 def _show(chosen):
     """Print a saved posterior."""
-    from rich.console import Console
-
     from .posterior_file import load
-    from .posterior_report import table
+    from .posterior_report import table, wide_console
 
-    Console().print(table(load(chosen.file)))
+    wide_console().print(table(load(chosen.file), chosen.verbose))
     return 0
 
 
 def _merge(chosen):
     """Join saved posteriors, and print the result."""
-    from rich.console import Console
-
     from .posterior_file import joined, load, save
-    from .posterior_report import table
+    from .posterior_report import table, wide_console
 
     require_free(chosen.output, chosen.force)
     posterior = joined([load(path) for path in chosen.files])
     save(chosen.output, posterior)
-    Console().print(table(posterior))
+    wide_console().print(table(posterior))
     print(f'written: {chosen.output}')
     return 0
 

@@ -3,28 +3,39 @@
 from datetime import datetime, timezone
 
 import numpy as np
+from rich.console import Console
 from rich.table import Table
 
 _NANO = 1e9
+# Of a file or a pipe nobody knows a width, and names that are cut off are no names.
+_WIDE = 10_000
+# Null directions that are listed; of an arm with measured torques there are more than fifty.
+_LISTED = 10
 
 
-def table(posterior):
+def wide_console():
+    """Return the terminal, or what takes lines of any length where there is none."""
+    console = Console()
+    return console if console.is_terminal else Console(width=_WIDE)
+
+
+def table(posterior, is_verbose=False):
     """
-    Return a table of what is known.
+    Return a table of what is known; is_verbose: with all that no data tell, however many.
 
     Of the parameters by name with their verdicts; where recordings were joined, of the
     coordinates they were estimated in, since nobody has asked the robot's model again.
     """
-    result = Table(caption=_caption(posterior), caption_justify='left')
+    result = Table(caption=_caption(posterior, is_verbose), caption_justify='left')
     is_joined = posterior.findings is None
-    result.add_column('coordinate' if is_joined else 'parameter')
+    result.add_column('coordinate' if is_joined else 'parameter', overflow='fold')
     for title in ('off the prior mean' if is_joined else 'mean', 'sd', 'of the prior sd'):
         result.add_column(title, justify='right')
     if is_joined:
         for label, *numbers in _coordinates(posterior):
             result.add_row(label, *_in_words(*numbers))
         return result
-    result.add_column('verdict')
+    result.add_column('verdict', overflow='fold')
     for found in posterior.findings.parameters:
         numbers = _in_words(found.mean, found.sd, found.share)
         result.add_row(found.name, *numbers, found.verdict_in_words)
@@ -47,7 +58,7 @@ def _coordinates(posterior):
     return zip(posterior.identity['coordinates'], mean - posterior.prior.mean, sds, sds / before)
 
 
-def _besides(findings):
+def _besides(findings, is_verbose):
     """Return what `Findings` say besides the parameters, in sentences."""
     lines = [
         f'information: {findings.information:.1f} nats; {findings.told} dimensions known from '
@@ -58,7 +69,14 @@ def _besides(findings):
         for each in findings.combinations
         if ' ' in each.label  # the others are in the table
     ]
-    lines += [f'no data tell: {direction}' for direction in findings.null_directions]
+    unseen = findings.null_directions
+    if is_verbose or len(unseen) <= _LISTED:
+        lines += [f'no data tell: {direction}' for direction in unseen]
+    else:
+        lines.append(
+            f'no data tell: {len(unseen)} parameters and combinations, listed in report.html and '
+            'result.json, and here with --verbose'
+        )
     if len(findings.modes) > 1:
         weights = ', '.join(f'{weight:.2f}' for weight, _ in findings.modes)
         lines.append(f'{len(findings.modes)} separate answers, of weights {weights}')
@@ -69,7 +87,7 @@ def _besides(findings):
     return lines
 
 
-def _caption(posterior):
+def _caption(posterior, is_verbose):
     """Return robot, estimator, data and purpose in words."""
     identity = posterior.identity
     estimator, model = identity['estimator'], identity['model']
@@ -83,7 +101,7 @@ def _caption(posterior):
     if not posterior.recordings:
         lines.append('data: none')
     if posterior.findings:
-        lines += _besides(posterior.findings)
+        lines += _besides(posterior.findings, is_verbose)
     if posterior.run is None:
         lines.append('joined: a new run can begin from it')
     else:

@@ -31,6 +31,7 @@ def add_identify(commands):
     identify.add_argument(
         '--follow', type=Path, metavar='FILE', help='saved posterior whose frames to use once more'
     )
+    identify.add_argument('--verbose', action='store_true', help='list all that no data tell')
     identify.set_defaults(run=_identify)
 
 
@@ -39,15 +40,14 @@ def _identify(chosen):
     # Read by NumPy when it is loaded: of matrices this small, two threads wait for one another.
     os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
     # Imported here, so that `--help` answers at once.
-    from rich.console import Console
     import torch
 
-    from ..posterior_report import table
-    from .display import Lines, Live, scores, torque_scores
+    from ..posterior_report import table, wide_console
+    from .display import events_once, Lines, Live, scores, torque_scores
     from .run import identify
 
     torch.set_num_threads(1)  # two would only wait for one another
-    console = Console()
+    console = wide_console()
     output = chosen.output or Path('results') / chosen.bags[0].resolve().name
     options = {'merge': chosen.merge, 'held_out': chosen.held_out, 'follow': chosen.follow}
     with Live(console) if console.is_terminal else nullcontext(Lines(console)) as display:
@@ -63,14 +63,25 @@ def _identify(chosen):
         except KeyboardInterrupt:
             print('stopped; the same command goes on from here', file=sys.stderr)
             raise
-    console.print(table(found.posterior))
+    console.print(_caution(found), soft_wrap=True, markup=False)
+    console.print(table(found.posterior, chosen.verbose))
     console.print(scores(found.held_out))
     if found.held_out.torques:
         console.print(torque_scores(found.held_out))
+    for line in events_once(found.events, found.bags):
+        console.print(line, soft_wrap=True)
     for line in _accounts(found):
         console.print(line, soft_wrap=True, markup=False)
     console.print(f'written: {output}', soft_wrap=True, markup=False)
     return 0
+
+
+def _caution(found):
+    """Return whether the result deserves trust, as a sentence."""
+    if not found.distrust:
+        return 'No warnings; what is never noticed: docs/estimation.md, "What not to believe".'
+    reasons = '; '.join(found.distrust)
+    return f'CAUTION: {reasons}. See the events below, and docs/estimation.md for what to do.'
 
 
 def _accounts(found):

@@ -9,6 +9,9 @@ from rich.text import Text
 
 # Between two lines where there is no terminal [s].
 _PERIOD = 10.0
+# Events that are shown above a table that is drawn anew; all are printed at the end.
+_LATEST = 8
+_NANO = 1e9
 
 
 class Live:
@@ -27,8 +30,9 @@ class Live:
 
     def show(self, step):
         """Show a `Step`."""
-        remarks = [Text(remark) for remark in step.remarks]
-        self._live.update(Group(*remarks, Text(in_words(step)), table(step.findings)))
+        said = [Text(remark) for remark in step.remarks]
+        said += events_once(step.events, step.recordings)[-_LATEST:]
+        self._live.update(Group(*said, Text(in_words(step)), table(step.findings)))
 
     def refresh(self):
         """Draw at once what was shown last."""
@@ -40,18 +44,25 @@ class Lines:
 
     def __init__(self, console):
         """Take the console."""
-        self._console, self._shown, self._remarked = console, None, set()
+        self._console, self._shown, self._said = console, None, set()
 
     def show(self, step):
-        """Print a `Step` if the last line is old enough; remarks once."""
+        """Print a `Step` if the last line is old enough; remarks and events once."""
         for remark in step.remarks:
-            if remark not in self._remarked:
-                self._remarked.add(remark)
-                self._console.print(remark, soft_wrap=True, markup=False)
+            self._say_once(remark, remark)
+        for event in step.events:
+            (line,) = events_once([event], step.recordings)
+            self._say_once((event.bag, event.name, event.text), line)
         now = time.monotonic()
         if self._shown is None or now - self._shown > _PERIOD:
             self._shown = now
             self._console.print(in_words(step), soft_wrap=True, markup=False)
+
+    def _say_once(self, key, line):
+        """Print a line unless something of the same key was printed."""
+        if key not in self._said:
+            self._said.add(key)
+            self._console.print(line, soft_wrap=True, markup=False)
 
 
 def in_words(step):
@@ -64,11 +75,35 @@ def in_words(step):
     )
 
 
+def events_once(events, recordings):
+    """
+    Return a line of `Text` for each `Happening`, those that are equal in one with their number.
+
+    recordings: with `name` and `begin_ns`, from which time is counted. Warnings begin with '!'.
+    """
+    alike = {}
+    for event in events:
+        alike.setdefault((event.bag, event.name, event.text), []).append(event)
+    return [_line(same, recordings) for same in alike.values()]
+
+
+def _line(same, recordings):
+    """Return the line of events that are equal but for their time."""
+    first, last = same[0], same[-1]
+    recording = recordings[first.bag]
+    begin, end = ((each.stamp_ns - recording.begin_ns) / _NANO for each in (first, last))
+    which = f'{recording.name} ' if len(recordings) > 1 else ''
+    more = f' ({len(same)} times, the last at {end:.1f} s)' if len(same) > 1 else ''
+    mark, style = ('!', 'yellow') if first.is_warning else (' ', '')
+    return Text(f'{mark} {which}{begin:.1f} s  {first.name}: {first.text}{more}', style)
+
+
 def table(findings):
     """Return what is known at present as a table."""
     result = Table()
     for title in ('parameter', 'mean', 'sd', 'verdict'):
-        result.add_column(title, justify='left' if title in ('parameter', 'verdict') else 'right')
+        justify = 'left' if title in ('parameter', 'verdict') else 'right'
+        result.add_column(title, justify=justify, overflow='fold')
     for found in findings.parameters:
         result.add_row(found.name, f'{found.mean:.5g}', f'{found.sd:.2g}', found.verdict)
     return result
@@ -83,7 +118,8 @@ def scores(held_out):
         'rms error'
     )
     for title in ('signal', 'unit', 'nominal', 'posterior mean', 'draws', 'within their 90 %'):
-        result.add_column(title, justify='left' if title in ('signal', 'unit') else 'right')
+        justify = 'left' if title in ('signal', 'unit') else 'right'
+        result.add_column(title, justify=justify, overflow='fold')
     for trace in held_out.traces:
         errors = [f'{trace.rms(name):.3g}' for name in held_out.predictors]
         name = f'{trace.sensor}: {trace.label}'
@@ -95,7 +131,8 @@ def torque_scores(held_out):
     """Return how well the torques of a `HeldOut` were predicted, as a table."""
     result = Table(title='held out: torques predicted from motion, error of their rms')
     for title in ('joint', 'nominal', 'posterior mean', 'rms', 'within 90 %'):
-        result.add_column(title, justify='left' if title == 'joint' else 'right')
+        justify = 'left' if title == 'joint' else 'right'
+        result.add_column(title, justify=justify, overflow='fold')
     for trace in held_out.torques:
         shares = [f'{100 * trace.share(name):.3g} %' for name in ('nominal', 'mean')]
         rms, inside = f'{trace.rms("mean"):.3g}', f'{100 * trace.coverage():.0f} %'

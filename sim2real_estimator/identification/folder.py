@@ -62,6 +62,7 @@ def write_summary(found, path):
         'provenance': asdict(found.provenance),
         'bags': [asdict(bag) for bag in found.bags],
         'merged': found.is_merged,
+        'distrust': list(found.distrust),
         'findings': asdict(found.findings),
         'units': found.units,
         'events': [asdict(event) for event in found.events],

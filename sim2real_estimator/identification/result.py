@@ -326,6 +326,55 @@ class Identification:
         return {each.name: each.sd for each in self.findings.parameters}
 
     @property
+    def distrust(self):
+        """Why not to trust the result, in a few words each; empty where nothing is known."""
+        return tuple(_reasons(self))
+
+    @property
     def verdicts(self):
         """Name -> verdict in words."""
         return {each.name: each.verdict_in_words for each in self.findings.parameters}
+
+
+# Warnings that are about what was estimated, the gravest first -> what tells whom it is about.
+_GRAVE = {
+    'forgotten': '',
+    'changed': '',
+    'doubted': '',
+    'explained in part': 'joint',
+    'more noise': 'joint',
+    'left out': 'joint',
+    'poses off': 'sensor',
+}
+
+
+def _reasons(found):
+    """Yield why not to trust an `Identification`."""
+    torques = found.noise.torques if found.noise else ()
+    unexplained = [joint for joint, _, _, is_explained, _ in torques if not is_explained]
+    if unexplained:
+        yield f'torques that the model does not explain: {", ".join(unexplained)}'
+    told = (each.values['joint'] for each in found.events if each.name == 'not explained')
+    for_a_time = [joint for joint in dict.fromkeys(told) if joint not in unexplained]
+    if for_a_time:
+        yield f'torques that the model did not explain for a time: {", ".join(for_a_time)}'
+    elastic = [f'{joint} ({spring:.0f} Hz)' for joint, *_, spring in torques if spring is not None]
+    if elastic:
+        yield f'elastic: {", ".join(elastic)}'
+    asked = {each.asked: each for each in found.findings.parameters if each.asked}
+    if asked:
+        values = ', '.join(
+            f'{what or each.name} {mean:.3g} +- {sd:.2g}'
+            for (what, mean, sd), each in asked.items()
+        )
+        yield f'data ask for what no robot has: {values}'
+    for name, key in _GRAVE.items():
+        events = [each for each in found.events if each.name == name]
+        owners = dict.fromkeys(str(each.values[key]) for each in events if key)
+        if owners:
+            yield f'{name}: {", ".join(owners)}'
+        elif events:
+            yield f'{name}{f" {len(events)} times" if len(events) > 1 else ""}'
+    before, after = (found.held_out.torque_error(name) for name in ('nominal', 'mean'))
+    if found.held_out.torques and after >= before:
+        yield 'held-out torques are predicted no better than by the robot description'

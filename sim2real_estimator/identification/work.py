@@ -36,7 +36,8 @@ class Step:
 
     bag: index of the recording, of `bags`; name: its name; seconds, length [s]: of its data, done
     and in all; speed: seconds of data a second since the beginning; findings: at most a second
-    of data old; remarks: sentences about the recording.
+    of data old; remarks: sentences about the recording; events: a `Happening` for each so far;
+    recordings: an `Opened` for each so far.
     """
 
     bag: int
@@ -47,6 +48,16 @@ class Step:
     speed: float
     findings: Findings
     remarks: tuple
+    events: tuple = ()
+    recordings: tuple = ()
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A recording that is being read: its name, and its begin [ns] by its own time."""
+
+    name: str
+    begin_ns: int
 
 
 @dataclass(frozen=True)
@@ -93,7 +104,7 @@ class Work:
         self._history, self._timings, self._journal = History(), Timings(), None
         # Of recordings that are done: what their feeds keep, what became of samples, posteriors.
         self._done, self._before, self._posteriors = [], {}, []
-        self._bags, self._windows, self._data = [], [], 0.0
+        self._bags, self._windows, self._data, self._opened = [], [], 0.0, []
         # Of each recording the frames that are held out, where torques are measured.
         self._frames_held_out = []
         self._began, self._begun_at, self._shown = time.monotonic(), None, 0.0
@@ -105,6 +116,7 @@ class Work:
         feed_state, end_ns = self._resume(), None
         for number, path in enumerate(self._paths):
             with BagReader(path) as bag:
+                self._opened.append(Opened(bag.name, bag.begin_ns))
                 feed = self._feed(bag, number, end_ns)
                 end_ns = feed.end_ns
                 if number < len(self._done):
@@ -214,7 +226,9 @@ class Work:
             length = (feed.split_ns - feed.bag.begin_ns) / _NANO
             where = number, len(self._paths), feed.bag.name, seconds, length, speed
             found = self._pipeline.latest_findings()
-            self._show(Step(*where, found, (*feed.bag.warnings, *feed.names_of_guesses())))
+            remarks = *feed.bag.warnings, *feed.names_of_guesses()
+            told = self._history.happenings(), tuple(self._opened)
+            self._show(Step(*where, found, remarks, *told))
         if self._checkpoint and self._checkpoint.is_due:
             self._keep(feed)
 

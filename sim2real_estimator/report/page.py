@@ -57,6 +57,8 @@ def _verdict(found):
         )
     if any(each.verdict == 'changed' for each in known):
         lines.append('The robot changed shortly before the end: verdicts wait for more data.')
+    if found.distrust:
+        lines.append(f'Caution: {"; ".join(found.distrust)}.')
     if found.findings.obstacle:
         lines.append(f'Something is in the way: {found.findings.obstacle}.')
     return ' '.join(lines)
