@@ -31,7 +31,10 @@ class Live:
     def show(self, step):
         """Show a `Step`."""
         said = [Text(remark) for remark in step.remarks]
-        said += events_once(step.events, step.recordings)[-_LATEST:]
+        for line in events_once(step.events, step.recordings)[-_LATEST:]:
+            # A line each, or they would leave no place for the table; whole sentences follow.
+            line.no_wrap, line.overflow = True, 'ellipsis'
+            said.append(line)
         self._live.update(Group(*said, Text(in_words(step)), table(step.findings)))
 
     def refresh(self):
