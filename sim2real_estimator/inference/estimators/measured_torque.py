@@ -92,6 +92,8 @@ _INERTIA_KNOWN = 3.0
 # Noise of encoders that was learned is told if it is so many times as large, or as small, as
 # configured.
 _QUESTIONED = 3.0
+# Jitter of stamps is told from here on [s].
+_NOTABLE_JITTER = 1e-4
 # Rows are made anew where other lengths and offsets change torques by so much of the deviation of
 # a row, or by so much if old ones have to be left out then; looked at on so many rows.
 _MATTERS, _MATTERS_MUCH, _COMPARED = 0.05, 0.5, 24
@@ -219,7 +221,7 @@ class MeasuredTorque(AbstractEstimator):
             )
             if samples is not None and state.used >= _INERTIA_KNOWN:
                 inertias = _inertias(problem.torque, state.fit)
-                state = replace(state, response=state.response.plus(samples, inertias))
+                state = replace(state, response=state.response.plus(samples, noise, inertias))
         state = self._placed(
             problem, state, until_ns, (times[window], motion) if is_known else None
         )
@@ -589,7 +591,7 @@ def _with_springs(model, state, report):
     """Return the state with the joints that give way like springs; each is told once."""
     if not state.response.windows:
         return state
-    found = state.response.elastic(_inertias(model, state.fit), state.noise.sd)
+    found = state.response.elastic(_inertias(model, state.fit))
     found = np.where(state.fit.noise.explained, found, np.nan)
     swings = 0 if np.isnan(found).all() else state.swings + 1
     state = replace(state, swings=swings)
@@ -624,8 +626,13 @@ def _heard(model, state, noisier, report):
 
 
 def noise_in_words(model, noise):
-    """Return 'noise of SENSOR FACTOR SD' of sensors that are far from as noisy as configured."""
-    found = []
+    """
+    Return what is remarkable about encoders.
+
+    'noise of SENSOR FACTOR SD' of those that are far from as noisy as configured, and 'stamps
+    jitter: SD' [s].
+    """
+    found = [f'stamps jitter: {noise.jitter:.2g}'] if noise.jitter > _NOTABLE_JITTER else []
     for name, places in model.encoders.items():
         learned = float(np.median(noise.sd[places]))
         factor = learned / float(np.median(model.encoder_sd[places]))

@@ -210,6 +210,16 @@ def _elastic(words):
     return Event('elastic', text, True, {'joint': joint, 'resonance [Hz]': float(frequency)})
 
 
+def _jitter(words):
+    """Return the event of stamps that are not of when samples were taken; words: sd [s]."""
+    sd = 1e3 * float(words)
+    text = (
+        f'positions were taken {sd:.2g} ms (standard deviation) before or after what their stamps '
+        'say. This is allowed for; stamps set where joints are read make the result sharper'
+    )
+    return Event('stamps jitter', text, values={'standard deviation [ms]': sd})
+
+
 def _questioned(words):
     """Return the event of a sensor whose noise is not as configured; words: `noise_in_words`."""
     sensor, factor, learned = words.rsplit(' ', 2)
@@ -241,6 +251,7 @@ _OF_WORDS = {
         'torques are not used. See whether the effort is of this joint, its unit and its sign',
     ),
     'elastic: ': _elastic,
+    'stamps jitter: ': _jitter,
     'more noise: ': _said_of(
         'more noise',
         'joint',
