@@ -26,7 +26,7 @@ _FEWEST, _FEWEST_TO_SMOOTH = 8, 4
 _LEAST_STEP = 0.1
 # Jitter of stamps is looked for in so many joints, of these times their encoder's deviation at the
 # usual speed; it is evident where it makes samples so much likelier (twice a logarithm).
-_JITTER_JOINTS, _JITTERS, _EVIDENT_JITTER = 3, (0.7, 2.0, 6.0, 20.0, 60.0), 20.0
+_JITTER_JOINTS, _JITTERS, _EVIDENT_JITTER = 4, (0.7, 2.0, 6.0, 20.0, 60.0), 20.0
 # Over how much time speeds are judged roughly [s].
 _ROUGHLY = 0.04
 # A sample is far off that differs from the median of so many about it by more than so many times
@@ -108,19 +108,21 @@ def _likeliest_jitter(likelihood, joints, speeds, start, before):
     joints: that move; speeds [N, n]; start: (numbers of ratios, variances) [n] of no jitter;
     before: what it was, as it is again where nothing is evident.
     """
-    usual, found = (speeds[:, joints] ** 2).mean(0), []
-    for joint in joints[np.argsort(-usual)[:_JITTER_JOINTS]]:
+    usual = (speeds[:, joints] ** 2).mean(0)
+    fastest, found, against = joints[np.argsort(-usual)[:_JITTER_JOINTS]], [], 0
+    for joint in fastest:
         place = start[0][joint]
         none = likelihood.score(joint, place)[0]
         _, score, _, jitter = likelihood.beside_jitter(joint, place, speeds[:, joint])
-        if none - score < _EVIDENT_JITTER:
-            jitter = 0.0
-            if before > 0:
-                shape = before / np.sqrt(start[1][joint]) * speeds[:, joint]
-                score = likelihood.climb(joint, place, shape)[1]
-                jitter = before if score - none < _EVIDENT_JITTER else 0.0
-        found.append(jitter)
-    return float(np.median(found)) if found else before
+        if none - score > _EVIDENT_JITTER:
+            found.append(jitter)
+        elif before > 0:
+            shape = before / np.sqrt(start[1][joint]) * speeds[:, joint]
+            against += likelihood.climb(joint, place, shape)[1] - none > _EVIDENT_JITTER
+    # A single joint may scatter with its speed for reasons of its own.
+    if len(found) >= min(2, len(fastest)) and found:
+        return float(np.median(found))
+    return 0.0 if against > len(fastest) / 2 else before
 
 
 def _alike(is_there, joints):
@@ -240,9 +242,8 @@ class _Likelihood:
         for ratio in _JITTERS:
             # Of the encoder's standard deviation, at the usual speed.
             place, score, variance = self.climb(joint, place, ratio / usual * speeds)
-            if score >= best[1]:
-                break
-            best = place, score, variance, float(ratio / usual * np.sqrt(variance))
+            if score < best[1]:
+                best = place, score, variance, float(ratio / usual * np.sqrt(variance))
         return best
 
     def _scores(self, joints, place, weights):
