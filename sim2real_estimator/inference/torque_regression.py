@@ -246,7 +246,7 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS, el
         mean, root, slope = _step(model, prior, sums, noise, mean)
         mean = not_negative(mean, root, model.positive)
         (standard, _), (scales, _) = model.standard(mean), model.scales(mean)
-        spread = slope @ root
+        spread = slope @ root, model.scales(mean)[1] @ root
         noise = _learned(model, sums, earlier, recent, noise, standard, scales, spread, lags)
         if elastic is not None:
             inflation = np.where(elastic, ELASTIC_INFLATION, 1.0) * noise.inflation
@@ -306,10 +306,10 @@ def not_negative(mean, root, positive):
 
 
 def _learned(model, sums, earlier, recent, noise, standard, scales, spread, lags):
-    """Return the `TorqueNoise` at a mean; spread [P, p]: root of its covariance."""
+    """Return the `TorqueNoise` at a mean; spread: roots of its covariance, see `_unsure`."""
     left = sums.squares_left(standard, scales) + earlier.left
     square, number = sums.square + earlier.square, sums.number + earlier.number
-    unsure = scales**2 * np.einsum('pr,jpr->j', spread, sums.gram @ spread)
+    unsure = _unsure(sums, standard, scales, *spread)
     variance = (_PRIOR_ROWS * _least_variance(model.limits) + left + unsure / noise.inflation) / (
         _PRIOR_ROWS + number
     )
@@ -324,6 +324,21 @@ def _learned(model, sums, earlier, recent, noise, standard, scales, spread, lags
     wrong = _WRONG_FRICTION**2 * power / np.maximum(sums.number, 1.0)
     misfit = _WRONG_ROWS * wrong / variance
     return TorqueNoise(variance, inflation, _are_explained(left, square, number, unsure), misfit)
+
+
+def _unsure(sums, standard, scales, spread, scaled):
+    """
+    Return the sum of the variances of predicted torques [J].
+
+    spread [P, p], scaled [J, p]: roots of the covariances of standard parameters and of scales,
+    which hang together: that all is heavier by some part looks like a gain.
+    """
+    fitted = np.einsum('jpq,q->jp', sums.gram, standard)
+    found = scales**2 * np.einsum('pr,jpr->j', spread, sums.gram @ spread)
+    if scaled.any():
+        found += 2 * scales * np.einsum('jr,jr->j', fitted @ spread, scaled)
+        found += (fitted @ standard) * (scaled**2).sum(1)
+    return np.maximum(found, 0.0)
 
 
 def _are_explained(left, square, number, unsure):

@@ -160,6 +160,13 @@ def test_independent_rows_tell_most(rng):
     assert found == pytest.approx([1.82, 1.82], rel=0.05)
 
 
+def test_what_gains_explain_makes_no_noise(rng):
+    """That all is heavier, or its torque told too small, is one thing: no prediction changes."""
+    model = LinearRobot(has_gains=True)
+    found = fitted(model, rows_of(TRUTH, 3000, rng, scales=np.array([0.97, 1.02]), sd=(0.01, 0.01)))
+    assert np.sqrt(found.noise.variance) == pytest.approx([0.01, 0.01], rel=0.1)
+
+
 def test_intervals_of_correlated_noise_hold(rng):
     model, within = LinearRobot(), []
     for _ in range(40):
