@@ -22,13 +22,14 @@ from scipy.linalg import solve_triangular
 # joint's limit. Chosen on recordings of a UR10e and on arms in MuJoCo.
 _PRIOR_ROWS, _PRIOR_SD = 1.0, 1e-3
 # Prior of the inflation, and the number of rows that it counts for. As above.
-_PRIOR_INFLATION, _INFLATION_ROWS = 4.0, 80.0
+_PRIOR_INFLATION, _INFLATION_ROWS = 6.0, 80.0
 # Rows of less than this share of a block's samples do not count as rows.
 _SHARE_OF_A_ROW = 0.3
-# A window over two seconds sees so much of the correlation of residuals: parameters have taken up
-# some of what hangs together, and some lasts longer. By the agreement of eleven recordings of a
-# UR10e, and by the truth of arms in MuJoCo.
-_SEEN = 0.55
+# Noise of sensors averages out, nearly. What hangs together is what the model lacks: parameters have
+# taken up some of it, and it comes back with the motion, so that it counts for so many times what
+# a window over two seconds sees of it. By the agreement of eleven recordings of a UR10e, and by the
+# truth of arms in MuJoCo of much noise and of little.
+_ALMOST_WHITE, _COMES_BACK = 1.3, 4.0
 # Rows of a joint that gives way like a spring are wrong in the same way whenever it speeds up: so
 # many times less they tell. By how often intervals hold the truth of elastic arms in MuJoCo.
 ELASTIC_INFLATION = 5.0
@@ -388,15 +389,15 @@ def inflations(residuals, shares, lags, usual=_PRIOR_INFLATION):
     """
     Return how many times less correlated rows tell than independent ones, [J].
 
-    One plus twice the sum of the autocorrelation of residuals [K, J], with the window of Bartlett
-    over so many lags, drawn to the usual one where there are few rows.
+    That of white noise, and what comes back: so many times twice the sum of the autocorrelation of residuals
+    [K, J], with the window of Bartlett over so many lags. Drawn to the usual one where there are
+    few rows.
     """
     power = (residuals**2).sum(0) + 1e-30
-    total = np.ones(residuals.shape[1])
+    excess = np.zeros(residuals.shape[1])
     for lag in range(1, lags):
         products = (residuals[lag:] * residuals[:-lag]).sum(0)
-        total += 2 * (1 - lag / lags) * products / power
+        excess += 2 * (1 - lag / lags) * products / power
     number = (shares > _SHARE_OF_A_ROW).sum(0)
-    return (np.maximum(total, 1.0) / _SEEN * number + usual * _INFLATION_ROWS) / (
-        number + _INFLATION_ROWS
-    )
+    found = _ALMOST_WHITE + _COMES_BACK * np.maximum(excess, 0.0)
+    return (found * number + usual * _INFLATION_ROWS) / (number + _INFLATION_ROWS)
