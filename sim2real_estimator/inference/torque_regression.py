@@ -25,11 +25,14 @@ _PRIOR_ROWS, _PRIOR_SD = 1.0, 1e-3
 _PRIOR_INFLATION, _INFLATION_ROWS = 6.0, 80.0
 # Rows of less than this share of a block's samples do not count as rows.
 _SHARE_OF_A_ROW = 0.3
-# Noise of sensors averages out, nearly. What hangs together is what the model lacks: parameters have
-# taken up some of it, and it comes back with the motion, so that it counts for so many times what
-# a window over two seconds sees of it. By the agreement of eleven recordings of a UR10e, and by the
-# truth of arms in MuJoCo of much noise and of little.
-_ALMOST_WHITE, _COMES_BACK = 1.3, 4.0
+# Noise of sensors averages out. What hangs together is what the model lacks: parameters took up
+# some of it, and it comes back with the motion, so that it counts for so many times what is seen
+# of it. By the agreement of eleven recordings of a UR10e, and by the truth of arms in MuJoCo of
+# much noise and of little.
+_COMES_BACK = 3.0
+# What pulls at parameters is added up over so many rows; what it would be if rows were independent
+# is worked out at every so many rows.
+_PULLED, _LOOKED_AT = 25, 8
 # Rows of a joint that gives way like a spring are wrong in the same way whenever it speeds up: so
 # many times less they tell. By how often intervals hold the truth of elastic arms in MuJoCo.
 ELASTIC_INFLATION = 5.0
@@ -316,7 +319,8 @@ def _learned(model, sums, earlier, recent, noise, standard, scales, spread, lags
     )
     residuals = recent.residuals(standard, scales)
     lags = min(lags, max(recent.count - 2, 0))
-    inflation = inflations(residuals, recent.shares, lags, earlier.inflation)
+    pulls = pulled(recent, residuals, standard, scales, *spread)
+    inflation = inflations(residuals, recent.shares, lags, earlier.inflation, pulls)
     # Who has become noisier is so from now on.
     now = (residuals**2).sum(0) / np.maximum(recent.shares.sum(0), ROWS_TO_JUDGE)
     variance = np.where(now > _NOISIER * variance, now, variance)
@@ -385,13 +389,43 @@ def _least_variance(limits):
     return (_PRIOR_SD * np.asarray(limits)) ** 2
 
 
-def inflations(residuals, shares, lags, usual=_PRIOR_INFLATION):
+def pulled(rows, residuals, standard, scales, spread, scaled):
+    """
+    Return how many times more residuals pull at parameters than independent ones would, [J].
+
+    Residuals [K, J] of `Rows` that hardly hang together may still pull the same way for a while:
+    those of a torque that is late do. The sum of squares of pulls, each added up over half a
+    second, in deviations of the posterior (spread, scaled: see `_unsure`).
+    """
+    joints, size = len(scales), len(standard)
+    windows = rows.count // _PULLED
+    if windows < 2:
+        return np.ones(joints)
+    newest = slice(rows.count - windows * _PULLED, None)
+    found = np.zeros(joints)
+    for joint, gain in enumerate(scales):
+        columns = rows.columns[newest, joint].reshape(windows, _PULLED, size)
+        left = residuals[newest, joint].reshape(windows, 1, _PULLED)
+        pulls = (left @ columns)[:, 0]
+        found[joint] = (
+            (gain * pulls @ spread + np.outer(pulls @ standard, scaled[joint])) ** 2
+        ).sum()
+    some = rows.part(slice(None, None, _LOOKED_AT))
+    slope = (some.columns @ spread) * scales[:, None]
+    slope += (some.columns @ standard)[..., None] * scaled
+    power = (residuals**2).sum(0) / np.maximum(rows.shares.sum(0), 1.0)
+    expected = power * (slope**2).sum((0, 2)) * windows * _PULLED / some.count
+    # One of so many windows is taken up by parameters.
+    return found / (expected + 1e-30) * windows / (windows - 1)
+
+
+def inflations(residuals, shares, lags, usual=_PRIOR_INFLATION, pulls=1.0):
     """
     Return how many times less correlated rows tell than independent ones, [J].
 
-    That of white noise, and what comes back: so many times twice the sum of the autocorrelation of residuals
-    [K, J], with the window of Bartlett over so many lags. Drawn to the usual one where there are
-    few rows.
+    One, and what comes back: so many times twice the sum of the autocorrelation of residuals
+    [K, J], with the window of Bartlett over so many lags, or what they pull more at parameters, if
+    that is more (`pulled`). Drawn to the usual one where there are few rows.
     """
     power = (residuals**2).sum(0) + 1e-30
     excess = np.zeros(residuals.shape[1])
@@ -399,5 +433,5 @@ def inflations(residuals, shares, lags, usual=_PRIOR_INFLATION):
         products = (residuals[lag:] * residuals[:-lag]).sum(0)
         excess += 2 * (1 - lag / lags) * products / power
     number = (shares > _SHARE_OF_A_ROW).sum(0)
-    found = _ALMOST_WHITE + _COMES_BACK * np.maximum(excess, 0.0)
+    found = 1 + _COMES_BACK * np.maximum(np.maximum(excess, pulls - 1), 0.0)
     return (found * number + usual * _INFLATION_ROWS) / (number + _INFLATION_ROWS)
