@@ -17,6 +17,7 @@ from .motion import MotionNoise
 from .pose_regression import PoseState
 from .protocol import Gaussian
 from .torque_changes import favour, FREEDOM, Onset, returned
+from .torque_delay import Delay
 from .torque_outliers import Disruption
 from .torque_regression import Earlier, ELASTIC_INFLATION, Fit, ROWS_TO_JUDGE, Sums
 from .torque_rows import BLOCK_NS
@@ -57,23 +58,23 @@ class TorqueState:
     branches: the answers that are possible, the likeliest first; sums: of all `Rows` since the
     robot changed last; earlier: what `Earlier` ones tell of noise;
     recent: ((end_ns, `Rows`), ...), the newest; motion: ((stamp_ns, positions [n]), ...) of the
-    newest samples, and torques: ((stamp_ns, torques [J]), ...) not used yet; until_ns: end of the
-    last block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion,
-    and of those when noise was learned last; used: seconds of rows since the last change;
-    renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
-    renewals: how often; snapshots: of the last seconds; memories: of what was known before
-    changes; onset: of the last change, while it is still asked what it was; disruption: of torques
-    that are far off just now; loud [J]: looks on end that found joints noisier; is_suspected:
-    whether the last look found a change; place: (positions, velocities) at the end of the newest
-    block; posterior: `Mixture` of all this; is_questioned: whether the noise of encoders was held
-    against what is configured; is_surprised: whether joints have moved in another way than was
-    learned since;
+    newest samples, and torques: ((stamp_ns, torques [J]), ...) from shortly before until_ns on:
+    the end of the last block; noise: `MotionNoise`, None before any motion; moved, learned:
+    seconds of motion, and of those when noise was learned last; used: seconds of rows since the
+    last change; renewed_ns, looked_ns: when the posterior was worked out, and when changes were
+    looked for; renewals: how often; snapshots: of the last seconds; memories: of what was known
+    before changes; onset: of the last change, while it is still asked what it was; disruption: of
+    torques that are far off just now; loud [J]: looks on end that found joints noisier;
+    is_suspected: whether the last look found a change; place: (positions, velocities) at the end
+    of the newest block; posterior: `Mixture` of all this; is_questioned: whether the noise of
+    encoders was held against what is configured; is_surprised: whether joints have moved in
+    another way than was learned since;
     poses: `PoseState` of what motion capture has seen, None where it tells of nothing unknown;
     geometry: lengths and offsets by which the columns of rows are made, None: as the prior has
     them; visited: motion [3, K, n] at the rows of `recent`; by_geometry [p, g]: how coordinates
     move with these if torques are to stay what they are; response: of joints to frequency;
     elastic [J]: resonances of those that are said to give way like springs [Hz], NaN of others;
-    swings: looks on end that found any.
+    swings: looks on end that found any; delay: `Delay` of torques.
     """
 
     branches: tuple
@@ -107,6 +108,7 @@ class TorqueState:
     response: Response | None = None
     elastic: np.ndarray | None = None
     swings: int = 0
+    delay: Delay = Delay()
 
     @property
     def fit(self):

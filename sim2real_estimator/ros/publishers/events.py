@@ -210,6 +210,18 @@ def _elastic(words):
     return Event('elastic', text, True, {'joint': joint, 'resonance [Hz]': float(frequency)})
 
 
+def _late(words):
+    """Return the event of torques that come late; words: delay, ms, +-, sd."""
+    delay, _, _, sd = words.split(' ')
+    text = (
+        f'torques are {delay} ms late beside encoders, give or take {sd} ms, and are used so from '
+        f'now on; where it stays so: estimate: {{commands.delay: {{mean: '
+        f'{-1e-3 * float(delay):.4f}, fixed: true}}}}'
+    )
+    values = {'delay [s]': 1e-3 * float(delay), 'sd [s]': 1e-3 * float(sd)}
+    return Event('torque late', text, values=values)
+
+
 def _questioned(words):
     """Return the event of a sensor whose noise is not as configured; words: `noise_in_words`."""
     sensor, factor, learned = words.rsplit(' ', 2)
@@ -241,6 +253,7 @@ _OF_WORDS = {
         'torques are not used. See whether the effort is of this joint, its unit and its sign',
     ),
     'elastic: ': _elastic,
+    'torque late: ': _late,
     'more noise: ': _said_of(
         'more noise',
         'joint',
