@@ -74,7 +74,8 @@ class TorqueState:
     them; visited: motion [3, K, n] at the rows of `recent`; by_geometry [p, g]: how coordinates
     move with these if torques are to stay what they are; response: of joints to frequency;
     elastic [J]: resonances of those that are said to give way like springs [Hz], NaN of others;
-    swings: looks on end that found any; delay: `Delay` of torques.
+    swings: looks on end that found any; delay: `Delay` of torques; coupled: pairs of numbers of
+    joints that seem to share a motor.
     """
 
     branches: tuple
@@ -109,6 +110,7 @@ class TorqueState:
     elastic: np.ndarray | None = None
     swings: int = 0
     delay: Delay = Delay()
+    coupled: tuple = ()
 
     @property
     def fit(self):

@@ -20,9 +20,18 @@ from ..hypotheses import Memory
 from ..motion import without_spikes
 from ..protocol import Gaussian
 from ..torque_changes import ask_again, look, Onset, returned, Snapshot
+from ..torque_coupling import coupled_pairs
 from ..torque_delay import delayed, estimate, late_torques, torques_at
 from ..torque_outliers import are_far_off, Disruption, judge, without
-from ..torque_regression import begin, Earlier, fit, Rows, Sums, with_columns
+from ..torque_regression import (
+    begin,
+    Earlier,
+    fit,
+    Rows,
+    ROWS_TO_JUDGE,
+    Sums,
+    with_columns,
+)
 from ..torque_rows import (
     BLOCK_NS,
     followed_motion,
@@ -612,6 +621,7 @@ def _with_delay(model, state, report):
     rows = Rows.joined([rows for _, rows in state.recent])
     times = [end_ns - BLOCK_NS * np.arange(part.count, 0, -1) for end_ns, part in state.recent]
     prior = state.branches[0].prior
+    state = _with_pairs(model, prior, state, rows, report)
     found = estimate(model, prior, state.fit, rows, np.concatenate(times), BLOCK_NS)
     if found is None:
         return replace(state, delay=replace(delay, looked=used))
@@ -621,7 +631,17 @@ def _with_delay(model, state, report):
     report.events += (f'torque late: {1e3 * found[0]:.1f} ms +- {1e3 * found[1]:.1g}',)
     recent = tuple((ns, delayed(part, state.delay.applied)) for ns, part in state.recent)
     sums = state.sums.of(part for _, part in recent)
-    return replace(state, recent=recent, sums=sums, snapshots=())
+    # What joints answer was seen with other torques.
+    return replace(state, recent=recent, sums=sums, snapshots=(), response=Response(), swings=0)
+
+
+def _with_pairs(model, prior, state, rows, report):
+    """Return the state with the joints that seem to share a motor; each pair is told once."""
+    found = coupled_pairs(model, prior, state.fit, state.sums, rows, ROWS_TO_JUDGE)
+    new = tuple(pair for pair in found[:1] if pair not in state.coupled)
+    for pair in new:
+        report.events += (f'coupled: {", ".join(model.joints[row] for row in pair)}',)
+    return replace(state, coupled=(*state.coupled, *new))
 
 
 def _with_springs(model, state, report):

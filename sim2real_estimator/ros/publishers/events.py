@@ -210,6 +210,16 @@ def _elastic(words):
     return Event('elastic', text, True, {'joint': joint, 'resonance [Hz]': float(frequency)})
 
 
+def _coupled(words):
+    """Return the event of two joints that seem to share a motor; words: their names."""
+    first, second = words.split(', ')
+    text = (
+        f'{first} and {second} seem to share a motor, whose inertia and friction no column of the '
+        f'model describes; if they do: model: {{couplings: {{{first}: {second}}}}}'
+    )
+    return Event('coupled', text, True, {'joint': first, 'with': second})
+
+
 def _late(words):
     """Return the event of torques that come late; words: delay, ms, +-, sd."""
     delay, _, _, sd = words.split(' ')
@@ -252,6 +262,7 @@ _OF_WORDS = {
         'the model does not explain the torque of {}, of which more than half is left: its '
         'torques are not used. See whether the effort is of this joint, its unit and its sign',
     ),
+    'coupled: ': _coupled,
     'elastic: ': _elastic,
     'torque late: ': _late,
     'more noise: ': _said_of(
