@@ -62,7 +62,11 @@ class Rows:
     columns: np.ndarray
     torques: np.ndarray
     shares: np.ndarray
-    late: np.ndarray
+    late: np.ndarray | None = None
+
+    def __post_init__(self):
+        if self.late is None:
+            object.__setattr__(self, 'late', np.zeros((*self.torques.shape, 0)))
 
     @property
     def count(self):
@@ -73,7 +77,7 @@ class Rows:
     def none(joints, size):
         """Return no blocks of so many joints and standard parameters."""
         none = np.zeros((0, joints))
-        return Rows(np.zeros((0, joints, size)), none, none, none[..., None][..., :0])
+        return Rows(np.zeros((0, joints, size)), none, none)
 
     @staticmethod
     def joined(parts):
