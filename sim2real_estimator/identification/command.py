@@ -6,6 +6,9 @@ import os
 from pathlib import Path
 import sys
 
+# Events that end with a line for the config.
+_FOR_THE_CONFIG = ('torque late', 'coupled')
+
 
 def add_identify(commands):
     """Add the command to those of the parser."""
@@ -77,6 +80,9 @@ def _accounts(found):
     """Yield sentences on what is odd, and on where the time has gone."""
     for bag in found.bags:
         yield from (f'{bag.name}: {remark}' for remark in (*bag.warnings, *bag.unused))
+    told = [event for event in found.events if event.name in _FOR_THE_CONFIG]
+    # Of what is told again the last one holds.
+    yield from {(event.name, event.values.get('joint')): event.text for event in told}.values()
     spent = found.timings
     yield (
         f'{spent["data"]:.1f} s of data; of the processor {spent["reading"]:.1f} s of reading, '

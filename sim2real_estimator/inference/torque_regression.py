@@ -59,12 +59,18 @@ class Rows:
     Means over blocks of samples: K blocks, J joints, P standard parameters.
 
     columns [K, J, P]; torques [K, J]; both times the root of shares [K, J]: the part of a block's
-    samples that could be used, zero where a joint has no row.
+    samples that could be used, zero where a joint has no row. late [K, J, lags]: as torques, those
+    of `torque_delay.LAGS` later, NaN where unknown; no lags: where nobody asks for them.
     """
 
     columns: np.ndarray
     torques: np.ndarray
     shares: np.ndarray
+    late: np.ndarray | None = None
+
+    def __post_init__(self):
+        if self.late is None:
+            object.__setattr__(self, 'late', np.zeros((*self.torques.shape, 0)))
 
     @property
     def count(self):
@@ -74,7 +80,8 @@ class Rows:
     @staticmethod
     def none(joints, size):
         """Return no blocks of so many joints and standard parameters."""
-        return Rows(np.zeros((0, joints, size)), np.zeros((0, joints)), np.zeros((0, joints)))
+        none = np.zeros((0, joints))
+        return Rows(np.zeros((0, joints, size)), none, none)
 
     @staticmethod
     def joined(parts):
@@ -83,27 +90,29 @@ class Rows:
 
     def part(self, which):
         """Return some of the blocks, by a slice of their numbers."""
-        return Rows(self.columns[which], self.torques[which], self.shares[which])
+        return Rows(*(part[which] for part in vars(self).values()))
 
     def residuals(self, standard, scales):
         """Return measured less predicted [K, J]; standard [P]; scales [J]: of predictions."""
         return self.torques - scales * (self.columns @ standard)
 
 
-def block_rows(columns, torques, usable, bounds):
+def block_rows(columns, torques, usable, bounds, late=None):
     """
     Return the `Rows` of samples.
 
     columns [N, J, P]; torques [N, J]; usable [N, J]: which samples count for which joint; bounds
-    [K + 1]: numbers of samples between which blocks lie.
+    [K + 1]: numbers of samples between which blocks lie; late [N, J, lags]: later torques.
     """
+    late = np.zeros((*torques.shape, 0)) if late is None else late
     weights, starts = usable.astype(float), bounds[:-1]
     count = np.add.reduceat(weights, starts, axis=0)
     shares = count / np.diff(bounds)[:, None]
     factor = np.sqrt(shares) / np.maximum(count, 1.0)
     sums = np.add.reduceat(columns * weights[..., None], starts, axis=0)
     efforts = np.add.reduceat(np.where(usable, torques, 0.0), starts, axis=0)
-    return Rows(sums * factor[..., None], efforts * factor, shares)
+    later = np.add.reduceat(np.where(usable[..., None], late, 0.0), starts, axis=0)
+    return Rows(sums * factor[..., None], efforts * factor, shares, later * factor[..., None])
 
 
 def with_columns(rows, columns):

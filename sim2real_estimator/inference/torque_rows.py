@@ -97,22 +97,21 @@ def without_outliers(seconds, positions, motion, noise, encoder_sd):
     return motion, away, is_known
 
 
-def rows_between(model, known, torques, window, bounds):
+def rows_between(model, known, torques, window, bounds, late):
     """
     Return ((`Rows` of the torques of some time, motion [3, K, n] at them), `Samples`).
 
     None instead of either where there are none. model: `TorqueModel`; known: (`Fit` by which loads
-    are known, geometry); torques: ((stamp_ns, torques [J]), ...) until the end of that time;
-    window: (stamps [N], how far positions [N, n] are from the motion, motion [3, N, n]); bounds:
-    when that time begins and ends.
+    are known, geometry); torques: (stamps [M], torques [M, J]) of that time, late [M, J, lags]:
+    later ones; window: (stamps [N], how far positions [N, n] are from the motion, motion
+    [3, N, n]); bounds: when that time begins and ends.
     """
     (fit, geometry), (times, away, motion), (from_ns, until_ns) = known, window, bounds
-    if not torques:
+    stamps, torques = torques
+    if not len(stamps):
         return None, None
     origin = times[0]
     seconds = 1e-9 * (times - origin)
-    stamps = np.array([ns for ns, _ in torques])
-    torques = np.array([values for _, values in torques])
     at = motion_at(1e-9 * (stamps - origin), seconds, motion)
     moves = are_moving(seconds, motion[1][:, model.velocities], model.slowest)
     nearest = np.searchsorted(seconds, 1e-9 * (stamps - origin)).clip(0, len(seconds) - 1)
@@ -129,7 +128,7 @@ def rows_between(model, known, torques, window, bounds):
     visited = np.stack([np.add.reduceat(part, blocks[:-1], axis=0) / sizes for part in at])
     new = (times >= from_ns) & (times < until_ns)
     samples = Samples(times[new], away[new], motion[1, new], stamps, left, usable, at[0], at[2])
-    return (block_rows(columns, torques, usable, blocks), visited), samples
+    return (block_rows(columns, torques, usable, blocks, late), visited), samples
 
 
 def motion_at(times, samples, motion):

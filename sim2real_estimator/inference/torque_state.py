@@ -17,6 +17,7 @@ from .motion import MotionNoise
 from .pose_regression import PoseState
 from .protocol import Gaussian
 from .torque_changes import favour, FREEDOM, Onset, returned
+from .torque_delay import Delay
 from .torque_outliers import Disruption
 from .torque_regression import Earlier, ELASTIC_INFLATION, Fit, ROWS_TO_JUDGE, Sums
 from .torque_rows import BLOCK_NS
@@ -59,8 +60,8 @@ class TorqueState:
     branches: the answers that are possible, the likeliest first; sums: of all `Rows` since the
     robot changed last; motion: (stamps [N] ns, positions [N, n]) of the newest samples; earlier:
     what `Earlier` rows tell of noise; recent: ((end_ns, `Rows`), ...), the newest; torques:
-    ((stamp_ns, torques [J]), ...) not used yet; until_ns: end of the
-    last block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion,
+    ((stamp_ns, torques [J]), ...) from shortly before until_ns on: the end of the last block;
+    noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion,
     and of those when noise was learned last; used: seconds of rows since the last change;
     renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
     renewals: how often; snapshots: of the last seconds; memories: of what was known before
@@ -75,7 +76,8 @@ class TorqueState:
     them; visited: motion [3, K, n] at the rows of `recent`; by_geometry [p, g]: how coordinates
     move with these if torques are to stay what they are; response: of joints to frequency;
     elastic [J]: resonances of those that are said to give way like springs [Hz], NaN of others;
-    swings: looks on end that found any.
+    swings: looks on end that found any; delay: `Delay` of torques; coupled: pairs of numbers of
+    joints that seem to share a motor.
     """
 
     branches: tuple
@@ -109,6 +111,8 @@ class TorqueState:
     response: Response | None = None
     elastic: np.ndarray | None = None
     swings: int = 0
+    delay: Delay = Delay()
+    coupled: tuple = ()
 
     @property
     def fit(self):

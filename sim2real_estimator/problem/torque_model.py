@@ -7,6 +7,7 @@ import numpy as np
 
 from ..dynamics.regressor import regressor, regressor_names, regressor_parameters, STANDARD_NAMES
 from ..inference.protocol import Jump
+from ..inference.torque_coupling import Pair
 from ..model.friction import COUPLED, COUPLED_FRICTIONS
 from ..model.robot import realize
 
@@ -30,6 +31,11 @@ _INSIDE = {
 }
 
 
+# Standard deviations of the motor that two joints share: of its inertia [kg m^2 or kg], and of its
+# viscous and Coulomb friction as parts of the limit.
+COUPLED_DEVIATIONS = (0.2, 0.1, 0.1)
+
+
 @dataclass(frozen=True)
 class Reading:
     """
@@ -47,7 +53,8 @@ class TorqueModel:
     """
     What torques of some joints tell of the coordinates of a chart.
 
-    joints: names of the J joints with a row; velocities [J]: their places among the robot's;
+    joints: names of the J joints with a row; pairs: a `Pair` for any two that hang on one another
+    and are not coupled; velocities [J]: their places among the robot's;
     positive: numbers of coordinates that cannot be negative; is_friction [P]: of standard
     parameters; limits [J]: largest efforts; slowest [J]: speeds below which joints may stick;
     names: of the P standard parameters; geometry_places: numbers of the coordinates of lengths,
@@ -126,6 +133,30 @@ class TorqueModel:
             places = sensor.places[: len(sensor.joints)]
             self._sensors[sensor.name] = places
             self.encoder_sd[places] = sensor.sd[: len(places)]
+        self.pairs = tuple(self._possible_pairs(model, robot))
+
+    def _possible_pairs(self, model, robot):
+        """Yield a `Pair` for any two joints of which one carries the other."""
+        rows = {name: row for row, name in enumerate(self.joints)}
+        for body in robot.bodies:
+            if body.parent < 0:
+                continue
+            other = robot.bodies[body.parent]
+            pair = body.moving.joint, other.moving.joint
+            names = [[f'{j.name}.{word}' for word in ('damping', 'armature')] for j in pair]
+            is_of_a_kind = len({j.kind.groups[0].is_rotation for j in pair if j.name in rows}) == 1
+            is_there = all(j.name in rows for j in pair) and is_of_a_kind
+            is_coupled = any({j.name for j in pair} == set(other) for other in model.couplings)
+            if is_coupled or not is_there or not {*names[0], *names[1]} <= set(self.names):
+                continue
+            row = rows[pair[0].name]
+            parts = np.array([1.0, self.limits[row], self.limits[row]])
+            yield Pair(
+                (row, rows[pair[1].name]),
+                [[self.names.index(name) for name in each] for each in names],
+                self.slowest[row] / _SLOWEST,
+                parts * COUPLED_DEVIATIONS,
+            )
 
     def friction(self, coordinates):
         """Return how large what is friction is [p] at coordinates [p], zero of all else."""

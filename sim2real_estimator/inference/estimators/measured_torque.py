@@ -20,8 +20,18 @@ from ..hypotheses import Memory
 from ..motion import without_spikes
 from ..protocol import Gaussian
 from ..torque_changes import ask_again, look, Onset, returned, Snapshot
+from ..torque_coupling import coupled_pairs
+from ..torque_delay import delayed, estimate, late_torques, torques_at
 from ..torque_outliers import are_far_off, Disruption, judge, without
-from ..torque_regression import begin, Earlier, fit, Rows, Sums, with_columns
+from ..torque_regression import (
+    begin,
+    Earlier,
+    fit,
+    Rows,
+    ROWS_TO_JUDGE,
+    Sums,
+    with_columns,
+)
 from ..torque_rows import (
     BLOCK_NS,
     followed_motion,
@@ -99,6 +109,11 @@ _NOTABLE_JITTER = 1e-4
 _MATTERS, _MATTERS_MUCH, _COMPARED = 0.05, 0.5, 24
 # An arm is elastic that so many looks on end find so: a rigid one in MuJoCo was for two.
 _SWINGS = 4
+# Torques are kept for so long after their motion was used: what is early belongs to later motion.
+_BEFORE_NS = 50_000_000
+# The delay of torques is looked for after so many seconds of rows, whenever there are so many
+# times as many, and no more after so many.
+_DELAY_FIRST, _DELAY_AGAIN, _DELAY_LAST = 3.0, 1.4, 45.0
 # Motion capture is off of which less than this part of the samples is used.
 _MOSTLY = 0.6
 
@@ -211,13 +226,14 @@ class MeasuredTorque(AbstractEstimator):
         state = replace(state, place=(motion[0, last], motion[1, last]))
         rows = None
         if is_known:
-            torques = tuple(entry for entry in state.torques if entry[0] < until_ns)
+            torques, late = _torques_between(problem.torque, state, until_ns)
             rows, samples = rows_between(
                 problem.torque,
                 (state.fit, state.geometry),
                 torques,
                 (times[window], away, motion),
                 (state.until_ns, until_ns),
+                late,
             )
             if samples is not None and state.used >= _INERTIA_KNOWN:
                 inertias = _inertias(problem.torque, state.fit)
@@ -303,6 +319,7 @@ class MeasuredTorque(AbstractEstimator):
     def _renewed(self, problem, state, now_ns, report):
         """Return the state with the posterior of all rows so far."""
         state = _with_springs(problem.torque, state, report)
+        state = _with_delay(problem.torque, state, report)
         if state.poses:
             before = state.poses.fit
             poses = pose_regression.renewed(problem.poses, state.poses, now_ns)
@@ -515,7 +532,8 @@ class MeasuredTorque(AbstractEstimator):
     def _trimmed(state, times, until_ns):
         """Return the state without what is no longer needed."""
         kept = np.searchsorted(times, until_ns - _REMEMBERED_NS)
-        torques = tuple(entry for entry in state.torques if entry[0] >= until_ns)
+        least_ns = until_ns - _BEFORE_NS
+        torques = tuple(entry for entry in state.torques if entry[0] >= least_ns)
         motion = tuple(part[kept:] for part in state.motion)
         return replace(state, motion=motion, torques=torques, until_ns=until_ns)
 
@@ -585,6 +603,55 @@ def _moved_with(problem, state, columns, slope):
     information = rows.T @ rows
     information[np.diag_indices_from(information)] += 1.0
     return -prior @ np.linalg.solve(information, rows.T @ slope)
+
+
+def _torques_between(model, state, until_ns):
+    """Return ((stamps [M], torques [M, J]) since the last block, those of later [M, J, lags])."""
+    stamps = np.array([ns for ns, _ in state.torques], dtype=np.int64)
+    torques = np.array([values for _, values in state.torques])
+    torques = torques.reshape(len(stamps), len(model.joints))
+    new = (stamps >= state.until_ns) & (stamps < until_ns)
+    late = late_torques(stamps, torques, stamps[new])
+    found = torques[new] if not state.delay.applied else torques_at(late, state.delay.applied)
+    return (stamps[new], found), late
+
+
+def _with_delay(model, state, report):
+    """
+    Return the state with the delay of torques, by the rows of the last 30 s, where it is time to.
+
+    Where rows are made by another one from now on older ones are left out. That of a robot which
+    has changed is what it was.
+    """
+    delay, used = state.delay, state.used
+    is_due = max(_DELAY_FIRST, _DELAY_AGAIN * delay.looked) <= used <= _DELAY_LAST
+    is_calm = state.last_change is None and state.disruption is None
+    if not (is_due and is_calm and state.recent):
+        return state
+    rows = Rows.joined([rows for _, rows in state.recent])
+    times = [end_ns - BLOCK_NS * np.arange(part.count, 0, -1) for end_ns, part in state.recent]
+    prior = state.branches[0].prior
+    state = _with_pairs(model, prior, state, rows, report)
+    found = estimate(model, prior, state.fit, rows, np.concatenate(times), BLOCK_NS)
+    if found is None:
+        return replace(state, delay=replace(delay, looked=used))
+    state = replace(state, delay=delay.renewed(*found, used))
+    if state.delay.applied == delay.applied:
+        return state
+    report.events += (f'torque late: {1e3 * found[0]:.1f} ms +- {1e3 * found[1]:.1g}',)
+    recent = tuple((ns, delayed(part, state.delay.applied)) for ns, part in state.recent)
+    sums = state.sums.of(part for _, part in recent)
+    # What joints answer was seen with other torques.
+    return replace(state, recent=recent, sums=sums, snapshots=(), response=Response(), swings=0)
+
+
+def _with_pairs(model, prior, state, rows, report):
+    """Return the state with the joints that seem to share a motor; each pair is told once."""
+    found = coupled_pairs(model, prior, state.fit, state.sums, rows, ROWS_TO_JUDGE)
+    new = tuple(pair for pair in found[:1] if pair not in state.coupled)
+    for pair in new:
+        report.events += (f'coupled: {", ".join(model.joints[row] for row in pair)}',)
+    return replace(state, coupled=(*state.coupled, *new))
 
 
 def _with_springs(model, state, report):

@@ -346,6 +346,48 @@ def test_rigid_joints_that_shake_are_not_elastic():
     assert len(pipeline.state.response.windows) > 30
 
 
+def late(samples, seconds):
+    """Return samples whose efforts are stamped later than they were measured, in order."""
+    shift_ns = round(1e9 * seconds)
+    found = [
+        replace(s, stamp_ns=s.stamp_ns + shift_ns) if s.sensor == EFFORTS else s for s in samples
+    ]
+    return sorted(found, key=lambda sample: sample.stamp_ns)
+
+
+@pytest.mark.parametrize('delay', [-0.006, 0.008, 0.016, 0.026])
+def test_late_torques_are_told_and_used_as_they_were(delay, held_out):
+    arm = record(12.0, rate=125.0)
+    pipeline, events = followed(late(arm.samples(), delay))
+    found = pipeline.state.delay
+    assert found.mean == pytest.approx(delay, abs=min(0.002, 3 * found.sd))
+    assert found.applied == pytest.approx(delay, abs=0.002)
+    told = [event for event in events if event.startswith('torque late: ')]
+    assert told and float(told[-1].split()[2]) == pytest.approx(1e3 * found.applied, abs=0.05)
+    assert not alarms_of(events)
+    assert error_of(pipeline, held_out) < 0.01
+    assert away(pipeline, arm.truth) < 1.4
+
+
+def test_a_delay_that_does_no_harm_is_not_used(held_out):
+    for delay in (0.0, 0.002):
+        pipeline, events = followed(late(record(12.0, rate=125.0).samples(), delay))
+        found = pipeline.state.delay
+        assert abs(found.mean - delay) < min(0.002, 3 * found.sd)
+        assert found.applied == 0.0 and events == ['fitted']
+
+
+def test_no_delay_is_told_of_coarse_torques():
+    pipeline, events = followed(late(record(12.0, rate=40.0).samples(), 0.016))
+    assert pipeline.state.delay.applied == 0.0 and 'fitted' in events
+
+
+def test_it_goes_on_from_a_file_with_late_torques_bit_for_bit(tmp_path):
+    samples = late(record(8.0, rate=125.0).samples(), 0.016)
+    events = goes_on_alike(samples, lambda state: state.delay.applied, tmp_path / 'arm.npz')
+    assert any(event.startswith('torque late: ') for event in events)
+
+
 def test_live_is_as_replayed_bit_for_bit(expected, samples):
     whole, estimates = expected
     pipeline, updates = new_pipeline(), []
