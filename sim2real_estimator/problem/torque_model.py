@@ -1,6 +1,7 @@
 """The torques of a robot as linear functions of its standard parameters, compiled once."""
 
 from dataclasses import dataclass
+import math
 
 import casadi
 import numpy as np
@@ -22,13 +23,17 @@ _LOSSES = ('damping', 'friction', 'load_friction', *COUPLED_FRICTIONS)
 _FRICTION = (*_LOSSES, 'stribeck')
 _POSITIVE = ('damping', 'friction', *COUPLED)
 # Standard deviations of a body that may be taken up: mass [kg], but no more than this part of the
-# robot; first moment [m] and inertia [m^2] of every kilogram.
+# robot; first moment [m] and inertia [m^2] of every kilogram, more by as much as the centre of
+# mass of its link is farther off than that.
 _HELD, _HELD_PART = (2.0, 0.15, 0.02), 0.15
-# What may change inside a joint, as parts of its limit.
+# What may change inside a joint, by standard deviations: as parts of its limit, and of its gain.
+# A gain changes once where ten thousand bodies are taken up, and looks much like one at first:
+# more so where these are larger than is expected of them.
 _INSIDE = {
     'friction': {'damping': 0.05, 'friction': 0.05},
     'torque offset': {'torque_offset': 0.02},
 }
+_GAIN, _GAIN_ODDS = 0.3, 1e-4
 
 
 # Standard deviations of the motor that two joints share: of its inertia [kg m^2 or kg], and of its
@@ -124,10 +129,9 @@ class TorqueModel:
             for pair in pairs
             if set(pair) <= set(chart.names)
         ]
-        masses = {n: known.get(n, 0.0) for n in parameters if n.endswith('.mass')}
-        self._jumps = self._possible_jumps(chart, model, masses)
         gains = ((row, f'{name}.gain') for row, name in enumerate(self.joints))
         self._gains = [(row, chart.names.index(g)) for row, g in gains if g in chart.names]
+        self._jumps = self._possible_jumps(chart, model, known)
         self._sensors, self.encoder_sd = {}, np.full(model.velocity_size, np.inf)
         for sensor in sensors:
             places = sensor.places[: len(sensor.joints)]
@@ -175,16 +179,19 @@ class TorqueModel:
         """Return a `Jump` for each way in which the robot may change, the last link first."""
         return self._jumps
 
-    def _possible_jumps(self, chart, model, masses):
+    def _possible_jumps(self, chart, model, known):
         """Return the `Jump`s of bodies that links may hold, and of what is inside joints."""
         size, found = len(chart.labels), []
         inner = chart.inner
-        total = sum(masses.values()) or 1.0
+        total = sum(value for name, value in known.items() if name.endswith('.mass')) or 1.0
         mass = min(_HELD[0], _HELD_PART * total)
-        deviations = np.array([mass, *[_HELD[1] * mass] * 3, *[_HELD[2] * mass] * 6])
         places = dict(zip(getattr(inner, 'links', {}), inner.rows))
         depths = {link.name: model.attachments[link.name].body for link in model.links}
         for link in sorted(places, key=lambda name: -depths[name]):
+            centre = math.hypot(*(known.get(f'{link}.com.{axis}', 0.0) for axis in 'xyz'))
+            far = max(centre / _HELD[1], 1.0)
+            sizes = [1.0, *[far * _HELD[1]] * 3, *[far**2 * _HELD[2]] * 6]
+            deviations = mass * np.array(sizes)
             root = np.zeros((size, len(deviations)))
             root[places[link], range(len(deviations))] = deviations
             names = tuple(inner.links[link])
@@ -197,6 +204,11 @@ class TorqueModel:
                     for k, name in enumerate(names):
                         root[chart.names.index(name), k] = words[name.rpartition('.')[2]] * limit
                     found.append(Jump(f'{title} of {joint}', tuple(names), root))
+        for row, place in self._gains:
+            root = np.zeros((size, 1))
+            root[place] = _GAIN
+            title, names = f'gain of {self.joints[row]}', (chart.names[place],)
+            found.append(Jump(title, names, root, log_odds=float(np.log(_GAIN_ODDS))))
         return tuple(found)
 
     def read(self, frame):

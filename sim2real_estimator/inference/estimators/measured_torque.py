@@ -435,7 +435,7 @@ class MeasuredTorque(AbstractEstimator):
         if state.used < onset.asked * (1 + _ASKED_PART) + _ASKED_AGAIN:
             return state
         _, taken = judge(problem.torque, Disruption(onset.known, 0), state.recent)
-        if taken.any():
+        if taken.any() and self._is_as_before(state, taken):
             return self._taken_back(problem, state, taken, report)
         moved = replace(onset.moved(state.fit), asked=state.used)
         is_same = moved.before == onset.before
@@ -453,6 +453,18 @@ class MeasuredTorque(AbstractEstimator):
             branches = answers(problem.torque, state, causes)
             state = replace(state, branches=branches, snapshots=())
         return self._renewed(problem, state, now_ns, report)
+
+    @staticmethod
+    def _is_as_before(state, taken):
+        """
+        Tell whether the robot of before explains what follows better than the changed one.
+
+        A torque that is not large just now is not far off under another gain either. taken [N, J]:
+        which of the newest rows would be taken out.
+        """
+        later = state.recent[np.flatnonzero(taken.any(1))[-1] + 1 :]
+        rows = Rows.joined([rows for _, rows in later])
+        return state.onset.for_change(state.fit, rows).sum() < 0
 
     def _taken_back(self, problem, state, taken, report):
         """

@@ -317,6 +317,26 @@ def test_a_load_that_is_taken_up_is_found_and_what_was_before_is_known_again():
     assert abs(at_load.mean[place] - mass) < 3 * at_load.sd[place] < 1.0
 
 
+@pytest.mark.parametrize('part', [0.7, 1.3])
+def test_a_gain_that_changes_is_named_moves_no_mass_and_is_known_again(part):
+    long = record(34.0)
+    weaker = changed(long.samples(), EFFORTS, 18.0, 26.0, lambda tau: tau * [1.0, part])
+    pipeline = new_pipeline()
+    held = feed(pipeline, [each for each in weaker if seconds_of(each) < 26.0])
+    causes = [event for event in events_of(held) if event.startswith(('cause', 'left out'))]
+    assert causes[0].startswith('cause: gain of elbow') and len(causes) == 1
+    names = pipeline.problem.chart.names
+    mean, covariance = pipeline.mixture.moments()
+    place = names.index('elbow.gain')
+    assert mean[place] * part == pytest.approx(long.truth[place], rel=0.03)
+    off = (mean - long.truth) / np.sqrt(np.diag(covariance))
+    assert np.abs(np.delete(off, place)).max() < 3.0
+    after = events_of(feed(pipeline, [each for each in weaker if seconds_of(each) >= 26.0]))
+    causes = [event for event in after if event.startswith('cause')]
+    assert causes[-1].startswith('cause: as before: gain of elbow')
+    assert away(pipeline, long.truth) < 1.4
+
+
 def shaken(stiff=True, seconds=14.0):
     """Return a recording in which motors shake fast; links follow on springs of 9 Hz, or rigid."""
     arm, model, rng = record(seconds), measured_arms.pipeline().problem.torque, np.random
