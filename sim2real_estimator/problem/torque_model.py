@@ -1,7 +1,6 @@
 """The torques of a robot as linear functions of its standard parameters, compiled once."""
 
 from dataclasses import dataclass
-import math
 
 import casadi
 import numpy as np
@@ -23,17 +22,15 @@ _LOSSES = ('damping', 'friction', 'load_friction', *COUPLED_FRICTIONS)
 _FRICTION = (*_LOSSES, 'stribeck')
 _POSITIVE = ('damping', 'friction', *COUPLED)
 # Standard deviations of a body that may be taken up: mass [kg], but no more than this part of the
-# robot; first moment [m] and inertia [m^2] of every kilogram, more by as much as the centre of
-# mass of its link is farther off than that.
+# robot; first moment [m] and inertia [m^2] of every kilogram.
 _HELD, _HELD_PART = (2.0, 0.15, 0.02), 0.15
 # What may change inside a joint, by standard deviations: as parts of its limit, and of its gain.
-# A gain changes once where ten thousand bodies are taken up, and looks much like one at first:
-# more so where these are larger than is expected of them.
+# A gain changes once where a hundred bodies are taken up, and looks much like one at first.
 _INSIDE = {
     'friction': {'damping': 0.05, 'friction': 0.05},
     'torque offset': {'torque_offset': 0.02},
 }
-_GAIN, _GAIN_ODDS = 0.3, 1e-4
+_GAIN, _GAIN_ODDS = 0.3, 1e-2
 
 
 # Standard deviations of the motor that two joints share: of its inertia [kg m^2 or kg], and of its
@@ -185,13 +182,10 @@ class TorqueModel:
         inner = chart.inner
         total = sum(value for name, value in known.items() if name.endswith('.mass')) or 1.0
         mass = min(_HELD[0], _HELD_PART * total)
+        deviations = np.array([mass, *[_HELD[1] * mass] * 3, *[_HELD[2] * mass] * 6])
         places = dict(zip(getattr(inner, 'links', {}), inner.rows))
         depths = {link.name: model.attachments[link.name].body for link in model.links}
         for link in sorted(places, key=lambda name: -depths[name]):
-            centre = math.hypot(*(known.get(f'{link}.com.{axis}', 0.0) for axis in 'xyz'))
-            far = max(centre / _HELD[1], 1.0)
-            sizes = [1.0, *[far * _HELD[1]] * 3, *[far**2 * _HELD[2]] * 6]
-            deviations = mass * np.array(sizes)
             root = np.zeros((size, len(deviations)))
             root[places[link], range(len(deviations))] = deviations
             names = tuple(inner.links[link])
