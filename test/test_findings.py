@@ -11,7 +11,7 @@ from problems.common import roll, states_of
 import pytest
 import torch
 
-from sim2real_estimator.findings import find, spread_at_zero, Standing
+from sim2real_estimator.findings import find, shares_cut, spread_at_zero, Standing
 from sim2real_estimator.inference.estimators import ESTIMATORS
 from sim2real_estimator.problem.parameter_chart import DirectChart, Prior
 from sim2real_estimator.records import Frame, Sample, UpdateReport
@@ -289,3 +289,13 @@ def test_what_piles_up_at_zero_is_as_uncertain_as_data_leave_it():
     assert found[0].std() == pytest.approx(0.02 * np.sqrt(1 - 2 / np.pi), rel=0.02)
     assert np.quantile(found[0], 0.95) == pytest.approx(0.0392, rel=0.02)
     assert (found[1] == sound).all()
+
+
+def test_what_is_cut_off_at_zero_is_no_surer_than_before():
+    generator = np.random.default_rng(0)
+    cut, sound = np.abs(generator.normal(0.0, 0.1, 400)), generator.normal(1.0, 0.1, 400)
+    modes = np.ones(1), np.array([[0.0], [1.0]]), np.array([[0.1], [0.1]])
+    draws = np.array([cut, sound])
+    found = draws.std(1) * shares_cut(draws, modes)
+    assert found == pytest.approx([0.1, sound.std()])
+    assert (shares_cut(draws, None) == 1.0).all()

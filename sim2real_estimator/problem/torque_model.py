@@ -25,12 +25,12 @@ _POSITIVE = ('damping', 'friction', *COUPLED)
 # robot; first moment [m] and inertia [m^2] of every kilogram.
 _HELD, _HELD_PART = (2.0, 0.15, 0.02), 0.15
 # What may change inside a joint, by standard deviations: as parts of its limit, and of its gain.
-# A gain changes once where a hundred bodies are taken up, and looks much like one at first.
+# A gain changes once where a thousand bodies are taken up, and looks much like one at first.
 _INSIDE = {
     'friction': {'damping': 0.05, 'friction': 0.05},
     'torque offset': {'torque_offset': 0.02},
 }
-_GAIN, _GAIN_ODDS = 0.3, 1e-2
+_GAIN, _GAIN_ODDS = 0.3, 1e-3
 
 
 # Standard deviations of the motor that two joints share: of its inertia [kg m^2 or kg], and of its
