@@ -174,7 +174,7 @@ class _Likelihood:
         """
         self._steps, self._dynamics = steps, _dynamics_bands(steps)
         self._positions, self._is_there = positions, is_there
-        self._expected = expected
+        self._expected, self._found = expected, {}
 
     def of_group(self, joints):
         """
@@ -223,7 +223,7 @@ class _Likelihood:
                 found[place] = self.score(joint, place, shape)
             return found[place][0]
 
-        for step in (4, 2, 1):
+        for step in (2, 1):
             before = None
             while best != before:
                 before = best
@@ -236,6 +236,8 @@ class _Likelihood:
 
         place: number of the likeliest ratio without jitter; speeds [N].
         """
+        if joint in self._found:
+            return self._found[joint]
         score, variance = self.score(joint, place)
         best = place, score, variance, 0.0
         usual = max(float(np.sqrt((speeds**2).mean())), 1e-12)
@@ -244,6 +246,9 @@ class _Likelihood:
             place, score, variance = self.climb(joint, place, ratio / usual * speeds)
             if score < best[1]:
                 best = place, score, variance, float(ratio / usual * np.sqrt(variance))
+            elif best[3]:
+                break
+        self._found[joint] = best
         return best
 
     def _scores(self, joints, place, weights):

@@ -43,20 +43,22 @@ def have_moved(positions, encoder_sd):
     return bool((high - low > np.maximum(_MOVED, _MOVED_SDS * encoder_sd)).any())
 
 
-def learned_noise(times, positions, encoder_sd, before):
+def learned_noise(times, positions, encoder_sd, before, is_jitter_known=False):
     """
     Return the `MotionNoise` of the newest samples; before: that of earlier ones, None if none.
 
-    times [N] ns; positions [N, n]; encoder_sd [n]: as the sensors say.
+    times [N] ns; positions [N, n]; encoder_sd [n]: as the sensors say; is_jitter_known: whether
+    that of stamps stays as it was.
     """
     inner = slice(-_MOST_SAMPLES, -_AT_AN_END)
     times, positions = times[inner][_AT_AN_END:], positions[inner][_AT_AN_END:]
     seconds = 1e-9 * (times - times[0])
     jitter = 0.0 if before is None else before.jitter
-    noise = learn_motion_noise(seconds, positions, encoder_sd, jitter)
+    known = encoder_sd, jitter, is_jitter_known
+    noise = learn_motion_noise(seconds, positions, *known)
     sound = _sound(positions, smoothed_motion(seconds, positions, noise)[0])
     if not np.array_equal(sound, positions, equal_nan=True):
-        noise = learn_motion_noise(seconds, sound, encoder_sd, jitter)
+        noise = learn_motion_noise(seconds, sound, *known)
     if before is None or not _are_alike(noise.jitter, before.jitter):
         return noise
     # Motion that was slow of late may be fast again.

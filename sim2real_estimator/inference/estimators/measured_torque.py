@@ -71,6 +71,7 @@ _LAG_SAMPLES, _CONTEXT_SAMPLES = 4, 8
 _REMEMBERED_NS = 4 * _SECOND
 # Seconds of motion after which noise is learned (anew), and how often later on.
 _LEARNED_AT, _LEARNED_EVERY, _LEARNED_AGAIN = (0.3, 0.6, 1.0, 2.0), 10.0, 1.0
+_JITTER_LEARNED_EVERY = 5.0
 # How often the posterior is worked out [ns], and over how much time of rows correlation is judged.
 _RENEWED_NS, _RECENT_NS = _SECOND // 2, 30 * _SECOND
 # Steps of a fit: it goes on from the last one, which the first do not have.
@@ -516,7 +517,11 @@ class MeasuredTorque(AbstractEstimator):
             due = min(due, state.learned + _LEARNED_AGAIN)
         if moved < due or len(times) < 3 * _CONTEXT_SAMPLES:
             return state
-        noise = learned_noise(times, positions, problem.torque.encoder_sd, state.noise)
+        # Jitter takes longer to learn than all else, and changes less.
+        is_jitter_due = state.learned < _LEARNED_AT[-1] or _is_passed(state.learned, moved)
+        noise = learned_noise(
+            times, positions, problem.torque.encoder_sd, state.noise, not is_jitter_due
+        )
         return replace(state, noise=noise, learned=moved, is_surprised=False)
 
     @staticmethod
@@ -548,6 +553,11 @@ class MeasuredTorque(AbstractEstimator):
         torques = tuple(entry for entry in state.torques if entry[0] >= least_ns)
         motion = tuple(part[kept:] for part in state.motion)
         return replace(state, motion=motion, torques=torques, until_ns=until_ns)
+
+
+def _is_passed(before, now):
+    """Tell whether one more time of learning jitter has been passed [s]."""
+    return before // _JITTER_LEARNED_EVERY != now // _JITTER_LEARNED_EVERY
 
 
 def _with_geometry(problem, state):
