@@ -34,6 +34,7 @@ from .inference.smoother import FrameStep
 from .inference.suspicion import SuspectState
 from .inference.tangents import Tangents
 from .inference.torque_changes import Onset, Snapshot
+from .inference.torque_delay import Delay
 from .inference.torque_outliers import Disruption
 from .inference.torque_regression import Earlier, Fit, Rows, Sums, TorqueNoise
 from .inference.torque_state import Branch, TorqueState
@@ -103,6 +104,7 @@ KINDS = {
     'sums': Sums,
     'suspect state': SuspectState,
     'tangents': Tangents,
+    'torque delay': Delay,
     'torque noise': TorqueNoise,
     'torque state': TorqueState,
     'update report': UpdateReport,

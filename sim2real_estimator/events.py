@@ -191,6 +191,38 @@ def _elastic(words):
     return Event('elastic', text, True, {'joint': joint, 'resonance [Hz]': float(frequency)})
 
 
+def _jitter(words):
+    """Return the event of stamps that are not of when samples were taken; words: sd [s]."""
+    sd = 1e3 * float(words)
+    text = (
+        f'positions were taken {sd:.2g} ms (standard deviation) before or after what their stamps '
+        'say. This is allowed for; stamps set where joints are read make the result sharper'
+    )
+    return Event('stamps jitter', text, values={'standard deviation [ms]': sd})
+
+
+def _coupled(words):
+    """Return the event of two joints that seem to share a motor; words: their names."""
+    first, second = words.split(', ')
+    text = (
+        f'{first} and {second} seem to share a motor, whose inertia and friction no column of the '
+        f'model describes; if they do: model: {{couplings: {{{first}: {second}}}}}'
+    )
+    return Event('coupled', text, True, {'joint': first, 'with': second})
+
+
+def _late(words):
+    """Return the event of torques that come late; words: delay, ms, +-, sd."""
+    delay, _, _, sd = words.split(' ')
+    text = (
+        f'torques are {delay} ms late beside encoders, give or take {sd} ms, and are used so from '
+        f'now on; where it stays so: estimate: {{commands.delay: {{mean: '
+        f'{-1e-3 * float(delay):.4f}, fixed: true}}}}'
+    )
+    values = {'delay [s]': 1e-3 * float(delay), 'sd [s]': 1e-3 * float(sd)}
+    return Event('torque late', text, values=values)
+
+
 def _questioned(words):
     """Return the event of a sensor whose noise is not as configured; words: `noise_in_words`."""
     sensor, factor, learned = words.rsplit(' ', 2)
@@ -221,7 +253,10 @@ _OF_WORDS = {
         'the model does not explain the torque of {}, of which more than half is left: its '
         'torques are not used. See whether the effort is of this joint, its unit and its sign',
     ),
+    'coupled: ': _coupled,
     'elastic: ': _elastic,
+    'stamps jitter: ': _jitter,
+    'torque late: ': _late,
     'more noise: ': _said_of(
         'more noise',
         'joint',

@@ -30,6 +30,8 @@ _QUANTILES = (0.05, 0.5, 0.95)
 _TOLD, _UNTOLD, _NAMED = 10.0, 0.1, 1.0
 # Draws pile up that spread less than this part of what data leave them.
 _PILED = 0.3
+# Zero is near where it is so many deviations off: of hundreds of draws some would be below it.
+_NEAR_ZERO = 1.5
 _SECOND = 10**9
 # Findings are renewed this often [ns], and after whatever moves the posterior at once.
 _PERIOD = _SECOND
@@ -235,7 +237,8 @@ def _parameters(apart, priors, draws, modes, directions, blind=0.0, asked=None):
     # What is normal about little reaches below zero, and no loss does.
     values[apart.loss_rows] = values[apart.loss_rows].clip(min=0.0)
     quantiles = np.quantile(values, _QUANTILES, axis=1).T.tolist()
-    means, deviations = values.mean(1).tolist(), values.std(1).tolist()
+    means = values.mean(1).tolist()
+    deviations = (values.std(1) * shares_cut(draws, modes)).tolist()
     found = []
     for k, judged in enumerate(judge(beliefs, draws, modes, directions, blind, asked)):
         prior = priors[apart.names[k]]
@@ -276,6 +279,21 @@ def spread_at_zero(draws, modes):
     result = draws.copy()
     result[is_piled] = sd[is_piled, None] * half
     return result
+
+
+def shares_cut(draws, modes):
+    """
+    Return by how much [P] normal distributions are wider that draws [P, N] are cut off at zero of.
+
+    modes: as of `judge`. Where zero is near what is left is narrower, but no nearer to the truth:
+    of half of a normal one in a hundred is three of its own deviations or more from its mean.
+    """
+    if modes is None:
+        return np.ones(len(draws))
+    weights, means, sds = modes
+    mean, sd = means @ weights, np.sqrt(sds**2 @ weights)
+    is_cut = (draws.min(1) >= 0) & (mean < _NEAR_ZERO * sd)
+    return np.where(is_cut, np.maximum(sd / np.maximum(draws.std(1), 1e-300), 1.0), 1.0)
 
 
 def _beside_disturbances(problem, mixture, found):

@@ -17,6 +17,7 @@ from .model.friction import COUPLED, FRICTIONS
 from .model.robot import link_inertia, realize
 from .problem.body_priors import PseudoInertiaPrior
 from .problem.parameter_chart import Prior
+from .problem.torque_model import COUPLED_DEVIATIONS
 from .usual_priors import largest_effort
 
 # Speed over which the sign of friction changes: near rest joints stick, and no torque tells of it.
@@ -26,7 +27,6 @@ FRICTION_VELOCITY = {True: 0.02, False: 0.002}
 _OF_LIMIT = {'damping': 0.1, 'friction': 0.1, 'torque_offset': 0.02, 'stribeck': 0.03}
 _COULOMB = 0.02
 _LOAD_FRICTION = 0.1
-_COUPLED_ARMATURE = 0.2
 _UNIT_SPEED = {True: 1.0, False: 0.1}
 # A rotor is as heavy for its drive as all that it moves, or as the limit accelerates by so much
 # [rad/s^2]; by the latter in metres where the joint slides.
@@ -78,9 +78,10 @@ def torque_priors(parameters, joints):
         )
         own['gain'] = Prior(1.0, _GAIN, False)
         if joint.name in coupled:
-            own['coupled_armature'] = Prior(0.0, _COUPLED_ARMATURE, False)
-            own['coupled_damping'] = own['damping']
-            own['coupled_friction'] = Prior(0.0, own['friction'].sd, False)
+            own['coupled_armature'] = Prior(0.0, COUPLED_DEVIATIONS[0], False)
+            damping, friction = (part * limit for part in COUPLED_DEVIATIONS[1:])
+            own['coupled_damping'] = Prior(0.0, damping / _UNIT_SPEED[turns], False)
+            own['coupled_friction'] = Prior(0.0, friction, False)
         columns += [f'{joint.name}.{name}' for name in (*FRICTIONS, 'gain')]
         columns += [f'{joint.name}.{name}' for name in own if name in COUPLED]
         fixed[f'{joint.name}.friction_velocity'] = FRICTION_VELOCITY[turns]

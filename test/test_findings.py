@@ -11,7 +11,7 @@ from problems.common import roll, states_of
 import pytest
 import torch
 
-from sim2real_estimator.findings import find, spread_at_zero, Standing
+from sim2real_estimator.findings import find, shares_cut, spread_at_zero, Standing
 from sim2real_estimator.inference.estimators import ESTIMATORS
 from sim2real_estimator.problem.parameter_chart import DirectChart, Prior
 from sim2real_estimator.records import Frame, Sample, UpdateReport
@@ -315,3 +315,13 @@ def test_what_no_robot_has_is_never_identified(exact):
             assert 'which no joint has' in friction.verdict_in_words
         others = [each.asked for name, each in found.items() if name != 'elbow.friction']
         assert not any(others)
+
+
+def test_what_is_cut_off_at_zero_is_no_surer_than_before():
+    generator = np.random.default_rng(0)
+    cut, sound = np.abs(generator.normal(0.0, 0.1, 400)), generator.normal(1.0, 0.1, 400)
+    modes = np.ones(1), np.array([[0.0], [1.0]]), np.array([[0.1], [0.1]])
+    draws = np.array([cut, sound])
+    found = draws.std(1) * shares_cut(draws, modes)
+    assert found == pytest.approx([0.1, sound.std()])
+    assert (shares_cut(draws, None) == 1.0).all()

@@ -26,8 +26,8 @@ _SHARE_OF_SPEED = 0.9
 # Of moves this share speeds up and down evenly, the others are quintic.
 _TRAPEZOIDS, _RAMP = 0.5, 0.25
 _HARMONICS, _BASE_FREQUENCY = 5, 0.1
-# Deviation of stamps [s]; step of encoders [rad]; of gains; largest offset, of limit.
-_JITTER, _ENCODERS = 5e-5, (2e-5, 1e-4)
+# Step of encoders [rad]; deviation of gains; largest offset, of limit.
+_ENCODERS = 2e-5, 1e-4
 _GAIN_SD, _OFFSET = 0.015, 0.02
 # Boxes [kg, m], their density [kg/m^3], and how much longer and shorter than cubes edges are.
 _MASSES, _AWAY, _DENSITY, _EDGES = (0.6, 3.0), 0.08, 1000.0, (0.7, 1.3)
@@ -50,7 +50,8 @@ class Scenario:
     'at rest' or 'in motion'; has_springs: whether joints are elastic; warms: whether friction
     falls; is_harmonic: moves without rests, as for identification; robots: names of those it
     takes in turn; rates: of messages, one of which is drawn [1/s]; is_smooth: friction as in our
-    columns, for tests of the plant; step: of the integrator [s].
+    columns, for tests of the plant; step: of the integrator [s]; jitter: standard deviation of
+    stamps [s].
     """
 
     name: str
@@ -65,6 +66,7 @@ class Scenario:
     rates: tuple = (125, 250, 500)
     is_smooth: bool = False
     step: float = STEP
+    jitter: float = 5e-5
 
 
 @dataclass(frozen=True)
@@ -240,7 +242,7 @@ def simulate(scenario, seed, index):
         _as_warm(hidden, scenario.seconds), other, (), _UNSEEN_EVERY, min(STEP, scenario.step)
     )
     truth = arm.truth(hidden)
-    tau, q, t = _measured(trace, arm, scenario.noise, stream(_OF_NOISE), truth)
+    tau, q, t = _measured(trace, arm, scenario, stream(_OF_NOISE), truth)
     return Recording(
         name=f'{scenario.name} {seed}/{index} ({name}, {rate} Hz)',
         urdf=arm.urdf,
@@ -271,17 +273,19 @@ def _as_warm(hidden, seconds):
     )
 
 
-def _measured(trace, arm, noise, generator, truth):
+def _measured(trace, arm, scenario, generator, truth):
     """Return torques, positions and stamps as they are measured; gains go into the truth."""
     n, normal = len(arm.joints), generator.normal
     gain = 1 + normal(0, _GAIN_SD, n)
     offset = generator.uniform(-_OFFSET, _OFFSET, n) * arm.limit
     truth |= {f'{j}.gain': float(g) for j, g in zip(arm.joints, gain)}
     truth |= {f'{j}.torque_offset': float(o) for j, o in zip(arm.joints, offset)}
-    tau = (trace.tau + offset) / gain + normal(size=trace.tau.shape) * noise * arm.limit
+    tau = (trace.tau + offset) / gain + normal(size=trace.tau.shape) * scenario.noise * arm.limit
     grain = np.exp(generator.uniform(*np.log(_ENCODERS)))
     q = grain * np.round((trace.q + normal(0, 0.5 * grain, trace.q.shape)) / grain)
-    return tau, q, trace.t + normal(0, _JITTER, len(trace.t))
+    # A message that would come before the one before it comes just after it.
+    t = np.maximum.accumulate(trace.t + normal(0, scenario.jitter, len(trace.t)))
+    return tau, q, t + 1e-6 * np.cumsum(np.append(False, np.diff(t) == 0))
 
 
 def _box(scenario, arm, motion, generator):

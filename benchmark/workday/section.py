@@ -81,6 +81,11 @@ STUDIES = {
             ('error', 'calibration', 'alarms'),
         ),
         Study(
+            Scenario('jitter', 'the same, stamps that jitter by 1 ms', jitter=1e-3),
+            40,
+            ('error', 'calibration', 'alarms'),
+        ),
+        Study(
             Scenario('payload_at_rest', 'a box taken at rest', 75.0, payload='at rest'),
             40,
             ('payload', 'alarms'),

@@ -125,6 +125,8 @@ def _noise(noise):
         'encoders': [dict(zip(encoders, row)) for row in noise.encoders],
         'torques': [dict(zip(torques, row)) for row in noise.torques],
     }
+    if noise.delay:
+        found['delay of torques [s]'] = dict(zip(('mean', 'sd', 'applied'), noise.delay))
     if noise.poses:
         found['poses'] = [dict(zip(poses, row)) for row in noise.poses]
     return found

@@ -251,12 +251,14 @@ class LearnedNoise:
     of what is left of means over 20 ms [N m or N], how many times less they tell than independent
     ones, whether the model explains them, frequency of its spring [Hz], None where it is rigid),
     ...; poses: (sensor, 'position' or 'turn', sd as configured, sd as learned [m or rad], how many
-    times less they tell, part of the samples that is used), ...
+    times less they tell, part of the samples that is used), ...; delay: of torques beside
+    encoders: (mean, standard deviation, by what they were taken to be late) [s].
     """
 
     encoders: tuple
     torques: tuple
     poses: tuple = ()
+    delay: tuple = ()
 
     @staticmethod
     def of(problem, state):
@@ -283,7 +285,8 @@ class LearnedNoise:
                 for title, (factor, *rest) in zip(problem.poses.titles, learned)
             )
         springs = (None if np.isnan(f) else float(f) for f in state.elastic)
-        return LearnedNoise(encoders, tuple(zip(model.joints, *rows, springs)), poses)
+        delay = state.delay.mean, state.delay.sd, state.delay.applied
+        return LearnedNoise(encoders, tuple(zip(model.joints, *rows, springs)), poses, delay)
 
 
 @dataclass(frozen=True)
@@ -342,6 +345,7 @@ _GRAVE = {
     'changed': '',
     'doubted': '',
     'explained in part': 'joint',
+    'coupled': 'joint',
     'more noise': 'joint',
     'left out': 'joint',
     'poses off': 'sensor',

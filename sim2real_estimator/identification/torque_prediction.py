@@ -11,6 +11,7 @@ torque up to static friction holds them there.
 import numpy as np
 
 from ..inference.motion import learn_motion_noise, smoothed_motion
+from ..inference.torque_delay import late_torques, torques_at
 from ..inference.torque_regression import block_rows
 from ..inference.torque_rows import are_moving, BLOCK_NS, motion_at
 from ..problem.fibre import mending, physical_draws
@@ -30,12 +31,12 @@ def torque_frames(feed, make_stream):
     return tuple(stream.flush())
 
 
-def predict_torques(problem, mixture, noise, parts, seed):
+def predict_torques(problem, mixture, noise, parts, seed, delay=0.0):
     """
     Return a `TorqueTrace` for each joint whose torque is measured.
 
     mixture: the posterior; noise: `TorqueNoise` that was learned; parts: the frames that each
-    recording holds out; seed: of the draws.
+    recording holds out; seed: of the draws; delay: by which torques are late [s].
     """
     model, chart = problem.torque, problem.chart
     generator = np.random.default_rng(seed)
@@ -47,6 +48,9 @@ def predict_torques(problem, mixture, noise, parts, seed):
     rows = []
     for bag, frames in enumerate(parts):
         for stamps, positions, effort_stamps, efforts in _stretches(model, frames):
+            if delay:
+                late = late_torques(effort_stamps, efforts, effort_stamps)
+                efforts = torques_at(late, delay)
             found = _rows(
                 model, stamps, positions, effort_stamps, efforts, (known[1][0], geometry)
             )

@@ -296,7 +296,8 @@ class Work:
         finer = with_values(self._config, {'simulation.max_step': min(step, STIFF_STEP)})
         simulated = build_parts(finer)[0]
         found = predict(simulated, mixture, self._windows, share, seed, noise)
-        torques = predict_torques(problem, mixture, noise, self._frames_held_out, seed)
+        parts, delay = self._frames_held_out, pipeline.state.delay.applied
+        torques = predict_torques(problem, mixture, noise, parts, seed, delay)
         return replace(found, torques=torques)
 
     def _posterior(self):

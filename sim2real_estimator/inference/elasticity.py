@@ -52,12 +52,13 @@ class Samples:
     What was measured, and smoothed, in the order of time.
 
     stamps [N]: of encoders [ns]; away [N, n]: what they say less what is smoothed, zero where
-    nothing was measured; torque_stamps [M]; residuals [M, J]: torques less predicted ones;
-    usable [M, J]; positions, accelerations [M, n]: smoothed.
+    nothing was measured; velocities [N, n]: smoothed; torque_stamps [M]; residuals [M, J]: torques
+    less predicted ones; usable [M, J]; positions, accelerations [M, n]: smoothed.
     """
 
     stamps: np.ndarray
     away: np.ndarray
+    velocities: np.ndarray
     torque_stamps: np.ndarray
     residuals: np.ndarray
     usable: np.ndarray
@@ -72,9 +73,9 @@ class Samples:
         """Return those from one time to another."""
         encoders = slice(*np.searchsorted(self.stamps, (begin_ns, end_ns)))
         torques = slice(*np.searchsorted(self.torque_stamps, (begin_ns, end_ns)))
-        first, *others = vars(self).values()
+        parts = tuple(vars(self).values())
         return Samples(
-            first[encoders], others[0][encoders], *(each[torques] for each in others[1:])
+            *(part[encoders] for part in parts[:3]), *(part[torques] for part in parts[3:])
         )
 
 
@@ -84,14 +85,15 @@ class Spectra:
     A window at F frequencies, transformed.
 
     accelerations [F, n]; torques [F, J]: beyond gravity and friction; position [n]: in the middle;
-    is_moving [J]: joints that count; gain [F]: variance of accelerations by that of encoders.
+    is_moving [J]: joints that count; noise [F, n, n]: covariance that encoders and the jitter of
+    their stamps, which is the same for all joints, add to accelerations.
     """
 
     accelerations: np.ndarray
     torques: np.ndarray
     position: np.ndarray
     is_moving: np.ndarray
-    gain: np.ndarray
+    noise: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -102,12 +104,12 @@ class Response:
     samples: Samples | None = None
     begin_ns: int | None = None
 
-    def plus(self, samples, inertias):
+    def plus(self, samples, noise, inertias):
         """
         Return this with the windows that `Samples` complete.
 
-        inertias: function from positions [K, n] to torques by accelerations [K, J, n], as they
-        were believed when residuals were computed.
+        noise: `MotionNoise` of the encoders; inertias: function from positions [K, n] to torques
+        by accelerations [K, J, n], as they were believed when residuals were computed.
         """
         if self.samples is not None and self.samples.stamps[-1] < samples.stamps[0]:
             waiting, begin_ns = self.samples.then(samples), self.begin_ns
@@ -116,36 +118,37 @@ class Response:
         windows = self.windows
         while begin_ns + _WINDOW_NS <= waiting.stamps[-1]:
             window = waiting.between(begin_ns, begin_ns + _WINDOW_NS)
-            found = _spectra(window, begin_ns, inertias)
+            found = _spectra(window, begin_ns, noise, inertias)
             windows = (*windows, *found)[-_KEPT:]
             begin_ns += _EVERY_NS
             waiting = waiting.between(begin_ns, np.iinfo(np.int64).max)
         return Response(windows, waiting, begin_ns)
 
-    def resonances(self, inertias, encoder_sd):
+    def resonances(self, inertias):
         """
         Return (f0 [Hz], b, b in standard deviations, least T / P above f0), all [J].
 
-        inertias: as above, as they are believed now; encoder_sd [n]: as learned.
+        inertias: as above, as they are believed now.
         """
-        names = ('accelerations', 'torques', 'position', 'is_moving', 'gain')
+        names = ('accelerations', 'torques', 'position', 'is_moving', 'noise')
         by_name = (np.stack([getattr(window, name) for window in self.windows]) for name in names)
-        accelerations, torques, positions, is_moving, gain = by_name
+        accelerations, torques, positions, is_moving, noise = by_name
         by_acceleration = inertias(positions)
         motion = accelerations @ np.swapaxes(by_acceleration, 1, 2)
-        added = gain[:, :, None] * (by_acceleration**2 @ encoder_sd**2)[:, None]
+        added = by_acceleration[:, None]
+        added = ((added @ noise) * added).sum(-1)
         parts = (torques * motion.conj()).real, np.abs(motion) ** 2, np.abs(torques) ** 2, added
         # Joint by joint, then window by window.
         parts = ((part * is_moving[:, None]).transpose(2, 0, 1) for part in parts)
         return _regressed(*parts, is_moving.sum(0))
 
-    def elastic(self, inertias, encoder_sd):
+    def elastic(self, inertias):
         """
         Return the resonance of each joint [J] [Hz], NaN of those that seem rigid.
 
         What a spring does shows in all joints that move its link: they are judged together.
         """
-        frequencies, parts, scores, least = self.resonances(inertias, encoder_sd)
+        frequencies, parts, scores, least = self.resonances(inertias)
         is_spring = (parts > _PARTS[0]) & (parts < _PARTS[1]) & (least < _AGAINST)
         scores = np.where(is_spring, np.maximum(scores, 0.0), 0.0)
         is_elastic = (scores > _JOINT) & (np.sqrt((scores**2).sum()) > _ARM)
@@ -208,7 +211,7 @@ def _regressed(cross, motion, torque, noise, number):
     return _RESONANCES[best], found[:, 0], scores, least
 
 
-def _spectra(window, begin_ns, inertias):
+def _spectra(window, begin_ns, noise, inertias):
     """Return the `Spectra` of a window of `Samples` as a tuple, empty where it tells nothing."""
     stamps = window.stamps, window.torque_stamps
     if min(map(len, stamps)) < 2 or max(_longest_step(s, begin_ns) for s in stamps) > _STEP:
@@ -223,9 +226,13 @@ def _spectra(window, begin_ns, inertias):
     smoothed = once @ window.accelerations
     torques = once @ np.where(window.usable, window.residuals, 0.0)
     torques = torques + smoothed @ inertias(position[None])[0].T
-    gain = (np.abs(twice) ** 2).sum(1)
+    gain = np.abs(twice) ** 2
+    # Who is seen too early or too late is elsewhere, all joints at once.
+    shifts = noise.jitter * window.velocities
+    added = gain.sum(1)[:, None, None] * np.diag(noise.sd**2)
+    added = added + np.swapaxes(gain[..., None] * shifts, 1, 2) @ shifts
     accelerations = smoothed + twice @ window.away
-    return (Spectra(accelerations, torques, position, is_moving.astype(float), gain),)
+    return (Spectra(accelerations, torques, position, is_moving.astype(float), added),)
 
 
 def _longest_step(stamps, begin_ns):

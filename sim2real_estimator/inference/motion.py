@@ -24,6 +24,11 @@ _FEWEST, _FEWEST_TO_SMOOTH = 8, 4
 # Stamps that are closer than this part of the usual spacing count as so far apart: information
 # goes with one over the fifth power of the step; below a twelfth equations are ill-conditioned.
 _LEAST_STEP = 0.1
+# Jitter of stamps is looked for in so many joints, of these times their encoder's deviation at the
+# usual speed; it is evident where it makes samples so much likelier (twice a logarithm).
+_JITTER_JOINTS, _JITTERS, _EVIDENT_JITTER = 4, (0.7, 2.0, 6.0, 20.0, 60.0), 20.0
+# Over how much time speeds are judged roughly [s].
+_ROUGHLY = 0.04
 # A sample is far off that differs from the median of so many about it by more than so many times
 # what lies about that median, and by more than so many standard deviations of its encoder.
 _ABOUT, _SPREADS, _DEVIATIONS = 7, 3.0, 8.0
@@ -41,92 +46,238 @@ class MotionNoise:
     """
     How joints move and how well their encoders see it.
 
-    jerk [n]: intensity of white jerk [rad^2/s^5 or m^2/s^5]; sd [n]: of encoders [rad or m].
+    jerk [n]: intensity of white jerk [rad^2/s^5 or m^2/s^5]; sd [n]: of encoders [rad or m];
+    jitter: standard deviation of the time between a sample and its stamp [s]: whoever is seen so
+    much earlier or later, alike in all joints, is elsewhere by that times the velocity.
     """
 
     jerk: np.ndarray
     sd: np.ndarray
+    jitter: float = 0.0
+
+    def deviations(self, times, positions):
+        """Return standard deviations [N, n] of samples [N, n] at times [N] s, jitter included."""
+        return self.sd * np.sqrt(1 + (self.jitter / self.sd * _speeds(times, positions)) ** 2)
 
 
-def learn_motion_noise(times, positions, expected=None):
+def learn_motion_noise(times, positions, expected=None, jitter=0.0, is_jitter_known=False):
     """
     Return the `MotionNoise` of samples in which joints move, by marginal likelihood.
 
     times [N] s; positions [N, n], NaN where a sample lacks a joint; expected [n]: standard
-    deviations of the encoders, give or take a factor of ten; None: any. A joint that stands still
-    all the time has the median of the others, which is enough to see that it stands still.
+    deviations of the encoders, give or take a factor of ten; None: any; jitter: of stamps, as far
+    as is known [s]; is_jitter_known: whether that is left as it is. A joint that stands still all
+    the time has the median of the others, which is enough to see that it stands still.
     """
     spacing = float(np.median(np.diff(times)))
     steps = np.maximum(np.diff(times) / spacing, _LEAST_STEP)
-    jerk, sd = np.full(positions.shape[1], np.nan), np.full(positions.shape[1], np.nan)
     is_there = np.isfinite(positions)
     origins = positions[is_there.argmax(0), range(positions.shape[1])]
     values = np.where(is_there, positions - origins, 0.0)
     is_moving = (is_there.sum(0) >= _FEWEST) & (np.ptp(values, 0) > 0)
-    dynamics, waiting = _dynamics_bands(steps), np.flatnonzero(is_moving)
-    while len(waiting):
-        # Joints that are seen at the same times have the same equations.
-        are_alike = (is_there[:, waiting] == is_there[:, waiting[:1]]).all(0)
-        group, waiting = waiting[are_alike], waiting[~are_alike]
-        usual = None if expected is None else expected[group]
-        ratio, variance = _likeliest(
-            steps, dynamics, values[:, group].T, is_there[:, group[0]], usual
-        )
-        jerk[group], sd[group] = ratio * variance / spacing**5, np.sqrt(variance)
+    likelihood = _Likelihood(steps, values, is_there, expected)
+    places, variances = (
+        np.zeros(positions.shape[1], dtype=int),
+        np.full(positions.shape[1], np.nan),
+    )
+    moving = np.flatnonzero(is_moving)
+    for group in _alike(is_there, moving):
+        places[group], variances[group] = likelihood.of_group(group)
+    speeds = _speeds(times, positions)
+    if not is_jitter_known:
+        jitter = _likeliest_jitter(likelihood, moving, speeds, (places, variances), jitter)
+    if jitter > 0:
+        for joint in moving:
+            place, _, variance, _ = likelihood.beside_jitter(
+                joint, places[joint], speeds[:, joint]
+            )
+            places[joint], variances[joint] = place, variance
+    jerk = np.array(_RATIOS)[places] * variances / spacing**5
+    sd = np.sqrt(variances)
     for values, usual in ((jerk, 1.0), (sd, 1e-5)):
         known = values[np.isfinite(values)]
         values[np.isnan(values)] = np.median(known) if len(known) else usual
-    return MotionNoise(jerk, sd)
+    return MotionNoise(jerk, sd, jitter)
 
 
-def _likeliest(steps, dynamics, positions, is_there, expected=None):
+def _likeliest_jitter(likelihood, joints, speeds, start, before):
     """
-    Return (ratios, encoder variances), both [n], of the largest marginal likelihoods.
+    Return the standard deviation of the times of samples beside their stamps [s], zero if none.
 
-    Of joints with positions [n, N], seen at some samples [N], all of them at the same ones; steps
-    [N - 1]: between them, in units of the spacing; dynamics: `_dynamics_bands` of steps; expected
-    [n]: standard deviations of the encoders. The first state may be any.
+    By those joints that move fastest: samples of them scatter the more the faster they are.
+    joints: that move; speeds [N, n]; start: (numbers of ratios, variances) [n] of no jitter;
+    before: what it was, as it is again where nothing is evident.
     """
-    joints, count = positions.shape
-    degrees = max(int(is_there.sum()) - 3, 1)
-    right = np.zeros((joints, 3 * count))
-    right[:, ::3] = positions
-    found = {}
+    usual = (speeds[:, joints] ** 2).mean(0)
+    fastest, found, against = joints[np.argsort(-usual)[:_JITTER_JOINTS]], [], 0
+    for joint in fastest:
+        place = start[0][joint]
+        none = likelihood.score(joint, place)[0]
+        _, score, _, jitter = likelihood.beside_jitter(joint, place, speeds[:, joint])
+        if none - score > _EVIDENT_JITTER:
+            found.append(jitter)
+        elif before > 0:
+            shape = before / np.sqrt(start[1][joint]) * speeds[:, joint]
+            against += likelihood.climb(joint, place, shape)[1] - none > _EVIDENT_JITTER
+    # A single joint may scatter with its speed for reasons of its own.
+    if len(found) >= min(2, len(fastest)) and found:
+        return float(np.median(found))
+    return 0.0 if against > len(fastest) / 2 else before
 
-    def tried(place):
-        if place not in found:
-            ratio = _RATIOS[place]
-            bands = dynamics / ratio
-            bands[-1, ::3] += is_there
-            root, status = dpbtrf(bands, overwrite_ab=True)
-            if status:
-                raise np.linalg.LinAlgError(f'no motion of encoders: dpbtrf {status}')
-            states = dpbtrs(root, right.T)[0].T.reshape(joints, count, 3)
-            missed = (positions - states[:, :, 0]) * is_there
-            square = (missed**2).sum(1) + _roughness(steps, states) / ratio
-            variance = np.maximum(square / degrees, _LEAST_SD**2)
-            volume = 2 * np.log(root[-1]).sum() + 3 * (count - 1) * np.log(ratio)
-            score = degrees * np.log(variance) + square / variance + volume
-            if expected is not None:
-                is_known = np.isfinite(expected)
-                usual = np.where(is_known, expected, 1.0)
-                away = np.log(variance / usual**2) / (2 * _SD_SPREAD)
-                score += np.where(is_known, away, 0.0) ** 2
-            found[place] = score.tolist(), variance
-        return found[place]
 
-    ratios, variances, last = np.empty(joints), np.empty(joints), len(_RATIOS) - 1
-    for joint in range(joints):
+def _alike(is_there, joints):
+    """Yield groups of joints that are seen at the same samples; is_there [N, n]."""
+    while len(joints):
+        are_alike = (is_there[:, joints] == is_there[:, joints[:1]]).all(0)
+        yield joints[are_alike]
+        joints = joints[~are_alike]
 
-        def score(place, joint=joint):
-            return tried(place)[0][joint]
 
-        # Every fourth first: between them the likelihood has no other maximum.
-        best = min(range(0, len(_RATIOS), 4), key=score)
+def _speeds(times, positions):
+    """
+    Return speeds [N, n] of joints, roughly: over some samples and `_ROUGHLY` seconds.
+
+    times [N] s; positions [N, n], NaN where a sample lacks a joint.
+    """
+    count = len(times)
+    span = max(float(np.median(np.diff(times))), 1e-6)
+    reach = min(max(int(round(_ROUGHLY / span / 2)), 1), max((count - 1) // 2, 1))
+    place = np.arange(count)
+    before, after = np.maximum(place - reach, 0), np.minimum(place + reach, count - 1)
+    if not np.isfinite(positions).all():
+        positions = positions.copy()
+        for column in positions.T:
+            is_there = np.isfinite(column)
+            if is_there.any():
+                column[~is_there] = np.interp(times[~is_there], times[is_there], column[is_there])
+            else:
+                column[:] = 0.0
+    steps = np.maximum(times[after] - times[before], span)
+    return np.abs(positions[after] - positions[before]) / steps[:, None]
+
+
+class _Likelihood:
+    """
+    How likely samples are, by the intensity of jerk over the variance of encoders.
+
+    Scores are twice the negative logarithm of the marginal likelihood, of the best variance. The
+    first state may be any.
+    """
+
+    def __init__(self, steps, positions, is_there, expected):
+        """
+        Take samples.
+
+        steps [N - 1]: between them, in units of the spacing; positions [N, n] from where joints
+        began, zero where they were not seen; is_there [N, n]; expected [n]: standard deviations
+        of the encoders, or None.
+        """
+        self._steps, self._dynamics = steps, _dynamics_bands(steps)
+        self._positions, self._is_there = positions, is_there
+        self._expected, self._found = expected, {}
+
+    def of_group(self, joints):
+        """
+        Return (numbers of the likeliest ratios, encoder variances) of joints seen alike, [g].
+
+        They have the same equations.
+        """
+        found, last = {}, len(_RATIOS) - 1
+
+        def tried(place):
+            if place not in found:
+                found[place] = self._scores(joints, place, self._is_there[:, joints[0]])
+            return found[place]
+
+        places, variances = np.empty(len(joints), dtype=int), np.empty(len(joints))
+        for k in range(len(joints)):
+
+            def score(place, k=k):
+                return tried(place)[0][k]
+
+            # Every fourth first: between them the likelihood has no other maximum.
+            best = min(range(0, len(_RATIOS), 4), key=score)
+            for step in (2, 1):
+                best = min((best, max(best - step, 0), min(best + step, last)), key=score)
+            places[k], variances[k] = best, tried(best)[1][k]
+        return places, variances
+
+    def score(self, joint, place, shape=None):
+        """
+        Return (score, encoder variance) of a joint at the ratio of a number.
+
+        shape [N]: by how many times as much as the encoder's noise samples scatter besides.
+        """
+        weights = self._is_there[:, joint].astype(float)
+        if shape is not None:
+            weights = weights / (1 + shape**2)
+        scores, variances = self._scores(np.array([joint]), place, weights)
+        return scores[0], variances[0]
+
+    def climb(self, joint, start, shape):
+        """Return (number of the likeliest ratio near one, score, encoder variance) of a joint."""
+        found, last, best = {}, len(_RATIOS) - 1, int(start)
+
+        def score(place):
+            if place not in found:
+                found[place] = self.score(joint, place, shape)
+            return found[place][0]
+
         for step in (2, 1):
-            best = min((best, max(best - step, 0), min(best + step, last)), key=score)
-        ratios[joint], variances[joint] = _RATIOS[best], tried(best)[1][joint]
-    return ratios, variances
+            before = None
+            while best != before:
+                before = best
+                best = min((best, max(best - step, 0), min(best + step, last)), key=score)
+        return best, *found[best]
+
+    def beside_jitter(self, joint, place, speeds):
+        """
+        Return (number of the likeliest ratio, score, encoder variance, jitter) of a joint.
+
+        place: number of the likeliest ratio without jitter; speeds [N].
+        """
+        if joint in self._found:
+            return self._found[joint]
+        score, variance = self.score(joint, place)
+        best = place, score, variance, 0.0
+        usual = max(float(np.sqrt((speeds**2).mean())), 1e-12)
+        for ratio in _JITTERS:
+            # Of the encoder's standard deviation, at the usual speed.
+            place, score, variance = self.climb(joint, place, ratio / usual * speeds)
+            if score < best[1]:
+                best = place, score, variance, float(ratio / usual * np.sqrt(variance))
+            elif best[3]:
+                break
+        self._found[joint] = best
+        return best
+
+    def _scores(self, joints, place, weights):
+        """Return scores and encoder variances of joints [g], all with the same weights [N]."""
+        count, ratio = len(weights), _RATIOS[place]
+        positions = self._positions[:, joints].T
+        degrees = max(np.count_nonzero(weights) - 3, 1)
+        bands = self._dynamics / ratio
+        bands[-1, ::3] += weights
+        root, status = dpbtrf(bands, overwrite_ab=True)
+        if status:
+            # Samples that are too close together for so little jerk.
+            return [np.inf] * len(joints), np.full(len(joints), _LEAST_SD**2)
+        right = np.zeros((len(joints), 3 * count))
+        right[:, ::3] = weights * positions
+        states = dpbtrs(root, right.T)[0].T.reshape(len(joints), count, 3)
+        missed = weights * (positions - states[:, :, 0]) ** 2
+        square = missed.sum(1) + _roughness(self._steps, states) / ratio
+        variance = np.maximum(square / degrees, _LEAST_SD**2)
+        volume = 2 * np.log(root[-1]).sum() + 3 * (count - 1) * np.log(ratio)
+        volume -= np.log(weights[weights > 0]).sum()
+        score = degrees * np.log(variance) + square / variance + volume
+        if self._expected is not None:
+            expected = self._expected[joints]
+            is_known = np.isfinite(expected)
+            usual = np.where(is_known, expected, 1.0)
+            away = np.log(variance / usual**2) / (2 * _SD_SPREAD)
+            score += np.where(is_known, away, 0.0) ** 2
+        return score.tolist(), variance
 
 
 def without_spikes(positions, sd):
@@ -161,6 +312,9 @@ def smoothed_motion(times, positions, noise):
     spacing = float(np.median(np.diff(times)))
     dynamics = _dynamics_bands(np.maximum(np.diff(times) / spacing, _LEAST_STEP))
     count, result = len(times), np.empty((3, *positions.shape))
+    weights = np.isfinite(positions).astype(float)
+    if noise.jitter > 0:
+        weights *= (noise.sd / noise.deviations(times, positions)) ** 2
     for joint, column in enumerate(positions.T):
         is_there = np.isfinite(column)
         if is_there.sum() < _FEWEST_TO_SMOOTH:
@@ -168,15 +322,16 @@ def smoothed_motion(times, positions, noise):
             result[:, :, joint] = 0.0
             result[0, :, joint] = column[is_there][-1] if is_there.any() else 0.0
             continue
-        origin = column[is_there][0]
+        origin, right = column[is_there][0], np.zeros((count, 3))
+        right[:, 0] = weights[:, joint] * np.where(is_there, column - origin, 0.0)
         ratio = max(noise.jerk[joint] * spacing**5 / noise.sd[joint] ** 2, _RATIOS[0])
-        bands, right = dynamics / ratio, np.zeros((count, 3))
-        values = np.where(is_there, column - origin, 0.0)
-        bands[-1, ::3] += is_there
-        right[:, 0] = values
-        _, states, status = dpbsv(bands, right.ravel(), overwrite_ab=True, overwrite_b=True)
-        if status:
-            raise np.linalg.LinAlgError(f'no motion of encoders: dpbsv {status}')
+        status = 1
+        while status:
+            bands = dynamics / ratio
+            bands[-1, ::3] += weights[:, joint]
+            _, states, status = dpbsv(bands, right.ravel(), overwrite_ab=True)
+            # Where samples are too close together for so little jerk there is more of it.
+            ratio *= 100.0
         states = states.reshape(count, 3)
         states[:, 0] += origin
         result[:, :, joint] = states.T

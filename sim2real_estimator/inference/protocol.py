@@ -52,7 +52,8 @@ class Jump:
     name: for people; parameters: names of those that it concerns; root [p, r]: of the covariance
     by which the coordinates jump, as likely one way as the other; body [10, r]: where a body is
     taken up or put down, its mass, first moments and inertia about the frame of its link, which
-    go with the columns of the root; None where nothing of the kind happens; link: that frame's.
+    go with the columns of the root; None where nothing of the kind happens; link: that frame's;
+    log_odds: how much more probable it is than others before any data.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Jump:
     root: np.ndarray
     body: np.ndarray | None = None
     link: str = ''
+    log_odds: float = 0.0
 
 
 class Problem(Protocol):

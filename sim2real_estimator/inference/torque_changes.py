@@ -101,12 +101,20 @@ class Onset:
         Where the sum of log likelihood ratios (CUSUM) of all rows from then on is largest, with
         residuals of Student's t: a grasp comes with rows that are of neither robot.
         """
-        weights, ratio = self.known.noise, np.zeros(self.rows.count)
-        for fit, sign in ((self.known, 1.0), (changed, -1.0)):
-            squares = self.rows.residuals(fit.standard, fit.scales) ** 2 / weights.variance
-            ratio += sign * (np.log1p(squares / FREEDOM) @ weights.explained)
-        after = np.cumsum(ratio[::-1])[::-1]
+        after = np.cumsum(self.for_change(changed, self.rows)[::-1])[::-1]
         return replace(self, before=int(np.argmax(after)) + _TRANSIENT)
+
+    def for_change(self, changed, rows):
+        """
+        Return log likelihood ratios [K] of the robot of a `Fit` to the one of before.
+
+        By the residuals of `Rows`, as of Student's t.
+        """
+        weights, ratio = self.known.noise, np.zeros(rows.count)
+        for fit, sign in ((self.known, 1.0), (changed, -1.0)):
+            squares = rows.residuals(fit.standard, fit.scales) ** 2 / weights.variance
+            ratio += sign * (np.log1p(squares / FREEDOM) @ weights.explained)
+        return ratio
 
     @property
     def since(self):
@@ -187,7 +195,7 @@ def returned(name):
 
 
 def _causes(window, since, jumps, memories, is_close=False):
-    """Return a `Cause` for every `Jump` and `Memory`, the best first."""
+    """Return a `Cause` for every `Jump` and `Memory`, the most probable first."""
     found = [
         Cause(jump.name, jump, None, value, since)
         for jump, value in zip(jumps, window.evidence_of(jumps, is_close))
@@ -195,7 +203,7 @@ def _causes(window, since, jumps, memories, is_close=False):
     found += [
         Cause(returned(m.name), m.jump, m, window.evidence_of_memory(m), since) for m in memories
     ]
-    return sorted(found, key=lambda cause: -cause.evidence)
+    return sorted(found, key=lambda cause: -cause.evidence - favour(jumps, cause))
 
 
 def _of_known(snapshots, is_known):
@@ -209,8 +217,10 @@ def _of_known(snapshots, is_known):
 
 def favour(jumps, cause):
     """Return by how much a `Cause` is more probable beforehand: on the link at the end."""
-    is_at_the_end = cause.memory is None and bool(jumps) and cause.jump is jumps[0]
-    return _AT_THE_END if is_at_the_end else 0.0
+    if cause.memory is not None:
+        return 0.0
+    is_at_the_end = bool(jumps) and cause.jump is jumps[0]
+    return cause.jump.log_odds + (_AT_THE_END if is_at_the_end else 0.0)
 
 
 def _compared(model, times, causes, factors, floor):
@@ -257,11 +267,16 @@ def windows(snapshots, now_ns):
 
 
 class _Window:
-    """Rows since a snapshot, seen from what was known then, in units of the noise known then."""
+    """
+    Rows since a snapshot, seen from what was known then, in units of the noise known then.
+
+    Torques move with standard parameters, and each joint's with its own gain, by what is predicted
+    of it: numbers [P + J], the last ones being of c_j over what it was then, less one.
+    """
 
     def __init__(self, model, since, now, floor, factors=None):
         fit, then = since.fit, since.sums
-        self._fit = fit
+        self._model, self._fit = model, fit
         noise, scales = fit.noise.of_changes, fit.scales
         weights = noise.weights
         gram = now.gram - then.gram
@@ -270,10 +285,12 @@ class _Window:
         left = (now.square - then.square) - 2 * scales * (cross @ fit.standard)
         left += scales**2 * (fitted @ fit.standard)
         self._square = weights * np.maximum(left, 0.0)
-        self._gradient = (weights * scales)[:, None] * (cross - scales[:, None] * fitted)
-        self._gram = (weights * scales**2)[:, None, None] * gram
+        missing = (weights * scales)[:, None] * (cross - scales[:, None] * fitted)
+        self._gradient = np.hstack([missing, np.diag(missing @ fit.standard)])
+        self._gram = (weights * scales**2)[:, None, None] * _with_gains(gram, fitted, fit.standard)
         self._number = (now.number - then.number) / noise.inflation
-        self._slope = model.standard(fit.mean)[1]
+        by_scales = model.scales(fit.mean)[1] / scales[:, None]
+        self._slope = np.vstack([model.standard(fit.mean)[1], by_scales])
         self._known = self._slope @ floor(fit)
         self._factors = factors
         if factors is not None:
@@ -331,12 +348,15 @@ class _Window:
         return -(squares.sum() + solution @ solution) / 2 - volume
 
     def _columns(self, cause):
-        """Return (whitened columns [P, r] along which a cause moves, where it begins [P])."""
+        """Return (whitened columns [P + J, r] along which a cause moves, where it begins)."""
         nowhere = np.zeros(len(self._slope))
         if cause is None:
             return self._known, nowhere
         if cause.memory is not None:
             away = self._slope @ (cause.memory.mean - self._fit.mean)
+            # Gains may be far from what they were, where their slope is another one.
+            scales = self._model.scales(cause.memory.mean)[0] / self._fit.scales
+            away[-len(scales) :] = scales - 1.0
             return self._slope @ cause.memory.root, away
         return np.hstack([self._known, self._slope @ cause.jump.root]), nowhere
 
@@ -369,7 +389,7 @@ class _Window:
         return self._score(squares, solution, factor) - self._nothing
 
     def _solved(self, factors, together=None, away=None):
-        """Return (gram, root of the information, solution) along whitened columns [P, r]."""
+        """Return (gram, root of the information, solution) along whitened columns [P + J, r]."""
         together = self._known if together is None else together
         gram = np.tensordot(1 / factors, self._gram, 1)
         gradient = self._gradient.T @ (1 / factors)
@@ -382,13 +402,28 @@ class _Window:
         return gram, factor, solve_triangular(factor, half, lower=True, trans='T')
 
     def _left(self, moved):
-        """Return the squares left [J] where standard parameters have moved [P]."""
+        """Return the squares left [J] where standard parameters and gains have moved [P + J]."""
         quadratic = np.einsum('p,jpq,q->j', moved, self._gram, moved, optimize=True)
         return np.maximum(self._square - 2 * self._gradient @ moved + quadratic, 0.0)
 
     def _score(self, squares, solution, factor):
         noise = ((FREEDOM + self._number) * np.log1p(squares / FREEDOM)).sum()
         return -(noise + solution @ solution) / 2 - np.log(np.abs(np.diag(factor))).sum()
+
+
+def _with_gains(gram, fitted, standard):
+    """
+    Return sums of squares [J, P + J, P + J] with a column for the gain of every joint.
+
+    gram [J, P, P]; fitted [J, P]: gram times standard parameters [P], which predict the torque
+    that a gain multiplies.
+    """
+    joints, size = fitted.shape
+    wider, rows = np.zeros((joints, size + joints, size + joints)), np.arange(joints)
+    wider[:, :size, :size] = gram
+    wider[rows, :size, size + rows] = wider[rows, size + rows, :size] = fitted
+    wider[rows, size + rows, size + rows] = fitted @ standard
+    return wider
 
 
 def _root(matrix):

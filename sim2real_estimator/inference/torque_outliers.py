@@ -82,7 +82,8 @@ def without(rows, joints):
 
 
 def _weighted(rows, weights):
-    return Rows(rows.columns * weights[:, None], rows.torques * weights, rows.shares * weights)
+    parts = (rows.columns * weights[:, None], rows.torques * weights, rows.shares * weights)
+    return Rows(*parts, rows.late * weights[:, None])
 
 
 def _squares(fit, rows):

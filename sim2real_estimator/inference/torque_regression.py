@@ -22,13 +22,17 @@ from scipy.linalg import solve_triangular
 # joint's limit. Chosen on recordings of a UR10e and on arms in MuJoCo.
 _PRIOR_ROWS, _PRIOR_SD = 1.0, 1e-3
 # Prior of the inflation, and the number of rows that it counts for. As above.
-_PRIOR_INFLATION, _INFLATION_ROWS = 4.0, 80.0
+_PRIOR_INFLATION, _INFLATION_ROWS = 6.0, 80.0
 # Rows of less than this share of a block's samples do not count as rows.
 _SHARE_OF_A_ROW = 0.3
-# A window over two seconds sees so much of the correlation of residuals: parameters have taken up
-# some of what hangs together, and some lasts longer. By the agreement of eleven recordings of a
-# UR10e, and by the truth of arms in MuJoCo.
-_SEEN = 0.55
+# Noise of sensors averages out. What hangs together is what the model lacks: parameters took up
+# some of it, and it comes back with the motion, so that it counts for so many times what is seen
+# of it. By the agreement of eleven recordings of a UR10e, and by the truth of arms in MuJoCo of
+# much noise and of little.
+_COMES_BACK = 3.0
+# What pulls at parameters is added up over so many rows; what it would be if rows were independent
+# is worked out at every so many rows.
+_PULLED, _LOOKED_AT = 25, 8
 # Rows of a joint that gives way like a spring are wrong in the same way whenever it speeds up: so
 # many times less they tell. By how often intervals hold the truth of elastic arms in MuJoCo.
 ELASTIC_INFLATION = 5.0
@@ -55,12 +59,18 @@ class Rows:
     Means over blocks of samples: K blocks, J joints, P standard parameters.
 
     columns [K, J, P]; torques [K, J]; both times the root of shares [K, J]: the part of a block's
-    samples that could be used, zero where a joint has no row.
+    samples that could be used, zero where a joint has no row. late [K, J, lags]: as torques, those
+    of `torque_delay.LAGS` later, NaN where unknown; no lags: where nobody asks for them.
     """
 
     columns: np.ndarray
     torques: np.ndarray
     shares: np.ndarray
+    late: np.ndarray | None = None
+
+    def __post_init__(self):
+        if self.late is None:
+            object.__setattr__(self, 'late', np.zeros((*self.torques.shape, 0)))
 
     @property
     def count(self):
@@ -70,7 +80,8 @@ class Rows:
     @staticmethod
     def none(joints, size):
         """Return no blocks of so many joints and standard parameters."""
-        return Rows(np.zeros((0, joints, size)), np.zeros((0, joints)), np.zeros((0, joints)))
+        none = np.zeros((0, joints))
+        return Rows(np.zeros((0, joints, size)), none, none)
 
     @staticmethod
     def joined(parts):
@@ -79,27 +90,29 @@ class Rows:
 
     def part(self, which):
         """Return some of the blocks, by a slice of their numbers."""
-        return Rows(self.columns[which], self.torques[which], self.shares[which])
+        return Rows(*(part[which] for part in vars(self).values()))
 
     def residuals(self, standard, scales):
         """Return measured less predicted [K, J]; standard [P]; scales [J]: of predictions."""
         return self.torques - scales * (self.columns @ standard)
 
 
-def block_rows(columns, torques, usable, bounds):
+def block_rows(columns, torques, usable, bounds, late=None):
     """
     Return the `Rows` of samples.
 
     columns [N, J, P]; torques [N, J]; usable [N, J]: which samples count for which joint; bounds
-    [K + 1]: numbers of samples between which blocks lie.
+    [K + 1]: numbers of samples between which blocks lie; late [N, J, lags]: later torques.
     """
+    late = np.zeros((*torques.shape, 0)) if late is None else late
     weights, starts = usable.astype(float), bounds[:-1]
     count = np.add.reduceat(weights, starts, axis=0)
     shares = count / np.diff(bounds)[:, None]
     factor = np.sqrt(shares) / np.maximum(count, 1.0)
     sums = np.add.reduceat(columns * weights[..., None], starts, axis=0)
     efforts = np.add.reduceat(np.where(usable, torques, 0.0), starts, axis=0)
-    return Rows(sums * factor[..., None], efforts * factor, shares)
+    later = np.add.reduceat(np.where(usable[..., None], late, 0.0), starts, axis=0)
+    return Rows(sums * factor[..., None], efforts * factor, shares, later * factor[..., None])
 
 
 def with_columns(rows, columns):
@@ -246,7 +259,7 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS, el
         mean, root, slope = _step(model, prior, sums, noise, mean)
         mean = not_negative(mean, root, model.positive)
         (standard, _), (scales, _) = model.standard(mean), model.scales(mean)
-        spread = slope @ root
+        spread = slope @ root, model.scales(mean)[1] @ root
         noise = _learned(model, sums, earlier, recent, noise, standard, scales, spread, lags)
         if elastic is not None:
             inflation = np.where(elastic, ELASTIC_INFLATION, 1.0) * noise.inflation
@@ -306,16 +319,17 @@ def not_negative(mean, root, positive):
 
 
 def _learned(model, sums, earlier, recent, noise, standard, scales, spread, lags):
-    """Return the `TorqueNoise` at a mean; spread [P, p]: root of its covariance."""
+    """Return the `TorqueNoise` at a mean; spread: roots of its covariance, see `_unsure`."""
     left = sums.squares_left(standard, scales) + earlier.left
     square, number = sums.square + earlier.square, sums.number + earlier.number
-    unsure = scales**2 * np.einsum('pr,jpr->j', spread, sums.gram @ spread)
+    unsure = _unsure(sums, standard, scales, *spread)
     variance = (_PRIOR_ROWS * _least_variance(model.limits) + left + unsure / noise.inflation) / (
         _PRIOR_ROWS + number
     )
     residuals = recent.residuals(standard, scales)
     lags = min(lags, max(recent.count - 2, 0))
-    inflation = inflations(residuals, recent.shares, lags, earlier.inflation)
+    pulls = pulled(recent, residuals, standard, scales, *spread)
+    inflation = inflations(residuals, recent.shares, lags, earlier.inflation, pulls)
     # Who has become noisier is so from now on.
     now = (residuals**2).sum(0) / np.maximum(recent.shares.sum(0), ROWS_TO_JUDGE)
     variance = np.where(now > _NOISIER * variance, now, variance)
@@ -324,6 +338,21 @@ def _learned(model, sums, earlier, recent, noise, standard, scales, spread, lags
     wrong = _WRONG_FRICTION**2 * power / np.maximum(sums.number, 1.0)
     misfit = _WRONG_ROWS * wrong / variance
     return TorqueNoise(variance, inflation, _are_explained(left, square, number, unsure), misfit)
+
+
+def _unsure(sums, standard, scales, spread, scaled):
+    """
+    Return the sum of the variances of predicted torques [J].
+
+    spread [P, p], scaled [J, p]: roots of the covariances of standard parameters and of scales,
+    which hang together: that all is heavier by some part looks like a gain.
+    """
+    fitted = np.einsum('jpq,q->jp', sums.gram, standard)
+    found = scales**2 * np.einsum('pr,jpr->j', spread, sums.gram @ spread)
+    if scaled.any():
+        found += 2 * scales * np.einsum('jr,jr->j', fitted @ spread, scaled)
+        found += (fitted @ standard) * (scaled**2).sum(1)
+    return np.maximum(found, 0.0)
 
 
 def _are_explained(left, square, number, unsure):
@@ -369,19 +398,49 @@ def _least_variance(limits):
     return (_PRIOR_SD * np.asarray(limits)) ** 2
 
 
-def inflations(residuals, shares, lags, usual=_PRIOR_INFLATION):
+def pulled(rows, residuals, standard, scales, spread, scaled):
+    """
+    Return how many times more residuals pull at parameters than independent ones would, [J].
+
+    Residuals [K, J] of `Rows` that hardly hang together may still pull the same way for a while:
+    those of a torque that is late do. The sum of squares of pulls, each added up over half a
+    second, in deviations of the posterior (spread, scaled: see `_unsure`).
+    """
+    joints, size = len(scales), len(standard)
+    windows = rows.count // _PULLED
+    if windows < 2:
+        return np.ones(joints)
+    newest = slice(rows.count - windows * _PULLED, None)
+    found = np.zeros(joints)
+    for joint, gain in enumerate(scales):
+        columns = rows.columns[newest, joint].reshape(windows, _PULLED, size)
+        left = residuals[newest, joint].reshape(windows, 1, _PULLED)
+        pulls = (left @ columns)[:, 0]
+        found[joint] = (
+            (gain * pulls @ spread + np.outer(pulls @ standard, scaled[joint])) ** 2
+        ).sum()
+    some = rows.part(slice(None, None, _LOOKED_AT))
+    slope = (some.columns @ spread) * scales[:, None]
+    slope += (some.columns @ standard)[..., None] * scaled
+    power = (residuals**2).sum(0) / np.maximum(rows.shares.sum(0), 1.0)
+    expected = power * (slope**2).sum((0, 2)) * windows * _PULLED / some.count
+    # One of so many windows is taken up by parameters.
+    return found / (expected + 1e-30) * windows / (windows - 1)
+
+
+def inflations(residuals, shares, lags, usual=_PRIOR_INFLATION, pulls=1.0):
     """
     Return how many times less correlated rows tell than independent ones, [J].
 
-    One plus twice the sum of the autocorrelation of residuals [K, J], with the window of Bartlett
-    over so many lags, drawn to the usual one where there are few rows.
+    One, and what comes back: so many times twice the sum of the autocorrelation of residuals
+    [K, J], with the window of Bartlett over so many lags, or what they pull more at parameters, if
+    that is more (`pulled`). Drawn to the usual one where there are few rows.
     """
     power = (residuals**2).sum(0) + 1e-30
-    total = np.ones(residuals.shape[1])
+    excess = np.zeros(residuals.shape[1])
     for lag in range(1, lags):
         products = (residuals[lag:] * residuals[:-lag]).sum(0)
-        total += 2 * (1 - lag / lags) * products / power
+        excess += 2 * (1 - lag / lags) * products / power
     number = (shares > _SHARE_OF_A_ROW).sum(0)
-    return (np.maximum(total, 1.0) / _SEEN * number + usual * _INFLATION_ROWS) / (
-        number + _INFLATION_ROWS
-    )
+    found = 1 + _COMES_BACK * np.maximum(np.maximum(excess, pulls - 1), 0.0)
+    return (found * number + usual * _INFLATION_ROWS) / (number + _INFLATION_ROWS)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from .elasticity import Samples
-from .motion import learn_motion_noise, MotionNoise, smoothed_motion
+from .motion import learn_motion_noise, smoothed_motion
 from .torque_regression import block_rows
 
 # Rows are means over this time.
@@ -25,6 +25,8 @@ _MOVED, _MOVED_SDS = 1e-3, 8.0
 # settled [s]. Nor is one used that is slower than so many times slow, where joints that stick are
 # not what the smoothed sign of Coulomb friction makes of them.
 _REST, _AFTER_REST, _CREEP = 0.1, 0.03, 1.5
+# With jitter that is so many times as large or small all else is learned anew, too.
+_ANOTHER_JITTER = 3.0
 # Motion that misses half of its samples by so many deviations does not follow them.
 _MISSED_SDS = 2.0
 # Samples of encoders and of torques that are so many deviations off are left out.
@@ -41,20 +43,23 @@ def have_moved(positions, encoder_sd):
     return bool((high - low > np.maximum(_MOVED, _MOVED_SDS * encoder_sd)).any())
 
 
-def learned_noise(times, positions, encoder_sd, before):
+def learned_noise(times, positions, encoder_sd, before, is_jitter_known=False):
     """
     Return the `MotionNoise` of the newest samples; before: that of earlier ones, None if none.
 
-    times [N] ns; positions [N, n]; encoder_sd [n]: as the sensors say.
+    times [N] ns; positions [N, n]; encoder_sd [n]: as the sensors say; is_jitter_known: whether
+    that of stamps stays as it was.
     """
     inner = slice(-_MOST_SAMPLES, -_AT_AN_END)
     times, positions = times[inner][_AT_AN_END:], positions[inner][_AT_AN_END:]
     seconds = 1e-9 * (times - times[0])
-    noise = learn_motion_noise(seconds, positions, encoder_sd)
+    jitter = 0.0 if before is None else before.jitter
+    known = encoder_sd, jitter, is_jitter_known
+    noise = learn_motion_noise(seconds, positions, *known)
     sound = _sound(positions, smoothed_motion(seconds, positions, noise)[0])
     if not np.array_equal(sound, positions, equal_nan=True):
-        noise = learn_motion_noise(seconds, sound, encoder_sd)
-    if before is None:
+        noise = learn_motion_noise(seconds, sound, *known)
+    if before is None or not _are_alike(noise.jitter, before.jitter):
         return noise
     # Motion that was slow of late may be fast again.
     return replace(noise, jerk=np.maximum(noise.jerk, before.jerk))
@@ -67,14 +72,14 @@ def followed_motion(seconds, positions, noise):
     Where the motion does not follow its samples, joints move in another way than was learned.
     """
     motion = smoothed_motion(seconds, positions, noise)
-    missed = 1.48 * _median(np.abs(positions - motion[0]))
-    is_off = missed > _MISSED_SDS * noise.sd
+    missed = 1.48 * _median(np.abs(positions - motion[0]) / noise.deviations(seconds, positions))
+    is_off = missed > _MISSED_SDS
     if not is_off.any():
         return motion, noise
-    new = learn_motion_noise(seconds, _sound(positions, motion[0]))
+    new = learn_motion_noise(seconds, _sound(positions, motion[0]), None, noise.jitter, True)
     # How good encoders are is learned from longer times, but soon.
     jerk = np.where(is_off, np.maximum(new.jerk, noise.jerk), noise.jerk)
-    noise = MotionNoise(jerk, noise.sd)
+    noise = replace(noise, jerk=jerk)
     return smoothed_motion(seconds, positions, noise), noise
 
 
@@ -85,7 +90,8 @@ def without_outliers(seconds, positions, motion, noise, encoder_sd):
     away [N, n]: positions [N, n] less the motion, zero where there is none. motion [3, N, n]:
     that is smoothed from all positions, at seconds [N].
     """
-    off = np.abs(positions - motion[0]) > _OUTLIER_SDS * np.maximum(noise.sd, encoder_sd)
+    usual = np.maximum(noise.deviations(seconds, positions), encoder_sd)
+    off = np.abs(positions - motion[0]) > _OUTLIER_SDS * usual
     is_known = not off.mean(0).max() > _MOST_OFF
     if off.any() and is_known:
         motion = smoothed_motion(seconds, np.where(off, np.nan, positions), noise)
@@ -93,22 +99,21 @@ def without_outliers(seconds, positions, motion, noise, encoder_sd):
     return motion, away, is_known
 
 
-def rows_between(model, known, torques, window, bounds):
+def rows_between(model, known, torques, window, bounds, late):
     """
     Return ((`Rows` of the torques of some time, motion [3, K, n] at them), `Samples`).
 
     None instead of either where there are none. model: `TorqueModel`; known: (`Fit` by which loads
-    are known, geometry); torques: ((stamp_ns, torques [J]), ...) until the end of that time;
-    window: (stamps [N], how far positions [N, n] are from the motion, motion [3, N, n]); bounds:
-    when that time begins and ends.
+    are known, geometry); torques: (stamps [M], torques [M, J]) of that time, late [M, J, lags]:
+    later ones; window: (stamps [N], how far positions [N, n] are from the motion, motion
+    [3, N, n]); bounds: when that time begins and ends.
     """
     (fit, geometry), (times, away, motion), (from_ns, until_ns) = known, window, bounds
-    if not torques:
+    stamps, torques = torques
+    if not len(stamps):
         return None, None
     origin = times[0]
     seconds = 1e-9 * (times - origin)
-    stamps = np.array([ns for ns, _ in torques])
-    torques = np.array([values for _, values in torques])
     at = motion_at(1e-9 * (stamps - origin), seconds, motion)
     moves = are_moving(seconds, motion[1][:, model.velocities], model.slowest)
     nearest = np.searchsorted(seconds, 1e-9 * (stamps - origin)).clip(0, len(seconds) - 1)
@@ -124,8 +129,8 @@ def rows_between(model, known, torques, window, bounds):
     sizes = np.diff(blocks)[:, None]
     visited = np.stack([np.add.reduceat(part, blocks[:-1], axis=0) / sizes for part in at])
     new = (times >= from_ns) & (times < until_ns)
-    samples = Samples(times[new], away[new], stamps, left, usable, at[0], at[2])
-    return (block_rows(columns, torques, usable, blocks), visited), samples
+    samples = Samples(times[new], away[new], motion[1, new], stamps, left, usable, at[0], at[2])
+    return (block_rows(columns, torques, usable, blocks, late), visited), samples
 
 
 def motion_at(times, samples, motion):
@@ -165,6 +170,11 @@ def are_moving(samples, speeds, slowest):
     rests = is_slow & (np.minimum(after, samples[-1]) - before > _REST)
     last_rest = np.maximum.accumulate(np.where(rests, samples[:, None], -np.inf), 0)
     return (samples[:, None] - last_rest > _AFTER_REST) & (np.abs(speeds) > _CREEP * slowest)
+
+
+def _are_alike(jitter, before):
+    """Tell whether the jitter of stamps is about what it was before."""
+    return max(jitter, before) < _ANOTHER_JITTER * min(jitter, before) or jitter == before
 
 
 def _sound(positions, smoothed):

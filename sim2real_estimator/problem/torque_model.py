@@ -7,6 +7,7 @@ import numpy as np
 
 from ..dynamics.regressor import regressor, regressor_names, regressor_parameters, STANDARD_NAMES
 from ..inference.protocol import Jump
+from ..inference.torque_coupling import Pair
 from ..model.friction import COUPLED, COUPLED_FRICTIONS
 from ..model.robot import realize
 
@@ -23,11 +24,18 @@ _POSITIVE = ('damping', 'friction', *COUPLED)
 # Standard deviations of a body that may be taken up: mass [kg], but no more than this part of the
 # robot; first moment [m] and inertia [m^2] of every kilogram.
 _HELD, _HELD_PART = (2.0, 0.15, 0.02), 0.15
-# What may change inside a joint, as parts of its limit.
+# What may change inside a joint, by standard deviations: as parts of its limit, and of its gain.
+# A gain changes once where a thousand bodies are taken up, and looks much like one at first.
 _INSIDE = {
     'friction': {'damping': 0.05, 'friction': 0.05},
     'torque offset': {'torque_offset': 0.02},
 }
+_GAIN, _GAIN_ODDS = 0.3, 1e-3
+
+
+# Standard deviations of the motor that two joints share: of its inertia [kg m^2 or kg], and of its
+# viscous and Coulomb friction as parts of the limit.
+COUPLED_DEVIATIONS = (0.2, 0.1, 0.1)
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,8 @@ class TorqueModel:
     """
     What torques of some joints tell of the coordinates of a chart.
 
-    joints: names of the J joints with a row; velocities [J]: their places among the robot's;
+    joints: names of the J joints with a row; pairs: a `Pair` for any two that hang on one another
+    and are not coupled; velocities [J]: their places among the robot's;
     positive: numbers of coordinates that cannot be negative; is_friction [P]: of standard
     parameters; limits [J]: largest efforts; slowest [J]: speeds below which joints may stick;
     names: of the P standard parameters; geometry_places: numbers of the coordinates of lengths,
@@ -117,15 +126,38 @@ class TorqueModel:
             for pair in pairs
             if set(pair) <= set(chart.names)
         ]
-        masses = {n: known.get(n, 0.0) for n in parameters if n.endswith('.mass')}
-        self._jumps = self._possible_jumps(chart, model, masses)
         gains = ((row, f'{name}.gain') for row, name in enumerate(self.joints))
         self._gains = [(row, chart.names.index(g)) for row, g in gains if g in chart.names]
+        self._jumps = self._possible_jumps(chart, model, known)
         self._sensors, self.encoder_sd = {}, np.full(model.velocity_size, np.inf)
         for sensor in sensors:
             places = sensor.places[: len(sensor.joints)]
             self._sensors[sensor.name] = places
             self.encoder_sd[places] = sensor.sd[: len(places)]
+        self.pairs = tuple(self._possible_pairs(model, robot))
+
+    def _possible_pairs(self, model, robot):
+        """Yield a `Pair` for any two joints of which one carries the other."""
+        rows = {name: row for row, name in enumerate(self.joints)}
+        for body in robot.bodies:
+            if body.parent < 0:
+                continue
+            other = robot.bodies[body.parent]
+            pair = body.moving.joint, other.moving.joint
+            names = [[f'{j.name}.{word}' for word in ('damping', 'armature')] for j in pair]
+            is_of_a_kind = len({j.kind.groups[0].is_rotation for j in pair if j.name in rows}) == 1
+            is_there = all(j.name in rows for j in pair) and is_of_a_kind
+            is_coupled = any({j.name for j in pair} == set(other) for other in model.couplings)
+            if is_coupled or not is_there or not {*names[0], *names[1]} <= set(self.names):
+                continue
+            row = rows[pair[0].name]
+            parts = np.array([1.0, self.limits[row], self.limits[row]])
+            yield Pair(
+                (row, rows[pair[1].name]),
+                [[self.names.index(name) for name in each] for each in names],
+                self.slowest[row] / _SLOWEST,
+                parts * COUPLED_DEVIATIONS,
+            )
 
     def friction(self, coordinates):
         """Return how large what is friction is [p] at coordinates [p], zero of all else."""
@@ -144,11 +176,11 @@ class TorqueModel:
         """Return a `Jump` for each way in which the robot may change, the last link first."""
         return self._jumps
 
-    def _possible_jumps(self, chart, model, masses):
+    def _possible_jumps(self, chart, model, known):
         """Return the `Jump`s of bodies that links may hold, and of what is inside joints."""
         size, found = len(chart.labels), []
         inner = chart.inner
-        total = sum(masses.values()) or 1.0
+        total = sum(value for name, value in known.items() if name.endswith('.mass')) or 1.0
         mass = min(_HELD[0], _HELD_PART * total)
         deviations = np.array([mass, *[_HELD[1] * mass] * 3, *[_HELD[2] * mass] * 6])
         places = dict(zip(getattr(inner, 'links', {}), inner.rows))
@@ -166,6 +198,11 @@ class TorqueModel:
                     for k, name in enumerate(names):
                         root[chart.names.index(name), k] = words[name.rpartition('.')[2]] * limit
                     found.append(Jump(f'{title} of {joint}', tuple(names), root))
+        for row, place in self._gains:
+            root = np.zeros((size, 1))
+            root[place] = _GAIN
+            title, names = f'gain of {self.joints[row]}', (chart.names[place],)
+            found.append(Jump(title, names, root, log_odds=float(np.log(_GAIN_ODDS))))
         return tuple(found)
 
     def read(self, frame):

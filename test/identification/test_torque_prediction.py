@@ -165,6 +165,20 @@ def test_a_joint_that_gives_way_is_told_with_its_frequency():
     assert event.values == {'joint': 'elbow', 'resonance [Hz]': 11.0}
 
 
+def test_late_torques_are_told_with_what_to_configure():
+    (event,) = Chronicle().take(('torque late: 12.3 ms +- 0.8',), _estimate())
+    assert (event.name, event.is_warning) == ('torque late', False)
+    assert event.values == {'delay [s]': pytest.approx(0.0123), 'sd [s]': pytest.approx(8e-4)}
+    assert 'estimate: {commands.delay: {mean: -0.0123, fixed: true}}' in event.text
+
+
+def test_joints_that_seem_coupled_are_told_with_what_to_configure():
+    (event,) = Chronicle().take(('coupled: joint_6, joint_5',), _estimate())
+    assert (event.name, event.is_warning) == ('coupled', True)
+    assert event.values == {'joint': 'joint_6', 'with': 'joint_5'}
+    assert 'model: {couplings: {joint_6: joint_5}}' in event.text
+
+
 def test_a_change_that_is_explained_at_once_is_not_looked_for():
     words = ('changed', 'explained', 'cause: mass on lower (0.97)')
     changed, news = Chronicle().take(words, _estimate())

@@ -50,12 +50,18 @@ class LinearRobot:
         return 1 / gains, slope
 
     def jumps(self):
-        """Return a body that is taken up, and friction of the second joint."""
-        body, inside = np.zeros((2, len(self.prior.mean), 1))
+        """Return a body that is taken up, friction of the second joint, and gains."""
+        size = len(self.prior.mean)
+        body, inside = np.zeros((2, size, 1))
         body[0], inside[3] = 2.0, 2.0
+        gains = 0.3 * np.eye(size)[SIZE:, :, None]
         return (
             Jump('mass on hand', ('hand.mass',), body, np.ones((10, 1)), 'hand'),
             Jump('friction of second', ('second.friction',), inside),
+            *(
+                Jump(f'gain of {joint}', (f'{joint}.gain',), gain)
+                for joint, gain in zip(self.joints, gains)
+            ),
         )
 
 

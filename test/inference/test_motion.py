@@ -5,6 +5,7 @@ import pytest
 
 from sim2real_estimator.inference.motion import (
     learn_motion_noise,
+    MotionNoise,
     smoothed_motion,
     without_spikes,
 )
@@ -106,6 +107,44 @@ def test_samples_that_come_in_pairs_do_no_harm(rng, apart):
     found = smoothed_motion(times, positions, learn_motion_noise(times, positions))
     errors = np.sqrt(((found - truth)[:, 30:-30] ** 2).mean((1, 2)))
     assert (errors < [2 * SD, 0.05, 1.5]).all()
+
+
+def jittered(times, rng, jitter, sd=5e-5):
+    """Return (truth [3, N, n] at stamps, positions that were taken a little before or after)."""
+    taken = swung(times + jitter * rng.standard_normal(len(times)))[0]
+    return swung(times), taken + sd * rng.standard_normal(taken.shape)
+
+
+@pytest.mark.parametrize('jitter', [3e-4, 1e-3, 3e-3])
+def test_stamps_that_jitter_are_found_and_allowed_for(rng, jitter):
+    times = np.arange(600) / RATE
+    truth, positions = jittered(times, rng, jitter)
+    noise = learn_motion_noise(times, positions)
+    assert noise.jitter == pytest.approx(jitter, rel=0.4)
+    assert (noise.sd < 4e-4).all()
+    inner = slice(30, -30)
+    found, blind = (
+        (smoothed_motion(times, positions, each)[2] - truth[2])[inner]
+        for each in (noise, MotionNoise(noise.jerk, noise.sd))
+    )
+    assert found.std() < 0.12 * truth[2].std() and found.std() < 0.5 * blind.std()
+
+
+def test_stamps_that_are_right_do_not_jitter(rng):
+    for sd in (2e-5, SD, 1e-3):
+        times = np.arange(600) / RATE
+        _, positions = measured(times, rng, sd)
+        assert learn_motion_noise(times, positions).jitter == 0.0
+
+
+def test_what_is_known_of_jitter_stays_while_joints_are_slow(rng):
+    times = np.arange(600) / RATE
+    _, positions = jittered(times, rng, 1e-3)
+    slow = positions[:1] + 1e-3 * (positions - positions[:1])
+    slow += SD * rng.standard_normal(slow.shape)
+    assert learn_motion_noise(times, slow, jitter=1e-3).jitter == pytest.approx(1e-3)
+    _, sharp = measured(times, rng, 2e-5)
+    assert learn_motion_noise(times, sharp, jitter=1e-3).jitter == 0.0
 
 
 def test_what_is_missing_is_smoothed_over(rng):

@@ -29,18 +29,20 @@ def root_of(found):
 class Course:
     """A robot that is followed: `snapshots` of all times so far, the last one now."""
 
-    def __init__(self, seed=0, seconds=BEFORE, sd=(0.3, 0.1)):
+    def __init__(self, seed=0, seconds=BEFORE, sd=(0.3, 0.1), has_gains=False):
         """Follow an unchanged robot."""
-        self.model, self._rng, self.sd = LinearRobot(), np.random.default_rng(seed), sd
+        self.model = LinearRobot(has_gains=has_gains)
+        self._rng, self.sd = np.random.default_rng(seed), sd
         self._sums = Sums.none(JOINTS, SIZE)
         self._recent, self._fit = [], begin(self.model, self.model.prior)
         self.snapshots, self._now_ns = [], 0
         self.go_on(TRUTH, seconds)
 
     def go_on(self, truth, seconds, sd=None, memory=0.0):
-        """Follow a robot of these numbers for some seconds."""
+        """Follow a robot of these numbers, and maybe scales of torques, for some seconds."""
+        truth, scales = truth[:SIZE], truth[SIZE:] if len(truth) > SIZE else (1.0,) * JOINTS
         for _ in range(round(seconds * 1e9 / ROW_NS / PER_SNAPSHOT)):
-            rows = rows_of(truth, PER_SNAPSHOT, self._rng, sd or self.sd, memory=memory)
+            rows = rows_of(truth, PER_SNAPSHOT, self._rng, sd or self.sd, scales, memory)
             self._sums, self._now_ns = self._sums.plus(rows), self._now_ns + PER_SNAPSHOT * ROW_NS
             self._recent = [*self._recent[-99:], rows]
             recent = Rows.joined(self._recent)
@@ -71,6 +73,21 @@ def test_a_change_is_found_and_named(truth, name):
         found, took = Course(seed).found_within(truth, 4.0)
         assert found and found.causes[0].name == name
         assert found.causes[0].jump.name == name and found.causes[0].memory is None
+
+
+@pytest.mark.parametrize(('joint', 'part'), [(0, 0.7), (1, 0.7), (1, 1.3)])
+def test_a_gain_that_changes_is_told_from_bodies_and_friction(joint, part):
+    scales = np.ones(JOINTS)
+    scales[joint] = part
+    for seed in range(3):
+        course = Course(seed, has_gains=True)
+        found, _ = course.found_within(np.append(TRUTH, scales), 4.0)
+        name = ('gain of first', 'gain of second')[joint]
+        assert found.causes[0].name == name
+        # A body is found as ever, and told from the gains that it resembles.
+        course = Course(seed, has_gains=True)
+        found, _ = course.found_within(HEAVIER, 4.0)
+        assert found.causes[0].name == 'mass on hand'
 
 
 def test_a_larger_change_is_found_earlier_and_more_surely():
@@ -189,7 +206,7 @@ def test_a_change_that_is_asked_again_is_told_better_and_not_a_second_one():
 
 
 def test_joints_that_no_cause_explains_are_told():
-    """Half of what the second joint should report comes: a gain, which is no cause."""
+    """Half of what the second joint should report comes: a gain, which this robot has not."""
     course = Course()
     rows = rows_of(HEAVIER, 200, np.random.default_rng(0), course.sd)
     rows = Rows(rows.columns, rows.torques * [1.0, 0.5], rows.shares)

@@ -20,8 +20,18 @@ from ..hypotheses import Memory
 from ..motion import without_spikes
 from ..protocol import Gaussian
 from ..torque_changes import ask_again, look, Onset, returned, Snapshot
+from ..torque_coupling import coupled_pairs
+from ..torque_delay import delayed, estimate, late_torques, torques_at
 from ..torque_outliers import are_far_off, Disruption, judge, without
-from ..torque_regression import begin, Earlier, fit, Rows, Sums, with_columns
+from ..torque_regression import (
+    begin,
+    Earlier,
+    fit,
+    Rows,
+    ROWS_TO_JUDGE,
+    Sums,
+    with_columns,
+)
 from ..torque_rows import (
     BLOCK_NS,
     followed_motion,
@@ -61,6 +71,7 @@ _LAG_SAMPLES, _CONTEXT_SAMPLES = 4, 8
 _REMEMBERED_NS = 4 * _SECOND
 # Seconds of motion after which noise is learned (anew), and how often later on.
 _LEARNED_AT, _LEARNED_EVERY, _LEARNED_AGAIN = (0.3, 0.6, 1.0, 2.0), 10.0, 1.0
+_JITTER_LEARNED_EVERY = 5.0
 # How often the posterior is worked out [ns], and over how much time of rows correlation is judged.
 _RENEWED_NS, _RECENT_NS = _SECOND // 2, 30 * _SECOND
 # Steps of a fit: it goes on from the last one, which the first do not have.
@@ -92,11 +103,18 @@ _INERTIA_KNOWN = 3.0
 # Noise of encoders that was learned is told if it is so many times as large, or as small, as
 # configured.
 _QUESTIONED = 3.0
+# Jitter of stamps is told from here on [s].
+_NOTABLE_JITTER = 1e-4
 # Rows are made anew where other lengths and offsets change torques by so much of the deviation of
 # a row, or by so much if old ones have to be left out then; looked at on so many rows.
 _MATTERS, _MATTERS_MUCH, _COMPARED = 0.05, 0.5, 24
 # An arm is elastic that so many looks on end find so: a rigid one in MuJoCo was for two.
 _SWINGS = 4
+# Torques are kept for so long after their motion was used: what is early belongs to later motion.
+_BEFORE_NS = 50_000_000
+# The delay of torques is looked for after so many seconds of rows, whenever there are so many
+# times as many, and no more after so many.
+_DELAY_FIRST, _DELAY_AGAIN, _DELAY_LAST = 3.0, 1.4, 45.0
 # Motion capture is off of which less than this part of the samples is used.
 _MOSTLY = 0.6
 
@@ -209,17 +227,18 @@ class MeasuredTorque(AbstractEstimator):
         state = replace(state, place=(motion[0, last], motion[1, last]))
         rows = None
         if is_known:
-            torques = tuple(entry for entry in state.torques if entry[0] < until_ns)
+            torques, late = _torques_between(problem.torque, state, until_ns)
             rows, samples = rows_between(
                 problem.torque,
                 (state.fit, state.geometry),
                 torques,
                 (times[window], away, motion),
                 (state.until_ns, until_ns),
+                late,
             )
             if samples is not None and state.used >= _INERTIA_KNOWN:
                 inertias = _inertias(problem.torque, state.fit)
-                state = replace(state, response=state.response.plus(samples, inertias))
+                state = replace(state, response=state.response.plus(samples, noise, inertias))
         state = self._placed(
             problem, state, until_ns, (times[window], motion) if is_known else None
         )
@@ -301,6 +320,7 @@ class MeasuredTorque(AbstractEstimator):
     def _renewed(self, problem, state, now_ns, report):
         """Return the state with the posterior of all rows so far."""
         state = _with_springs(problem.torque, state, report)
+        state = _with_delay(problem.torque, state, report)
         if state.poses:
             before = state.poses.fit
             poses = pose_regression.renewed(problem.poses, state.poses, now_ns)
@@ -416,7 +436,7 @@ class MeasuredTorque(AbstractEstimator):
         if state.used < onset.asked * (1 + _ASKED_PART) + _ASKED_AGAIN:
             return state
         _, taken = judge(problem.torque, Disruption(onset.known, 0), state.recent)
-        if taken.any():
+        if taken.any() and self._is_as_before(state, taken):
             return self._taken_back(problem, state, taken, report)
         moved = replace(onset.moved(state.fit), asked=state.used)
         is_same = moved.before == onset.before
@@ -434,6 +454,18 @@ class MeasuredTorque(AbstractEstimator):
             branches = answers(problem.torque, state, causes)
             state = replace(state, branches=branches, snapshots=())
         return self._renewed(problem, state, now_ns, report)
+
+    @staticmethod
+    def _is_as_before(state, taken):
+        """
+        Tell whether the robot of before explains what follows better than the changed one.
+
+        A torque that is not large just now is not far off under another gain either. taken [N, J]:
+        which of the newest rows would be taken out.
+        """
+        later = state.recent[np.flatnonzero(taken.any(1))[-1] + 1 :]
+        rows = Rows.joined([rows for _, rows in later])
+        return state.onset.for_change(state.fit, rows).sum() < 0
 
     def _taken_back(self, problem, state, taken, report):
         """
@@ -485,7 +517,11 @@ class MeasuredTorque(AbstractEstimator):
             due = min(due, state.learned + _LEARNED_AGAIN)
         if moved < due or len(times) < 3 * _CONTEXT_SAMPLES:
             return state
-        noise = learned_noise(times, positions, problem.torque.encoder_sd, state.noise)
+        # Jitter takes longer to learn than all else, and changes less.
+        is_jitter_due = state.learned < _LEARNED_AT[-1] or _is_passed(state.learned, moved)
+        noise = learned_noise(
+            times, positions, problem.torque.encoder_sd, state.noise, not is_jitter_due
+        )
         return replace(state, noise=noise, learned=moved, is_surprised=False)
 
     @staticmethod
@@ -513,9 +549,15 @@ class MeasuredTorque(AbstractEstimator):
     def _trimmed(state, times, until_ns):
         """Return the state without what is no longer needed."""
         kept = np.searchsorted(times, until_ns - _REMEMBERED_NS)
-        torques = tuple(entry for entry in state.torques if entry[0] >= until_ns)
+        least_ns = until_ns - _BEFORE_NS
+        torques = tuple(entry for entry in state.torques if entry[0] >= least_ns)
         motion = tuple(part[kept:] for part in state.motion)
         return replace(state, motion=motion, torques=torques, until_ns=until_ns)
+
+
+def _is_passed(before, now):
+    """Tell whether one more time of learning jitter has been passed [s]."""
+    return before // _JITTER_LEARNED_EVERY != now // _JITTER_LEARNED_EVERY
 
 
 def _with_geometry(problem, state):
@@ -585,11 +627,60 @@ def _moved_with(problem, state, columns, slope):
     return -prior @ np.linalg.solve(information, rows.T @ slope)
 
 
+def _torques_between(model, state, until_ns):
+    """Return ((stamps [M], torques [M, J]) since the last block, those of later [M, J, lags])."""
+    stamps = np.array([ns for ns, _ in state.torques], dtype=np.int64)
+    torques = np.array([values for _, values in state.torques])
+    torques = torques.reshape(len(stamps), len(model.joints))
+    new = (stamps >= state.until_ns) & (stamps < until_ns)
+    late = late_torques(stamps, torques, stamps[new])
+    found = torques[new] if not state.delay.applied else torques_at(late, state.delay.applied)
+    return (stamps[new], found), late
+
+
+def _with_delay(model, state, report):
+    """
+    Return the state with the delay of torques, by the rows of the last 30 s, where it is time to.
+
+    Where rows are made by another one from now on older ones are left out. That of a robot which
+    has changed is what it was.
+    """
+    delay, used = state.delay, state.used
+    is_due = max(_DELAY_FIRST, _DELAY_AGAIN * delay.looked) <= used <= _DELAY_LAST
+    is_calm = state.last_change is None and state.disruption is None
+    if not (is_due and is_calm and state.recent):
+        return state
+    rows = Rows.joined([rows for _, rows in state.recent])
+    times = [end_ns - BLOCK_NS * np.arange(part.count, 0, -1) for end_ns, part in state.recent]
+    prior = state.branches[0].prior
+    state = _with_pairs(model, prior, state, rows, report)
+    found = estimate(model, prior, state.fit, rows, np.concatenate(times), BLOCK_NS)
+    if found is None:
+        return replace(state, delay=replace(delay, looked=used))
+    state = replace(state, delay=delay.renewed(*found, used))
+    if state.delay.applied == delay.applied:
+        return state
+    report.events += (f'torque late: {1e3 * found[0]:.1f} ms +- {1e3 * found[1]:.1g}',)
+    recent = tuple((ns, delayed(part, state.delay.applied)) for ns, part in state.recent)
+    sums = state.sums.of(part for _, part in recent)
+    # What joints answer was seen with other torques.
+    return replace(state, recent=recent, sums=sums, snapshots=(), response=Response(), swings=0)
+
+
+def _with_pairs(model, prior, state, rows, report):
+    """Return the state with the joints that seem to share a motor; each pair is told once."""
+    found = coupled_pairs(model, prior, state.fit, state.sums, rows, ROWS_TO_JUDGE)
+    new = tuple(pair for pair in found[:1] if pair not in state.coupled)
+    for pair in new:
+        report.events += (f'coupled: {", ".join(model.joints[row] for row in pair)}',)
+    return replace(state, coupled=(*state.coupled, *new))
+
+
 def _with_springs(model, state, report):
     """Return the state with the joints that give way like springs; each is told once."""
     if not state.response.windows:
         return state
-    found = state.response.elastic(_inertias(model, state.fit), state.noise.sd)
+    found = state.response.elastic(_inertias(model, state.fit))
     found = np.where(state.fit.noise.explained, found, np.nan)
     swings = 0 if np.isnan(found).all() else state.swings + 1
     state = replace(state, swings=swings)
@@ -624,8 +715,13 @@ def _heard(model, state, noisier, report):
 
 
 def noise_in_words(model, noise):
-    """Return 'noise of SENSOR FACTOR SD' of sensors that are far from as noisy as configured."""
-    found = []
+    """
+    Return what is remarkable about encoders.
+
+    'noise of SENSOR FACTOR SD' of those that are far from as noisy as configured, and 'stamps
+    jitter: SD' [s].
+    """
+    found = [f'stamps jitter: {noise.jitter:.2g}'] if noise.jitter > _NOTABLE_JITTER else []
     for name, places in model.encoders.items():
         learned = float(np.median(noise.sd[places]))
         factor = learned / float(np.median(model.encoder_sd[places]))

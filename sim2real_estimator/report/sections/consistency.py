@@ -67,6 +67,12 @@ def _torques(noise):
         'independent, whether the model explains the torque at all; if not, it is not used; and '
         'the frequency at which an elastic joint resonates [Hz].'
     )
+    if noise.delay:
+        mean, sd, applied = (f'{1e3 * each:.1f}' for each in noise.delay)
+        caption += (
+            f' Torques are {mean} ms late beside encoders, give or take {sd} ms; they were taken '
+            f'to be {applied} ms late.'
+        )
     head = ('joint', 'sd', 'worth one', 'explained', 'elastic')
     return Table(caption, head, tuple(rows), texts=(0, 3))
 
