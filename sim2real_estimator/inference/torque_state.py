@@ -73,7 +73,8 @@ class TorqueState:
     them; visited: motion [3, K, n] at the rows of `recent`; by_geometry [p, g]: how coordinates
     move with these if torques are to stay what they are; response: of joints to frequency;
     elastic [J]: resonances of those that are said to give way like springs [Hz], NaN of others;
-    swings: looks on end that found any.
+    swings: looks on end that found any; unexplained [J]: in how many renewals more
+    joints have to be explained until it is told again that they are not.
     """
 
     branches: tuple
@@ -107,6 +108,7 @@ class TorqueState:
     response: Response | None = None
     elastic: np.ndarray | None = None
     swings: int = 0
+    unexplained: tuple = ()
 
     @property
     def fit(self):
