@@ -222,3 +222,13 @@ def test_two_sensors_may_share_the_joints(small):
     frame = Frame(BEGIN_NS, BEGIN_NS + 4, samples, ())
     ((stamp, positions),) = model.read(frame).positions
     assert stamp == BEGIN_NS + 3 and positions.tolist() == [0.5, 0.7]
+
+
+def test_what_is_a_joints_own_moves_no_other_torque(problem, motion):
+    model, coordinates = problem.torque, drawn(problem)
+    standard, slope = model.standard(coordinates)
+    columns = model.columns(*(part.T for part in motion), standard)
+    for row, own in enumerate(model.own):
+        assert len(own) >= 4 and len(set(own)) == len(own)
+        moved = np.abs(columns @ slope[:, own]).max((0, 2))
+        assert moved[row] > 1e-3 and not np.delete(moved, row).any()
