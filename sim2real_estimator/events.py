@@ -250,8 +250,8 @@ _OF_WORDS = {
     'not explained: ': _said_of(
         'not explained',
         'joint',
-        'the model does not explain the torque of {}, of which more than half is left: its '
-        'torques are not used. See whether the effort is of this joint, its unit and its sign',
+        'the model does not explain the torque of {}, of which more than half is left: it '
+        'tells of its own friction only. See whether the effort is of it, its unit and its sign',
     ),
     'coupled: ': _coupled,
     'elastic: ': _elastic,

@@ -51,6 +51,9 @@ _UNEXPLAINED, ROWS_TO_JUDGE = 0.5, 160.0
 _ROWS_OF_RUBBISH, _RUBBISH, _BEYOND_UNSURE = 25.0, 0.8, 2.0
 # So much a joint that was left out has to have at the most to be of use again.
 _EXPLAINED_AGAIN = 0.4
+# What rows vary by within so many of them is noise, and no misfit: it counts for neither residual
+# nor signal, if so much of the signal's power is left (five times what is uncertain of 30 s).
+_GROUPED, _LEAST_SIGNAL = 5, 0.1
 
 
 @dataclass(frozen=True)
@@ -246,25 +249,37 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS, el
     Return the `Fit` of all rows so far.
 
     model: with `standard(x) -> (phi [P], its slope [P, p])`, `scales(x) -> (c [J], slope [J, p])`
-    `limits` [J], `positive`: numbers of coordinates that cannot be negative, and `is_friction`
-    [P]; prior: `Gaussian` of the coordinates; sums: `Sums`; recent: the newest `Rows`, in the
-    order of time, by which correlation is judged over so many lags; before: `Fit` to begin from;
-    earlier: `Earlier` rows, None where there are none; steps: of Gauss and Newton; elastic [J]:
-    joints that give way like springs, None: none.
+    `limits` [J], `positive`: numbers of coordinates that cannot be negative, `own`: for each joint
+    those that no other torque depends on, and `is_friction` [P]; prior: `Gaussian` of the
+    coordinates; sums: `Sums`; recent: the newest `Rows`, in the order of time, by which
+    correlation is judged over so many lags; before: `Fit` to begin from; earlier: `Earlier` rows,
+    None where there are none; steps: of Gauss and Newton; elastic [J]: joints that give way like
+    springs, None: none.
     """
     mean, noise = before.mean, before.noise
     if earlier is None:
         earlier = Earlier(0.0, 0.0, 0.0, _PRIOR_INFLATION)
     for _ in range(steps):
-        mean, root, slope = _step(model, prior, sums, noise, mean)
-        mean = not_negative(mean, root, model.positive)
+        used = noise
+        mean, shared, slope = _step(model, prior, sums, used, mean)
+        mean = not_negative(mean, shared, model.positive)
+        mean, root = _with_own(model, sums, used, mean, shared)
         (standard, _), (scales, _) = model.standard(mean), model.scales(mean)
         spread = slope @ root, model.scales(mean)[1] @ root
-        noise = _learned(model, sums, earlier, recent, noise, standard, scales, spread, lags)
+        residuals = recent.residuals(standard, scales)
+        white = white_noise(residuals, recent.shares)
+        noise = _learned(
+            model, sums, earlier, (recent, residuals, white), noise, standard, scales, spread, lags
+        )
         if elastic is not None:
             inflation = np.where(elastic, ELASTIC_INFLATION, 1.0) * noise.inflation
             noise = replace(noise, inflation=inflation)
-        noise = _reconsidered(model, prior, sums, noise, mean)
+        noise = _reconsidered(model, prior, sums, noise, mean, white)
+    if not used.explained.all():
+        # What is not explained may be the same in all rows, and then they tell no more than one.
+        inflation = np.maximum(noise.inflation, sums.number)
+        alike = replace(used, variance=noise.variance, inflation=inflation)
+        _, root = _with_own(model, sums, alike, mean, shared)
     return Fit(mean, root, noise, standard, scales)
 
 
@@ -299,6 +314,42 @@ def _step(model, prior, sums, noise, mean):
     return mean + prior.root @ (inverse @ step), prior.root @ inverse, slope
 
 
+def _with_own(model, sums, noise, mean, root):
+    """
+    Return (mean [p], root [p, p]) with what joints that are not explained tell of themselves.
+
+    Their rows determine what only they depend on, given all else, and nothing of that: a cut
+    posterior, in which bodies are as if these rows were not there.
+    """
+    for joint in np.flatnonzero(~noise.explained):
+        own = list(model.own[joint])
+        if not len(own):
+            continue
+        (standard, slope), (scales, _) = model.standard(mean), model.scales(mean)
+        scale, gram = scales[joint], sums.gram[joint]
+        weight = scale / (noise.variance[joint] * noise.inflation[joint])
+        pulls = weight * slope[:, own].T
+        away = pulls @ (sums.cross[joint] - scale * (gram @ standard))
+        # Coordinates of standard normals: those along which all else stays move its own alone.
+        rest = np.delete(root, own, axis=0)
+        axes = np.linalg.qr(rest.T, 'complete')[0]
+        others, alone = root @ axes[:, : len(rest)], (root @ axes[:, len(rest) :])[own]
+        pulls = alone.T @ (scale * (pulls @ gram))
+        information = pulls @ slope[:, own] @ alone
+        information[np.diag_indices_from(information)] += 1.0
+        factor = np.linalg.cholesky(information)
+        by_own = solve_triangular(factor, alone.T, lower=True).T
+        step = solve_triangular(factor, alone.T @ away, lower=True)
+        others[own] -= by_own @ solve_triangular(factor, pulls @ (slope @ others), lower=True)
+        mine = np.zeros((len(mean), len(own)))
+        mine[own] = by_own
+        mean = mean.copy()
+        positive = np.flatnonzero(np.isin(own, model.positive))
+        mean[own] = not_negative(mean[own] + by_own @ step, by_own, positive)
+        root = np.hstack([others, mine])
+    return mean, root
+
+
 def not_negative(mean, root, positive):
     """
     Return the likeliest coordinates [p] of a normal distribution where some are not negative.
@@ -318,15 +369,19 @@ def not_negative(mean, root, positive):
     return result
 
 
-def _learned(model, sums, earlier, recent, noise, standard, scales, spread, lags):
-    """Return the `TorqueNoise` at a mean; spread: roots of its covariance, see `_unsure`."""
+def _learned(model, sums, earlier, newest, noise, standard, scales, spread, lags):
+    """
+    Return the `TorqueNoise` at a mean; spread: roots of its covariance, see `_unsure`.
+
+    newest: (the newest `Rows`, what is left of them [K, J], their `white_noise` [J]).
+    """
+    recent, residuals, white = newest
     left = sums.squares_left(standard, scales) + earlier.left
     square, number = sums.square + earlier.square, sums.number + earlier.number
     unsure = _unsure(sums, standard, scales, *spread)
     variance = (_PRIOR_ROWS * _least_variance(model.limits) + left + unsure / noise.inflation) / (
         _PRIOR_ROWS + number
     )
-    residuals = recent.residuals(standard, scales)
     lags = min(lags, max(recent.count - 2, 0))
     pulls = pulled(recent, residuals, standard, scales, *spread)
     inflation = inflations(residuals, recent.shares, lags, earlier.inflation, pulls)
@@ -337,7 +392,9 @@ def _learned(model, sums, earlier, recent, noise, standard, scales, spread, lags
     power = np.einsum('jp,jpq,jq->j', friction, sums.gram, friction, optimize=True)
     wrong = _WRONG_FRICTION**2 * power / np.maximum(sums.number, 1.0)
     misfit = _WRONG_ROWS * wrong / variance
-    return TorqueNoise(variance, inflation, _are_explained(left, square, number, unsure), misfit)
+    left, square = _without_noise(left, square, number * white)
+    explained = _are_explained(left, square, number, unsure, noise.explained)
+    return TorqueNoise(variance, inflation, explained, misfit)
 
 
 def _unsure(sums, standard, scales, spread, scaled):
@@ -355,22 +412,49 @@ def _unsure(sums, standard, scales, spread, scaled):
     return np.maximum(found, 0.0)
 
 
-def _are_explained(left, square, number, unsure):
+def white_noise(residuals, shares):
+    """
+    Return the variance of rows [K, J] within a few of them [J], zero until there are rows enough.
+
+    As of motions, what a model lacks hardly changes within a tenth of a second.
+    """
+    starts = np.arange(0, len(shares), _GROUPED)
+    if not len(starts):
+        return np.zeros(shares.shape[1])
+    total = np.add.reduceat(shares, starts)
+    sums = np.add.reduceat(np.sqrt(shares) * residuals, starts)
+    between = (sums**2 / np.maximum(total, 1e-9)).sum(0)
+    freedom = (shares > 0).sum(0) - (total > 0).sum(0)
+    within = np.maximum((residuals**2).sum(0) - between, 0.0) / np.maximum(freedom, 1)
+    return np.where(shares.sum(0) >= ROWS_TO_JUDGE, within, 0.0)
+
+
+def _without_noise(left, square, noise):
+    """Return squares left, and of torques, without those of noise where there is a signal."""
+    noise = np.where(square - noise > _LEAST_SIGNAL * square, noise, 0.0)
+    return np.maximum(left - noise, 0.0), square - noise
+
+
+def _are_explained(left, square, number, unsure, were):
     """
     Tell which joints' torques [J] the model explains; until there are rows enough, all.
 
     left, square: sums of squared residuals and torques of so many rows, earlier ones included: of
-    a slow minute little but noise may be left. unsure: that by which predictions are uncertain.
+    a slow minute little but noise may be left. unsure: that by which predictions are uncertain;
+    were: which of them it did explain.
     """
-    is_too_large = (left > _UNEXPLAINED**2 * square) & (number >= ROWS_TO_JUDGE)
+    most = np.where(were, _UNEXPLAINED, _EXPLAINED_AGAIN)
+    is_too_large = (left > most**2 * square) & (number >= ROWS_TO_JUDGE)
     # Fewer rows are enough where next to nothing is explained, and not for want of knowledge.
     is_rubbish = (left > _RUBBISH**2 * square) & (left > _BEYOND_UNSURE**2 * unsure)
     return ~is_too_large & ~(is_rubbish & (number >= _ROWS_OF_RUBBISH))
 
 
-def _reconsidered(model, prior, sums, noise, mean):
+def _reconsidered(model, prior, sums, noise, mean, white):
     """
     Return the `TorqueNoise` with joints that would be explained if they were not left out.
+
+    white [J]: their `white_noise`.
 
     Those are not known by the rows of others alone, so without their own they would stay so. Each
     is tried without the others that are left out, and with the noise that is usual: what is left
@@ -386,7 +470,8 @@ def _reconsidered(model, prior, sums, noise, mean):
         found, root, _ = _step(model, prior, sums, tried, mean)
         found = not_negative(found, root, model.positive)
         left = sums.squares_left(model.standard(found)[0], model.scales(found)[0])
-        if left[joint] < _EXPLAINED_AGAIN**2 * sums.square[joint]:
+        beyond, signal = _without_noise(left, sums.square, sums.number * white)
+        if beyond[joint] < _EXPLAINED_AGAIN**2 * signal[joint]:
             # Carefully: what it is believed to be worth is learned as it is fitted.
             variance[joint] = max(variance[joint], left[joint] / sums.number[joint])
             inflation[joint] = max(inflation[joint], noise.inflation[joint])

@@ -77,7 +77,8 @@ class TorqueState:
     move with these if torques are to stay what they are; response: of joints to frequency;
     elastic [J]: resonances of those that are said to give way like springs [Hz], NaN of others;
     swings: looks on end that found any; delay: `Delay` of torques; coupled: pairs of numbers of
-    joints that seem to share a motor.
+    joints that seem to share a motor; unexplained [J]: in how many renewals more joints have to be
+    explained until it is told again that they are not.
     """
 
     branches: tuple
@@ -113,6 +114,7 @@ class TorqueState:
     swings: int = 0
     delay: Delay = Delay()
     coupled: tuple = ()
+    unexplained: tuple = ()
 
     @property
     def fit(self):

@@ -21,6 +21,9 @@ _TOGETHER_NS = 3_600_000
 _LOSSES = ('damping', 'friction', 'load_friction', *COUPLED_FRICTIONS)
 _FRICTION = (*_LOSSES, 'stribeck')
 _POSITIVE = ('damping', 'friction', *COUPLED)
+# What the torque of no other joint depends on, but for rotors: where a torque is not explained
+# they stand in for bodies that are wrong.
+_OWN = ('damping', 'friction', 'load_friction', 'stribeck', 'torque_offset')
 # Standard deviations of a body that may be taken up: mass [kg], but no more than this part of the
 # robot; first moment [m] and inertia [m^2] of every kilogram.
 _HELD, _HELD_PART = (2.0, 0.15, 0.02), 0.15
@@ -56,12 +59,13 @@ class TorqueModel:
     What torques of some joints tell of the coordinates of a chart.
 
     joints: names of the J joints with a row; pairs: a `Pair` for any two that hang on one another
-    and are not coupled; velocities [J]: their places among the robot's;
-    positive: numbers of coordinates that cannot be negative; is_friction [P]: of standard
-    parameters; limits [J]: largest efforts; slowest [J]: speeds below which joints may stick;
-    names: of the P standard parameters; geometry_places: numbers of the coordinates of lengths,
-    origins and offsets on which columns hang; encoder_sd [n]: of every position, as the sensors
-    say. Coordinates [p] are those of the chart that it was made with.
+    and are not coupled; velocities [J]: their places among the robot's; positive: numbers of
+    coordinates that cannot be negative; own: for each joint those of friction and offset, on which
+    no other torque depends; is_friction [P]: of standard parameters; limits [J]: largest efforts;
+    slowest [J]: speeds below which joints may stick; names: of the P standard parameters;
+    geometry_places: numbers of the coordinates of lengths, origins and offsets on which columns
+    hang; encoder_sd [n]: of every position, as the sensors say. Coordinates [p] are those of the
+    chart that it was made with.
     """
 
     def __init__(self, parameters, chart, sensors, commands, limits, geometry=()):
@@ -117,6 +121,10 @@ class TorqueModel:
         self.positive = np.array(
             [k for k, entry in enumerate(entries) if entry in _POSITIVE], dtype=int
         )
+        self.own = [
+            [k for k, label in enumerate(chart.labels) if label in own]
+            for own in ({f'{joint}.{word}' for word in _OWN} for joint in self.joints)
+        ]
         self._losses = np.array(
             [k for k, entry in enumerate(entries) if entry in _LOSSES], dtype=int
         )

@@ -19,7 +19,8 @@ class LinearRobot:
     """
     Torques u_j = c_j Y_j x, of coordinates x [p]: four numbers, and a gain for each joint.
 
-    positive: numbers of coordinates; is_friction: of each of the four numbers.
+    positive: numbers of coordinates; is_friction: of each of the four numbers; own: numbers of
+    what only one joint feels.
     """
 
     limits: np.ndarray = field(default_factory=lambda: LIMITS)
@@ -28,6 +29,7 @@ class LinearRobot:
     has_gains: bool = False
 
     joints = ('first', 'second')
+    own = ((1, 2), (3,))
 
     @property
     def prior(self):

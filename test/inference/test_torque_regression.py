@@ -17,6 +17,7 @@ from sim2real_estimator.inference.torque_regression import (
     pulled,
     Rows,
     Sums,
+    white_noise,
 )
 
 TRUTH = np.array([2.0, -1.5, 0.8, 1.2])
@@ -238,8 +239,64 @@ def test_a_joint_that_the_model_does_not_explain_is_left_out(rng):
     assert found.noise.explained.tolist() == [True, False]
     assert found.noise.weights[1] == 0
     assert found.mean[:3] == pytest.approx(TRUTH[:3], abs=0.02)
-    # What only it tells is as before.
-    assert found.root[3] @ found.root[3] == pytest.approx(9.0)
+
+
+def test_a_joint_that_is_left_out_tells_of_what_is_its_own(rng):
+    """All else is as if its rows were not there, and what is its own goes with that."""
+    model, rows = LinearRobot(), rows_of(TRUTH, 800, rng, sd=(0.05, 0.5))
+    # The sign of what both feel is wrong in the second.
+    rows.torques[:, 1] -= 2 * rows.columns[:, 1, 0] * TRUTH[0]
+    found = followed(model, rows)
+    assert found.noise.explained.tolist() == [True, False]
+    alone = Rows(*(part.copy() for part in vars(rows).values()))
+    alone.columns[:, 1], alone.torques[:, 1], alone.shares[:, 1] = 0.0, 0.0, 0.0
+    without = followed(model, alone)
+    assert found.mean[:3] == pytest.approx(without.mean[:3], rel=1e-3)
+    covariance = found.root @ found.root.T
+    assert covariance[:3, :3] == pytest.approx((without.root @ without.root.T)[:3, :3], rel=1e-2)
+    assert found.mean[3] == pytest.approx(TRUTH[3], abs=0.5)
+    assert 0.1 < covariance[3, 3] ** 0.5 < 3.0
+
+
+def test_what_is_left_out_is_known_given_all_else(rng):
+    """What is its own is that of least squares with all else held where it is."""
+    rows, model = rows_of(TRUTH, 800, rng, sd=(0.3, 40.0), memory=0.9), LinearRobot()
+    found = followed(model, rows)
+    assert not found.noise.explained[1]
+    columns = rows.columns[:, 1]
+    weight = 1 / (found.noise.variance[1] * found.noise.inflation[1])
+    information = weight * (columns[:, 3] @ columns[:, 3]) + 1 / 9
+    left = rows.torques[:, 1] - columns[:, 0] * found.mean[0]
+    assert found.mean[3] == pytest.approx(weight * columns[:, 3] @ left / information, rel=0.05)
+    # What is wrong may be so in all rows alike.
+    weight = 1 / (found.noise.variance[1] * rows.count)
+    information = weight * (columns[:, 3] @ columns[:, 3]) + 1 / 9
+    slope = -weight * (columns[:, 3] @ columns[:, 0]) / information
+    covariance = found.root @ found.root.T
+    assert covariance[3, 0] == pytest.approx(slope * covariance[0, 0], rel=0.05)
+    assert covariance[3, 3] == pytest.approx(1 / information, rel=0.05)
+
+
+def test_noise_of_a_torque_is_no_misfit(rng):
+    """What is so for more than a tenth of a second is."""
+    noisy = rows_of(TRUTH, 1000, rng, sd=(0.1, 8.0))
+    found = followed(LinearRobot(), noisy)
+    assert found.noise.explained.all()
+    assert np.sqrt(found.noise.variance[1]) == pytest.approx(8.0, rel=0.1)
+    slow = rows_of(TRUTH, 1000, rng, sd=(0.1, 8.0), memory=0.99)
+    assert followed(LinearRobot(), slow).noise.explained.tolist() == [True, False]
+
+
+def test_white_noise_is_what_rows_vary_by_within_a_tenth_of_a_second(rng):
+    noise = np.array([0.3, 2.0]) * rng.standard_normal((4000, 2))
+    slow = np.sin(0.01 * np.arange(4000))[:, None]
+    shares = rng.uniform(0.2, 1.0, (4000, 2)) * (rng.random((4000, 2)) < 0.8)
+    residuals = (shares > 0) * (noise + np.sqrt(shares) * slow)
+    assert np.sqrt(white_noise(residuals, shares)) == pytest.approx([0.3, 2.0], rel=0.05)
+    assert not white_noise(residuals[:100], shares[:100]).any()
+    # Rows that are far apart do not tell.
+    shares[np.arange(4000) % 5 > 0] = 0.0
+    assert not white_noise((shares > 0) * residuals, shares).any()
 
 
 def test_rubbish_is_left_out_after_half_a_second_of_rows(rng):
@@ -254,7 +311,7 @@ def test_a_slow_minute_does_not_leave_a_joint_unexplained(rng):
     model, rows = LinearRobot(), rows_of(TRUTH, 2000, rng)
     known, sums = fitted(model, rows), Sums.none(JOINTS, SIZE).plus(rows)
     calm = rows_of(TRUTH, 400, rng)
-    slow = Rows(0.01 * calm.columns, calm.torques - 0.99 * (calm.columns @ TRUTH), calm.shares)
+    slow = Rows(0.005 * calm.columns, calm.torques - 0.995 * (calm.columns @ TRUTH), calm.shares)
     earlier = Earlier.of(sums, known.noise, known.noise.inflation, 2000.0)
     prior, told = Gaussian(known.mean, known.root), Sums.none(JOINTS, SIZE).plus(slow)
     assert fit(model, prior, told, slow, known, LAGS, earlier).noise.explained.all()
@@ -282,7 +339,8 @@ def test_joints_that_give_way_like_springs_tell_less(rng):
 
 def test_a_joint_that_was_not_explained_for_a_while_comes_back(rng):
     """Its friction is told by no other joint, and unknown it explains nothing."""
-    bad, good = rows_of(TRUTH, 200, rng, sd=(0.1, 10.0)), rows_of(TRUTH, 6000, rng)
+    bad = rows_of(TRUTH, 200, rng, sd=(0.1, 10.0), memory=0.9)
+    good = rows_of(TRUTH, 6000, rng)
     model = LinearRobot()
     assert followed(model, bad, 100).noise.explained.tolist() == [True, False]
     found = followed(model, Rows.joined([bad, good]), 100)

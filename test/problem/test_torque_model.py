@@ -104,8 +104,7 @@ def test_losses_and_what_cannot_be_negative_are_named_so(small):
     assert sizes.shape == labels.shape and (sizes >= 0).all()
     friction = {label.rpartition('.')[2] for label in labels[sizes > 0]}
     assert {'damping', 'friction'} <= positive & friction
-    # What is not the same both ways is in the offset.
-    assert 'torque_offset' in friction and not {'mass', 'gain', 'armature'} & friction
+    assert not {'mass', 'torque_offset', 'gain', 'armature'} & friction
     columns = np.array([name.rpartition('.')[2] for name in small.torque.names])
     assert {'damping', 'friction', 'stribeck'} <= set(columns[small.torque.is_friction])
     assert not {'mass', 'armature', 'torque_offset'} & set(columns[small.torque.is_friction])
@@ -223,3 +222,13 @@ def test_two_sensors_may_share_the_joints(small):
     frame = Frame(BEGIN_NS, BEGIN_NS + 4, samples, ())
     ((stamp, positions),) = model.read(frame).positions
     assert stamp == BEGIN_NS + 3 and positions.tolist() == [0.5, 0.7]
+
+
+def test_what_is_a_joints_own_moves_no_other_torque(problem, motion):
+    model, coordinates = problem.torque, drawn(problem)
+    standard, slope = model.standard(coordinates)
+    columns = model.columns(*(part.T for part in motion), standard)
+    for row, own in enumerate(model.own):
+        assert len(own) >= 4 and len(set(own)) == len(own)
+        moved = np.abs(columns @ slope[:, own]).max((0, 2))
+        assert moved[row] > 1e-3 and not np.delete(moved, row).any()

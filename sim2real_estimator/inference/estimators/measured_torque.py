@@ -94,6 +94,9 @@ _BEYOND_DOUBT = 60.0
 # A joint is noisier that is so in so many looks on end. Where nothing happens windows of arms in
 # MuJoCo and of a UR10e exceed their usual noise twice for up to ten looks, 1.4 times for twenty.
 _LOUD_LOOKS = 20
+# That a joint is not explained is told again only if it was for so many renewals, less those in
+# which it was not: under the mount that is not its own an arm has joints that come and go.
+_TOLD_AGAIN = 40
 # How many memories of what was known before are kept.
 _MOST_MEMORIES = 3
 # Seconds of motion after which torques are watched for being far off for a moment.
@@ -281,7 +284,8 @@ class MeasuredTorque(AbstractEstimator):
     def _renewed_if_due(self, problem, state, now_ns, report):
         """Return the state with the posterior of all rows so far, if it is time for it."""
         if state.renewed_ns is None or now_ns - state.renewed_ns >= _RENEWED_NS:
-            return self._renewed(problem, state, now_ns, report)
+            state = self._renewed(problem, state, now_ns, report)
+            return _with_unexplained(problem.torque, state, report)
         return state
 
     @staticmethod
@@ -355,10 +359,6 @@ class MeasuredTorque(AbstractEstimator):
         branches = weighed(state.sums, branches)
         if not state.renewals:
             report.events += ('fitted',)
-        before, now = state.fit.noise.explained, branches[0].fit.noise.explained
-        for joint, was, still in zip(model.joints, before, now):
-            if was and not still:
-                report.events += (f'not explained: {joint}',)
         renewals = state.renewals + 1
         state = replace(state, branches=branches, renewed_ns=now_ns, renewals=renewals)
         return replace(drifted(model, state, problem.prior), posterior=None)
@@ -476,7 +476,7 @@ class MeasuredTorque(AbstractEstimator):
         model, known, last = problem.torque, state.onset.known, state.last_change
         fit, name = state.fit, returned(last.name)
         prior = Gaussian(known.mean, believed(model, known))
-        memory = Memory(name, last.parameters, fit.mean, fit.root)
+        memory = Memory(name, last.parameters, fit.mean, believed(model, fit))
         first = np.flatnonzero(taken.any(1))[-1] + 1
         recent, visited = state.recent[first:], state.visited[first:]
         sums = state.sums.of(rows for _, rows in recent)
@@ -690,6 +690,20 @@ def _with_springs(model, state, report):
     for row in np.flatnonzero(np.isnan(state.elastic) & ~np.isnan(elastic)):
         report.events += (f'elastic: {model.joints[row]} {elastic[row]:.0f} Hz',)
     return replace(state, elastic=elastic)
+
+
+def _with_unexplained(model, state, report):
+    """Return the state with joints that are not explained told, once for as long as it lasts."""
+    before = state.unexplained or (0,) * len(model.joints)
+    explained = state.fit.noise.explained
+    for joint, left, is_fine in zip(model.joints, before, explained):
+        if not is_fine and not left:
+            report.events += (f'not explained: {joint}',)
+    unexplained = tuple(
+        max(left - 1, 0) if is_fine else min(left + 1, _TOLD_AGAIN) if left else _TOLD_AGAIN
+        for left, is_fine in zip(before, explained)
+    )
+    return replace(state, unexplained=unexplained)
 
 
 def _inertias(model, found):

@@ -236,6 +236,32 @@ def test_more_noise_is_said_of_what_lasts():
     assert said(14.0) == ['more noise: shoulder']
 
 
+def test_a_torque_of_much_noise_is_explained(samples, recording, held_out):
+    rng, size = np.random.default_rng(0), recording.tau.std(0)
+
+    def noisy(values):
+        return values + 1.5 * size * rng.standard_normal(2) * [0, 1]
+
+    pipeline, events = followed(changed(samples, EFFORTS, 0.0, 6.1, noisy))
+    assert not alarms_of(events) and pipeline.state.fit.noise.explained.all()
+    assert error_of(pipeline, held_out) < 0.06
+    assert away(pipeline, recording.truth) < 1.4
+
+
+def test_what_is_not_explained_is_told_once_and_harms_no_other_joint(samples, recording):
+    rng, size = np.random.default_rng(0), recording.tau.std(0)
+    drift = np.cumsum(rng.standard_normal((4 * len(samples), 2)), 0)
+    drift *= size / drift.std(0)
+    steps = iter(drift)
+
+    def wandering(values):
+        return [values[0], 3 * next(steps)[1]]
+
+    pipeline, events = followed(changed(samples, EFFORTS, 0.0, 6.1, wandering))
+    assert [e for e in events if e.startswith('not explained')] == ['not explained: elbow']
+    assert away(pipeline, recording.truth) < 1.4
+
+
 @pytest.mark.parametrize('joints', [[0, 1], [1]], ids=['all', 'one'])
 def test_encoders_that_stick_do_no_lasting_harm(samples, recording, held_out, joints):
     held = recording.q[round(3.0 * RATE)]
