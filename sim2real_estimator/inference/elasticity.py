@@ -31,6 +31,10 @@ _MOVING = 0.95
 # The variance of encoders that is learned is too small by about that factor, give or take so
 # much; the part of it by which it is wrong at single frequencies: steps of encoders are not white.
 _ENCODER, _ENCODER_SPREAD, _COLOUR = 1.5, 1.0, 0.3
+# Jitter of stamps is not white, and is learned to a factor of two where it is more than this [s]:
+# frequencies at which so much of it would be what is seen tell nothing. By rigid arms in MuJoCo
+# whose stamps jitter by 1 ms; what springs do may be taken for jitter of .1 ms.
+_JITTER = 1.5e-4
 # Prior standard deviation of the factor by which the inertia is wrong.
 _WRONG_INERTIA = 0.1
 # Windows overlap: what they tell is worth so many times less, and so many are one.
@@ -228,7 +232,8 @@ def _spectra(window, begin_ns, noise, inertias):
     torques = torques + smoothed @ inertias(position[None])[0].T
     gain = np.abs(twice) ** 2
     # Who is seen too early or too late is elsewhere, all joints at once.
-    shifts = noise.jitter * window.velocities
+    allowed = np.clip(noise.jitter / _JITTER, 1.0, 2.0)
+    shifts = allowed * noise.jitter * window.velocities
     added = gain.sum(1)[:, None, None] * np.diag(noise.sd**2)
     added = added + np.swapaxes(gain[..., None] * shifts, 1, 2) @ shifts
     accelerations = smoothed + twice @ window.away
