@@ -32,6 +32,9 @@ _ROUGHLY = 0.04
 # A sample is far off that differs from the median of so many about it by more than so many times
 # what lies about that median, and by more than so many standard deviations of its encoder.
 _ABOUT, _SPREADS, _DEVIATIONS = 7, 3.0, 8.0
+# Where samples are too close together for so little jerk that equations cannot be solved there is so
+# many times as much of it; a joint whose equations have no solution at all rests.
+_MORE_JERK = (1.0, 1e2, 1e4, 1e6, 1e8)
 # Transition of (position, velocity, acceleration) over one unit of time, and the covariance that
 # white jerk of unit intensity adds.
 _FACTORS = np.array([[1.0, 1.0, 0.5], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
@@ -325,13 +328,14 @@ def smoothed_motion(times, positions, noise):
         origin, right = column[is_there][0], np.zeros((count, 3))
         right[:, 0] = weights[:, joint] * np.where(is_there, column - origin, 0.0)
         ratio = max(noise.jerk[joint] * spacing**5 / noise.sd[joint] ** 2, _RATIOS[0])
-        status = 1
-        while status:
-            bands = dynamics / ratio
+        for more in _MORE_JERK:
+            bands = dynamics / (more * ratio)
             bands[-1, ::3] += weights[:, joint]
             _, states, status = dpbsv(bands, right.ravel(), overwrite_ab=True)
-            # Where samples are too close together for so little jerk there is more of it.
-            ratio *= 100.0
+            if not status:
+                break
+        else:
+            states = np.zeros(3 * count)
         states = states.reshape(count, 3)
         states[:, 0] += origin
         result[:, :, joint] = states.T

@@ -147,6 +147,16 @@ def test_what_is_known_of_jitter_stays_while_joints_are_slow(rng):
     assert learn_motion_noise(times, sharp, jitter=1e-3).jitter == 0.0
 
 
+def test_bunches_of_stamps_are_no_error(rng):
+    """Ten messages at once, as after a pause of the network."""
+    times = np.floor(np.arange(600) / 10) * 10 / RATE + 1e-7 * np.arange(600)
+    positions = swung(np.arange(600) / RATE)[0] + 1e-6 * rng.standard_normal((600, 3))
+    noise = learn_motion_noise(times, positions)
+    for jerk in (noise.jerk, np.full(3, 1e-12)):
+        found = smoothed_motion(times, positions, MotionNoise(jerk, noise.sd, noise.jitter))
+        assert np.isfinite(found).all()
+
+
 def test_what_is_missing_is_smoothed_over(rng):
     times = np.arange(600) / RATE
     truth, positions = measured(times, rng)
