@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cached_property
+from threading import Lock
 
 import numpy as np
 
@@ -287,17 +288,21 @@ class Findings:
         has a default.
         """
         result = object.__new__(Findings)
-        vars(result).update(stamp_ns=stamp_ns, _found=found, **known)
+        vars(result).update(stamp_ns=stamp_ns, _found=found, _lock=Lock(), **known)
         return result
 
     def __getattr__(self, name):
         """Work out what is not there yet."""
         own = vars(self)
-        if '_found' not in own or name not in self.__dataclass_fields__:
+        if '_lock' not in own or name not in self.__dataclass_fields__:
             raise AttributeError(f'Findings have no {name}')
-        # What it takes to work them out, the whole posterior, is let go.
-        found = own.pop('_found')()
-        own.update({key: value for key, value in vars(found).items() if key not in own})
+        # Several threads may look, the first one works.
+        with own['_lock']:
+            if name not in own:
+                found = own['_found']()
+                own.update({key: value for key, value in vars(found).items() if key not in own})
+                # What it takes to work them out, the whole posterior, is let go.
+                own['_found'] = None
         return own[name]
 
     def __reduce__(self):

@@ -32,8 +32,8 @@ _ROUGHLY = 0.04
 # A sample is far off that differs from the median of so many about it by more than so many times
 # what lies about that median, and by more than so many standard deviations of its encoder.
 _ABOUT, _SPREADS, _DEVIATIONS = 7, 3.0, 8.0
-# Where samples are too close together for so little jerk that equations cannot be solved there is so
-# many times as much of it; a joint whose equations have no solution at all rests.
+# Where samples are too close together for so little jerk that equations cannot be solved there is
+# so many times as much of it; a joint whose equations have no solution at all rests.
 _MORE_JERK = (1.0, 1e2, 1e4, 1e6, 1e8)
 # Transition of (position, velocity, acceleration) over one unit of time, and the covariance that
 # white jerk of unit intensity adds.

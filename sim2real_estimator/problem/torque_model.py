@@ -1,6 +1,7 @@
 """The torques of a robot as linear functions of its standard parameters, compiled once."""
 
 from dataclasses import dataclass
+from threading import Lock
 
 import casadi
 import numpy as np
@@ -337,6 +338,8 @@ class _Evaluator:
             self._buffer.set_arg(place, memoryview(values))
         for place, values in enumerate(self._outputs):
             self._buffer.set_res(place, memoryview(values))
+        # Draws are made beside the estimator, in another thread.
+        self._lock = Lock()
 
     def __call__(self, states, *fixed):
         """
@@ -344,15 +347,16 @@ class _Evaluator:
 
         fixed: the other inputs [k], which are the same for all.
         """
-        for values, new in zip(self._inputs[len(states) :], fixed):
-            values[:] = new
         found = [np.empty((len(states[0]), len(values))) for values in self._outputs]
-        for k, state in enumerate(zip(*states)):
-            for values, new in zip(self._inputs, state):
+        with self._lock:
+            for values, new in zip(self._inputs[len(states) :], fixed):
                 values[:] = new
-            self._evaluate()
-            for result, values in zip(found, self._outputs):
-                result[k] = values
+            for k, state in enumerate(zip(*states)):
+                for values, new in zip(self._inputs, state):
+                    values[:] = new
+                self._evaluate()
+                for result, values in zip(found, self._outputs):
+                    result[k] = values
         return [each.reshape(-1, *shape) for each, shape in zip(found, self._shapes)]
 
 
