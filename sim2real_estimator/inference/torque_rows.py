@@ -17,7 +17,7 @@ from .torque_regression import block_rows
 BLOCK_NS = 20_000_000
 # How many samples are looked at to learn how joints move, at most; of those at either end nobody
 # knows whether they are far off.
-_MOST_SAMPLES, _AT_AN_END = 600, 4
+MOST_SAMPLES, _AT_AN_END = 600, 4
 # A joint moves where its positions span more than this [rad or m], and more than so many standard
 # deviations of its encoder.
 _MOVED, _MOVED_SDS = 1e-3, 8.0
@@ -50,7 +50,7 @@ def learned_noise(times, positions, encoder_sd, before, is_jitter_known=False):
     times [N] ns; positions [N, n]; encoder_sd [n]: as the sensors say; is_jitter_known: whether
     that of stamps stays as it was.
     """
-    inner = slice(-_MOST_SAMPLES, -_AT_AN_END)
+    inner = slice(-MOST_SAMPLES, -_AT_AN_END)
     times, positions = times[inner][_AT_AN_END:], positions[inner][_AT_AN_END:]
     seconds = 1e-9 * (times - times[0])
     jitter = 0.0 if before is None else before.jitter
@@ -59,7 +59,7 @@ def learned_noise(times, positions, encoder_sd, before, is_jitter_known=False):
     sound = _sound(positions, smoothed_motion(seconds, positions, noise)[0])
     if not np.array_equal(sound, positions, equal_nan=True):
         noise = learn_motion_noise(seconds, sound, *known)
-    if before is None or not _are_alike(noise.jitter, before.jitter):
+    if before is None or not is_alike_jitter(noise.jitter, before.jitter):
         return noise
     # Motion that was slow of late may be fast again.
     return replace(noise, jerk=np.maximum(noise.jerk, before.jerk))
@@ -172,7 +172,7 @@ def are_moving(samples, speeds, slowest):
     return (samples[:, None] - last_rest > _AFTER_REST) & (np.abs(speeds) > _CREEP * slowest)
 
 
-def _are_alike(jitter, before):
+def is_alike_jitter(jitter, before):
     """Tell whether the jitter of stamps is about what it was before."""
     return max(jitter, before) < _ANOTHER_JITTER * min(jitter, before) or jitter == before
 

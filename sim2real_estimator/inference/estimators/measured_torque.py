@@ -36,7 +36,9 @@ from ..torque_rows import (
     BLOCK_NS,
     followed_motion,
     have_moved,
+    is_alike_jitter,
     learned_noise,
+    MOST_SAMPLES,
     motion_at,
     rows_between,
     without_outliers,
@@ -67,10 +69,10 @@ _LAG_NS, _CONTEXT_NS, _AT_ONCE = 100_000_000, 200_000_000, 6
 _CORRELATED_NS = 2_000_000_000
 # The smoother needs so many samples beside a block, whatever their rate.
 _LAG_SAMPLES, _CONTEXT_SAMPLES = 4, 8
-# What is kept of the past to learn how joints move [ns].
+# What is kept of the past to learn how joints move [ns], or `MOST_SAMPLES` if that is longer.
 _REMEMBERED_NS = 4 * _SECOND
 # Seconds of motion after which noise is learned (anew), and how often later on.
-_LEARNED_AT, _LEARNED_EVERY, _LEARNED_AGAIN = (0.3, 0.6, 1.0, 2.0), 10.0, 1.0
+_LEARNED_AT, _LEARNED_EVERY, _LEARNED_AGAIN = (0.3, 0.6, 1.0, 2.0, 5.0), 10.0, 1.0
 _JITTER_LEARNED_EVERY = 5.0
 # How often the posterior is worked out [ns], and over how much time of rows correlation is judged.
 _RENEWED_NS, _RECENT_NS = _SECOND // 2, 30 * _SECOND
@@ -103,9 +105,9 @@ _MOST_MEMORIES = 3
 _WATCHED_AFTER = 1.0
 # Seconds of rows after which inertias are known well enough to see whether joints are elastic.
 _INERTIA_KNOWN = 3.0
-# Noise of encoders that was learned is told if it is so many times as large, or as small, as
-# configured.
-_QUESTIONED = 3.0
+# Noise of encoders that was learned is told after so many seconds of motion, if it is so many
+# times as large, or as small, as configured.
+_QUESTIONED_AT, _QUESTIONED = 2.0, 3.0
 # Jitter of stamps is told from here on [s].
 _NOTABLE_JITTER = 1e-4
 # Rows are made anew where other lengths and offsets change torques by so much of the deviation of
@@ -207,10 +209,16 @@ class MeasuredTorque(AbstractEstimator):
         newest = without_spikes(positions[window], problem.torque.encoder_sd)
         positions = np.concatenate([positions[:first], newest])
         state = replace(state, motion=(times, positions))
+        before = state.noise
         state = self._watched(problem, state, times, positions)
-        if not state.is_questioned and state.learned >= _LEARNED_AT[-1]:
+        if not state.is_questioned and state.learned >= _QUESTIONED_AT:
             report.events += noise_in_words(problem.torque, state.noise)
             state = replace(state, is_questioned=True)
+        if before is not None and not is_alike_jitter(before.jitter, state.noise.jitter):
+            # What joints answered was seen with other stamps.
+            state = replace(state, response=Response(), swings=0)
+            if state.noise.jitter > _NOTABLE_JITTER:
+                report.events += (f'stamps jitter: {state.noise.jitter:.2g}',)
         if newest_ns is None:
             until_ns = int(times[-1]) + 1
         else:
@@ -507,7 +515,8 @@ class MeasuredTorque(AbstractEstimator):
 
     def _watched(self, problem, state, times, positions):
         """Return the state with the noise of motion learned, where it is time to."""
-        if not have_moved(positions, problem.torque.encoder_sd):
+        newest = times >= times[-1] - _REMEMBERED_NS
+        if not have_moved(positions[newest], problem.torque.encoder_sd):
             return state
         moved = state.moved + 1e-9 * _AT_ONCE * BLOCK_NS
         state = replace(state, moved=moved)
@@ -518,7 +527,7 @@ class MeasuredTorque(AbstractEstimator):
         if moved < due or len(times) < 3 * _CONTEXT_SAMPLES:
             return state
         # Jitter takes longer to learn than all else, and changes less.
-        is_jitter_due = state.learned < _LEARNED_AT[-1] or _is_passed(state.learned, moved)
+        is_jitter_due = state.learned < _QUESTIONED_AT or _is_passed(state.learned, moved)
         noise = learned_noise(
             times, positions, problem.torque.encoder_sd, state.noise, not is_jitter_due
         )
@@ -548,7 +557,9 @@ class MeasuredTorque(AbstractEstimator):
     @staticmethod
     def _trimmed(state, times, until_ns):
         """Return the state without what is no longer needed."""
-        kept = np.searchsorted(times, until_ns - _REMEMBERED_NS)
+        kept = min(
+            np.searchsorted(times, until_ns - _REMEMBERED_NS), max(len(times) - MOST_SAMPLES, 0)
+        )
         least_ns = until_ns - _BEFORE_NS
         torques = tuple(entry for entry in state.torques if entry[0] >= least_ns)
         motion = tuple(part[kept:] for part in state.motion)
@@ -729,13 +740,8 @@ def _heard(model, state, noisier, report):
 
 
 def noise_in_words(model, noise):
-    """
-    Return what is remarkable about encoders.
-
-    'noise of SENSOR FACTOR SD' of those that are far from as noisy as configured, and 'stamps
-    jitter: SD' [s].
-    """
-    found = [f'stamps jitter: {noise.jitter:.2g}'] if noise.jitter > _NOTABLE_JITTER else []
+    """Return 'noise of SENSOR FACTOR SD' of sensors that are far from as noisy as configured."""
+    found = []
     for name, places in model.encoders.items():
         learned = float(np.median(noise.sd[places]))
         factor = learned / float(np.median(model.encoder_sd[places]))
