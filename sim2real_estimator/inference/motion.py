@@ -60,6 +60,8 @@ class MotionNoise:
 
     def deviations(self, times, positions):
         """Return standard deviations [N, n] of samples [N, n] at times [N] s, jitter included."""
+        if self.jitter == 0:
+            return np.broadcast_to(self.sd, positions.shape)
         return self.sd * np.sqrt(1 + (self.jitter / self.sd * _speeds(times, positions)) ** 2)
 
 
