@@ -8,10 +8,11 @@ from .errors import ConfigError
 from .inference.estimators import ESTIMATORS
 from .inference.estimators.gaussian_sum import GaussianSum
 from .inference.estimators.measured_torque import MeasuredTorque
+from .inference.estimators.multiple_shooting import MultipleShooting
 from .inference.robust import NOISES
 from .model.parameters import Parameters
 from .priors import choose_with_delays, disbelieved, doubts
-from .problem.chart_choice import choose_chart, torque_chart
+from .problem.chart_choice import choose_chart, torque_chart, windows_chart
 from .problem.pose_model import PoseModel
 from .problem.robot_problem import ProblemOptions, RobotProblem
 from .problem.torque_model import TorqueModel
@@ -21,10 +22,13 @@ from .stream.plans import ReferencePlan
 from .stream.stream import Stream, StreamOptions
 from .torque_priors import torque_priors
 from .usual_priors import largest_effort
+from .window_priors import window_priors
 
 _NANO = 1e9
 # As for frames, samples a tenth short of the period still pass.
 _JITTER = 0.1
+# Estimators that take measured torques for what they are.
+_OF_MEASURED = MeasuredTorque.name, MultipleShooting.name
 _logger = logging.getLogger(__name__)
 
 
@@ -39,7 +43,7 @@ def build_parts(config, plan=None):
     problem = build_problem(config, model, sensors)
     delays = build_delays(config, problem)
     stream = build_stream(config, problem, efforts, delays, plan)
-    estimator = build_estimator(config.estimator, bool(measured_joints(config)))
+    estimator = build_estimator(config)
     if problem.noises and not estimator.learns_noise:
         raise ConfigError(
             f"estimate.{next(iter(problem.noises))}.noise: '{estimator.name}' takes the noise of "
@@ -53,7 +57,10 @@ def build_problem(config, model, sensors):
     parameters = Parameters(model, [p for sensor in sensors for p in sensor.parameters])
     noises = {sensor.name: f'{sensor.name}.noise' for sensor in sensors}
     commands = _torque_rows(config, model, sensors)
+    goes_by_windows = estimator_name(config) == MultipleShooting.name
     usual = torque_priors(parameters, commands) if commands else None
+    if goes_by_windows:
+        usual = window_priors(parameters)
     chosen = choose_with_delays(parameters, sensors, config.estimate, noises.values(), usual)
     _check_noises(chosen, noises.values())
     unknown = {s: chosen.priors.pop(n) for s, n in noises.items() if n in chosen.priors}
@@ -63,12 +70,15 @@ def build_problem(config, model, sensors):
     if said := disbelieved(parameters, chosen.priors):
         _logger.warning('%s: %s', model.source, said)
     are_seen = any(sensor.output_size for sensor in sensors)
-    chart = (
-        torque_chart(parameters, chosen.priors, chosen.fixed, usual.bodies, are_seen)
-        if commands
-        else choose_chart(parameters, sensors, chosen.priors, chosen.fixed)
-    )
     options = ProblemOptions(**vars(config.simulation))
+    if commands:
+        chart = torque_chart(parameters, chosen.priors, chosen.fixed, usual.bodies, are_seen)
+    elif goes_by_windows:
+        chart = windows_chart(parameters, sensors, chosen.priors, chosen.fixed)
+        # What the model lacks is seen in what windows leave, and needs no state of its own.
+        options = replace(options, disturbance_time=None)
+    else:
+        chart = choose_chart(parameters, sensors, chosen.priors, chosen.fixed)
     reference = reference_of(config)
     torque = poses = None
     if commands:
@@ -85,17 +95,27 @@ def build_problem(config, model, sensors):
         unknown,
         {n: joint.acceleration for n, joint in config.joints.items() if joint.acceleration},
         [sensor.name for sensor in sensors].index(reference),
-        {} if commands else doubts(parameters, sensors, chosen, reference),
+        {} if usual else doubts(parameters, sensors, chosen, reference),
         torque,
         poses,
     )
+
+
+def estimator_name(config):
+    """Return which estimator is meant, by its name in ESTIMATORS or another that is wrong."""
+    name, kinds = config.estimator.name, {joint.effort for joint in config.joints.values()}
+    if name != 'auto':
+        return name
+    if 'measured' in kinds:
+        return MeasuredTorque.name
+    return MultipleShooting.name if kinds == {'none'} else GaussianSum.name
 
 
 def measured_joints(config):
     """Return the names of the joints whose torque is a measurement; not every estimator can."""
     found = tuple(name for name, joint in config.joints.items() if joint.effort == 'measured')
     chosen = config.estimator.name
-    if found and chosen in ESTIMATORS and chosen != MeasuredTorque.name:
+    if found and chosen in ESTIMATORS and chosen not in _OF_MEASURED:
         raise ConfigError(
             f"joints.{found[0]}.effort: is 'measured', but estimator.name is '{chosen}', which "
             "takes efforts as just what acts; write 'commanded' if they are, and their topic in "
@@ -111,7 +131,7 @@ def _torque_rows(config, model, sensors):
     Of the joints whose torque tells of the robot; none where no torque is measured, or the motion
     is not measured by encoders.
     """
-    if not measured_joints(config):
+    if not measured_joints(config) or estimator_name(config) == MultipleShooting.name:
         return {}
     seen = {joint for sensor in sensors if sensor.measures_joints for joint in sensor.joints}
     unseen = [m.joint.name for m in model.moving_joints if m.is_independent]
@@ -149,11 +169,10 @@ def _check_noises(chosen, noises):
         raise ConfigError('estimate: names noises only; name a parameter of the robot besides')
 
 
-def build_estimator(config, has_torques=False):
-    """Return the estimator with its settings; has_torques: whether torques are measured."""
-    name = config.name
-    if name == 'auto':
-        name = MeasuredTorque.name if has_torques else GaussianSum.name
+def build_estimator(settings):
+    """Return the estimator of a `Config`, with its settings."""
+    config, name = settings.estimator, estimator_name(settings)
+    has_torques = bool(measured_joints(settings))
     if name not in ESTIMATORS:
         raise ConfigError(
             f"estimator.name: is '{name}'; choose one of auto, {', '.join(ESTIMATORS)}"

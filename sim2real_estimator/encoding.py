@@ -18,6 +18,7 @@ from .inference.batch import Fits, Window
 from .inference.changes import ChangeMemory, FrameFit
 from .inference.elasticity import Response, Samples, Spectra
 from .inference.estimators.gumbel_mixture import GumbelState
+from .inference.estimators.multiple_shooting import FoldedWindows, ShootingState
 from .inference.explaining import CarriedOn, Explanation, Past
 from .inference.hypotheses import Hypothesis, Memory
 from .inference.lagging import Lag
@@ -30,6 +31,7 @@ from .inference.pose_regression import PoseFit, Poses, PoseState, PoseSums
 from .inference.protocol import Gaussian, Jump, Linearization
 from .inference.settling import Courses
 from .inference.shifts import Pull
+from .inference.shooting import Shot
 from .inference.smoother import FrameStep
 from .inference.suspicion import SuspectState
 from .inference.tangents import Tangents
@@ -68,6 +70,7 @@ KINDS = {
     'findings': Findings,
     'fit': Fit,
     'fits': Fits,
+    'folded windows': FoldedWindows,
     'frame': Frame,
     'frame fit': FrameFit,
     'frame step': FrameStep,
@@ -99,6 +102,8 @@ KINDS = {
     'rows': Rows,
     'sample': Sample,
     'samples': Samples,
+    'shooting state': ShootingState,
+    'shot': Shot,
     'snapshot': Snapshot,
     'spectra': Spectra,
     'sums': Sums,

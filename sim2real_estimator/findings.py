@@ -40,8 +40,8 @@ _TURNS = frozenset(
 )
 # Tangents are renewed as often, or when the mean is so many deviations of the prior away.
 _MOVED = 0.03
-# They are not renewed more often than this [ns], which costs an arm more than its filter does.
-_FOLLOWING = _SECOND // 10
+# They are not renewed more often than this [ns], which costs more than most estimators do.
+_FOLLOWING = _SECOND
 # How long a robot counts as changed [ns].
 _CHANGED_FOR = 5 * _SECOND
 # What a loss of a joint cannot be told apart from, where the filter reckons with it.

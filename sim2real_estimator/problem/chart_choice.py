@@ -26,6 +26,19 @@ _ALIKE = 1e-6
 _STRAIGHT, _DRAWS = 10 * _RANK_TOLERANCE, 2
 
 
+def windows_chart(parameters, sensors, priors, fixed=None):
+    """
+    Return the chart of what is estimated window by window: damping and friction above zero.
+
+    Every fit goes through all windows again, so that coordinates may bend.
+    """
+    delays = {name: prior for name, prior in priors.items() if is_delay(name)}
+    physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
+    soft = frozenset(name for name in physical if is_loss(name) and physical[name].mean > 0)
+    chart = _physical_chart(parameters, sensors, DirectChart(physical, fixed, soft=soft), None)
+    return TimedChart(chart, delays) if delays else chart
+
+
 def choose_chart(parameters, sensors, priors, fixed=None, driven=None, few=_FEW):
     """
     Return the chart of the unknown parameters.

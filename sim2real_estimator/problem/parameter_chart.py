@@ -4,12 +4,17 @@ from dataclasses import dataclass
 import math
 
 import numpy as np
+from scipy.special import expit
 import torch
 
 from ..dynamics.mass_matrix import mass_matrix
 from ..errors import ConfigError
 from ..inference.protocol import Gaussian
 from ..model.parameters import is_loss
+
+# Prior of a softplus: its sd in units of its softness. Values from a hundredth of what is expected
+# to seven times as much are within 90 %.
+_SOFT_SD = 3.0
 
 
 @dataclass(frozen=True)
@@ -52,17 +57,22 @@ class DirectChart:
 
     responses, is_straight = None, True
 
-    def __init__(self, priors, fixed=None, straight=frozenset()):
+    def __init__(self, priors, fixed=None, straight=frozenset(), soft=frozenset()):
         """Take name -> `Prior` of the unknown parameters and name -> float of the others."""
-        self.straight = frozenset(straight)
+        self.straight, self.soft = frozenset(straight), frozenset(soft)
         self.names, self.priors, self.fixed = tuple(priors), dict(priors), dict(fixed or {})
         own = {n: p.linear() if n in self.straight else p for n, p in priors.items()}
+        softness = {n: priors[n].mean / math.log(2) for n in priors if n in self.soft}
+        own |= {n: Prior(0.0, _SOFT_SD * s, False) for n, s in softness.items()}
         self._own = tuple(own.values())
+        self.softness = np.array([softness.get(name, 0.0) for name in self.names])
         self._is_log = np.array([p.is_log for p in self._own], dtype=bool)
         self.has_logs = bool(self._is_log.any())
         means = np.array([p.mean for p in self._own])
         self.signs = np.where(self._is_log, np.sign(means), 0.0)
         self._sign = self.signs[self._is_log][:, None]
+        self._is_soft = self.softness > 0
+        self._soft = self.softness[self._is_soft][:, None]
         for name, prior in priors.items():
             if prior.is_log and prior.mean == 0 or not prior.sd > 0:
                 raise ConfigError(
@@ -71,7 +81,12 @@ class DirectChart:
                     'estimate it'
                 )
         self.labels = tuple(
-            f'log({"-" if p.mean < 0 else ""}{n})' if p.is_log else n for n, p in own.items()
+            f'softplus({n})'
+            if n in self.soft
+            else f'log({"-" if p.mean < 0 else ""}{n})'
+            if p.is_log
+            else n
+            for n, p in own.items()
         )
         centre = np.where(self._is_log, np.log(np.abs(np.where(means == 0, 1.0, means))), means)
         self.prior = Gaussian(centre, np.diag([p.sd for p in self._own]))
@@ -118,7 +133,7 @@ class DirectChart:
 
     def with_more(self, priors):
         """Return the chart of these parameters and of others after them."""
-        return DirectChart({**self.priors, **priors}, self.fixed, self.straight)
+        return DirectChart({**self.priors, **priors}, self.fixed, self.straight, self.soft)
 
     def embed(self, coordinates):
         """Return the coordinates [p, B] of the inner chart."""
@@ -141,6 +156,7 @@ class DirectChart:
         coordinates, log = np.array(values, dtype=float), self._is_log
         with np.errstate(invalid='ignore', divide='ignore'):
             coordinates[log] = np.log(self._sign * coordinates[log])
+            coordinates[self._is_soft] = inverse_softplus(coordinates[self._is_soft], self._soft)
         return coordinates
 
     def values_and_rates(self, coordinates):
@@ -149,6 +165,10 @@ class DirectChart:
         if self.has_logs:
             log = self._is_log
             values[log] = rates[log] = self._sign * np.exp(np.clip(values[log], -500, 500))
+        if self.soft:
+            soft = self._is_soft
+            rates[soft] = expit(values[soft] / self._soft)
+            values[soft] = softplus(values[soft], self._soft)
         return values, rates
 
     def rates(self, coordinates):
@@ -195,6 +215,17 @@ class DirectChart:
         scale [k, 1, 1]: by which they are divided.
         """
         return slopes * (self.rates(coordinates).T[:, None, None] / scale)
+
+
+def softplus(coordinates, softness):
+    """Return values above zero, which are about the coordinates where these are large."""
+    return softness * np.logaddexp(0.0, coordinates / softness)
+
+
+def inverse_softplus(values, softness):
+    """Return the coordinates of values; NaN where these are not above zero."""
+    shares = values / softness
+    return values + softness * np.log(-np.expm1(-shares))
 
 
 def own_size(prior, of_coordinate):

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from ..inference.noise_scales import NoiseScales
+from ..inference.shooting import Pushes
 from ..model.parameters import is_loss
 from .doubts import known_as, narrowed, widened_chart
 from .drifting import drifting
@@ -29,6 +30,8 @@ _NO_DISTURBANCE = 1e-6
 # it. So they do not average out, and make every parameter wrong for good by about this part of
 # what they are of the efforts of the joint that tells most.
 _LASTING = 0.25
+# Part of the Coulomb friction by which what a model lacks pushes a joint during a window.
+PUSH = 0.4
 # Standard deviations of a sum of squares from which on it is no longer noise at rest.
 _CLEARLY = 6.0
 
@@ -95,7 +98,7 @@ class RobotProblem:
         self.model = parameters.model
         times = self.options.hidden_time, self.options.disturbance_time
         means = dict(zip(chart.names, chart.to_named(chart.prior.mean[:, None])[:, 0].tolist()))
-        values = {**chart.fixed, **means}
+        values = self._expected = {**chart.fixed, **means}
         self._hidden = HiddenForces(parameters, times, accelerations, values)
         ratios = FrictionRatios(parameters, chart, values, self._hidden.disturbed.tolist())
         self._noise = ProcessNoise(parameters, self.options, self._hidden, ratios)
@@ -127,6 +130,26 @@ class RobotProblem:
         """How far apart starts may be along each coordinate, [p]; see the protocol."""
         is_delay = np.array([label.endswith('.delay') for label in self.labels], dtype=bool)
         return np.where(is_delay, _DELAY_SPACING, np.inf)
+
+    @cached_property
+    def pushes(self):
+        """What acts on joints during a window besides: `Pushes` by their torque offsets."""
+        places, deviations = [], []
+        for moving in self.model.moving_joints:
+            name = f'{moving.joint.name}.torque_offset'
+            if name not in self.labels:
+                continue
+            places.append(self.labels.index(name))
+            friction = self._expected.get(f'{moving.joint.name}.friction', 0.0)
+            sd = float(np.sqrt(self.prior.covariance[places[-1], places[-1]]))
+            deviations.append(PUSH * friction if friction else sd)
+        return Pushes(np.array(places, dtype=int), np.array(deviations))
+
+    @cached_property
+    def commanded_velocities(self):
+        """The velocities on which commands act."""
+        taking = (m for m in self.model.moving_joints if m.joint.actuator.takes_command)
+        return [k for m in taking for k in range(m.velocities.start, m.velocities.stop)]
 
     @cached_property
     def possible(self):
@@ -306,6 +329,24 @@ class RobotProblem:
         """Return which sample of a frame, by number, each of its residual rows is of, [m]."""
         order = self._order((frame,))
         return self._by_rows(order, range(len(order)))
+
+    @property
+    def channel_count(self):
+        """How many channels there are: rows of the samples of sensors."""
+        return sum(sensor.row_size for sensor in self.sensors)
+
+    def channel_means(self, frame):
+        """
+        Return the matrix [C, m] that turns a frame's residual rows into means by channel.
+
+        A channel is a row of the samples of one sensor; NaN where the frame has none of it.
+        """
+        sizes = [sensor.row_size for sensor in self.sensors]
+        first = np.cumsum([0, *sizes])
+        channels = [c for k in self._order((frame,)) for c in range(first[k], first[k + 1])]
+        is_of = np.arange(first[-1])[:, None] == np.array(channels, dtype=int)
+        with np.errstate(invalid='ignore'):
+            return is_of / is_of.sum(1, keepdims=True)
 
     def in_rows(self, frame):
         """Return (index of the sensor, sample) of a frame in the order of their residual rows."""

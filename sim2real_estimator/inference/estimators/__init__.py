@@ -4,11 +4,13 @@ from .base import AbstractEstimator
 from .gaussian_sum import GaussianSum
 from .gumbel_mixture import GumbelMixture
 from .measured_torque import MeasuredTorque
+from .multiple_shooting import MultipleShooting
 
 ESTIMATORS = {
     'gaussian_sum': GaussianSum,
     'gumbel_mixture': GumbelMixture,
     'measured_torque': MeasuredTorque,
+    'multiple_shooting': MultipleShooting,
 }
 
 __all__ = ['ESTIMATORS', 'AbstractEstimator']
