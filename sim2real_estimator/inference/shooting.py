@@ -9,15 +9,17 @@ the misfit of the window depends on the parameters, a quadratic about where they
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 # Steps of Gauss and Newton from a guess; each halves until it helps, so many times at the most.
 _STEPS, _HALVINGS = 4, 6
+# A guess is made better by these first parts of a window, of so many frames at the least.
+_PARTS, _LEAST_FRAMES = (0.25, 0.5), 3
 # Steps that change the misfit by less than this part of it are the last.
 _SETTLED = 1e-4
 # A window that tells nothing of some direction of its first state leaves it where it was guessed:
 # part of what is known of others that counts for such a one.
-_RIDGE = 1e-9
+_RIDGE, _TINY = 1e-9, 1e-30
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,12 @@ class Shot:
     end_root: np.ndarray
     end_slope: np.ndarray
 
+    @property
+    def is_sound(self):
+        """Whether its numbers are finite."""
+        parts = self.cost, self.gram, self.pull, self.step, self.end_root, self.end_slope
+        return all(np.isfinite(part).all() for part in parts)
+
     def cost_at(self, parameters):
         """Return what the cost is at parameters [p] nearby."""
         away = parameters - self.at
@@ -78,13 +86,20 @@ class Pushes:
     sd: np.ndarray
 
 
-def shoot(problem, frames, guess, parameters, levels, pushes, steps=_STEPS):
+def shoot(problem, frames, guess, parameters, levels, pushes, steps=_STEPS, is_near=False):
     """
     Return the `Shot` of consecutive frames at parameters [p]; None where it leads nowhere.
 
     guess: (first state [nx], pushes [d]) to begin with; levels [C]: what residuals are divided by;
-    steps: of Gauss and Newton before the last, none for a guess that goes along with parameters.
+    steps: of Gauss and Newton before the last; is_near: whether the guess is from the same window
+    at parameters nearby.
     """
+    if not is_near:
+        # Of a lively motion the end hangs on the first state too much to begin with.
+        for part in _PARTS:
+            some = frames[: int(part * len(frames))]
+            if len(some) >= _LEAST_FRAMES:
+                guess = _improved(_Window(problem, some, parameters, levels, pushes), guess)
     trial = _Window(problem, frames, parameters, levels, pushes)
     now = trial.along(*guess)
     for _ in range(steps if now else 0):
@@ -95,7 +110,16 @@ def shoot(problem, frames, guess, parameters, levels, pushes, steps=_STEPS):
         gained, now = now.cost - better.cost, better
         if gained < _SETTLED * now.cost:
             break
-    return now.eliminated() if now else None
+    found = now.eliminated() if now else None
+    return found if found is not None and found.is_sound else None
+
+
+def _improved(trial, guess):
+    """Return (first state, pushes) after a few steps that fit part of a window."""
+    now = trial.along(*guess)
+    for _ in range(_STEPS // 2 if now else 0):
+        now = trial.improved(now, now.step()) or now
+    return (now.course[0], now.pushes) if now else guess
 
 
 class _Window:
@@ -142,7 +166,8 @@ class _Window:
                 slope = onwards
             state = found.ends
             course.append(state[:, 0])
-        return _Linear(self, np.array(course), given, np.array(left), np.array(by), slope)
+        found = _Linear(self, np.array(course), given, np.array(left), np.array(by), slope)
+        return found if np.isfinite(found.cost) else None
 
 
 class _Linear:
@@ -164,13 +189,11 @@ class _Linear:
         self._pushed = np.concatenate([np.zeros(t), pushes / window.pushes.sd**2])
         own = ((pushes / window.pushes.sd) ** 2).sum()
         self.cost = float(self._rows @ self._rows + own)
-        if not np.isfinite(self.cost):
-            self.cost = np.inf
 
     def _factor(self):
         inner = self._begin.T @ self._begin + np.diag(self._own)
-        scale = np.maximum(np.diag(inner), inner.max() * 1e-12) * _RIDGE
-        return cho_factor(inner + np.diag(scale + 1e-300))
+        size = np.diag(inner)
+        return cho_factor(inner + np.diag(_RIDGE * np.maximum(size, _RIDGE * size.max()) + _TINY))
 
     def step(self):
         """Return the step [t + d] of first state and pushes to their optimum."""
@@ -183,14 +206,17 @@ class _Linear:
         cross = self._begin.T @ self._by_parameters
         pulled = self._begin.T @ self._rows + self._pushed
         follow = -cho_solve(factor, cross)
-        gram = self._by_parameters.T @ self._by_parameters + cross.T @ follow
+        # As a sum of squares it is one, however much rounding leaves of it.
+        seen = self._by_parameters + self._begin @ follow
+        gram = seen.T @ seen + follow.T @ (self._own[:, None] * follow)
         pull = self._by_parameters.T @ self._rows + follow.T @ pulled
         step = -cho_solve(factor, pulled)
         # What is left once the step has been taken.
         left = np.full(self.left.size, np.nan)
         left[self._told] = self._rows + self._begin @ step
         to_end = np.concatenate([self._slope[:, :t], self._slope[:, t + places]], 1)
-        root = np.linalg.cholesky(cho_solve(factor, np.eye(len(follow))))
+        # Of the inverse of U'U.
+        root = solve_triangular(factor[0], np.eye(len(follow)))
         return Shot(
             window.frames,
             window.parameters,
@@ -199,7 +225,7 @@ class _Linear:
             left.reshape(self.left.shape) * window.levels,
             window.levels,
             self.cost + float(pulled @ step),
-            0.5 * (gram + gram.T),
+            gram,
             pull,
             step,
             follow,

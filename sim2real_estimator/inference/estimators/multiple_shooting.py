@@ -37,7 +37,7 @@ _LEAST_LEVEL, _FIRST_LEVEL = 0.1, 10.0
 # within these bounds [s]; it has to be watched for so long before that is known [s].
 _TURNS, _SHORTEST, _LONGEST, _WATCHED = 2.5, 0.08, 1.0, 1.0
 # Between recordings of one robot estimates differ by so much more than within one.
-_BETWEEN = 1.5
+_BETWEEN = 1.75
 # What the spread of windows is told by counts for so many windows of the usual one beforehand,
 # which is so many times that of white noise.
 _USUAL_WINDOWS, _USUAL_COLOUR = 4.0, 4.0
@@ -47,17 +47,21 @@ _MOST_LEVERAGE = 0.98
 # than this part of the time tell nothing right.
 _SLOW, _STICKS = 0.1, 0.3
 # Rounds of a fit, with many windows of which one is new, and how small its last step is in
-# deviations of white noise; what windows cost is known to this part of it only, as long as they
-# are not simulated again.
-_ROUNDS, _FEW_ROUNDS, _SETTLED, _WORSE = 6, 2, 0.3, 0.05
+# deviations of white noise.
+_ROUNDS, _FEW_ROUNDS, _SETTLED = 8, 3, 0.3
+# With few windows all is simulated until nothing changes; with more, what they cost is known to
+# this part of it.
+_FEW, _INEXACT = 12, 0.05
 # Windows are simulated again when the parameters, or the levels, have moved so much since.
 _MOVED, _RELEVELLED = 4.0, 1.25
-# Longest step in standard deviations of the prior.
-_LONGEST_STEP = 1.5
+# What rounding leaves of information, as a part of it.
+_RIDGE = 1e-12
+# Longest step in standard deviations of the prior, and farthest place.
+_LONGEST_STEP, _FARTHEST = 1.5, 6.0
 # So many windows after a change tell of it, and so many have to have been there before.
 _ASKED, _BEFORE = 4, 8
-# Their median misfit per degree, and that of one by itself, from which they do not belong to the
-# robot that is known: in no recording at hand did the former exceed 3 without a change.
+# Misfits per degree of all of them but one, and that of one by itself, from which they do not
+# belong to the robot that is known.
 _MISFIT, _ABSURD = 4.0, 25.0
 
 
@@ -251,7 +255,7 @@ class MultipleShooting(AbstractEstimator):
         """Return (state, report) with a window that may be of another robot than what is known."""
         misfits = (*state.misfits, misfit)[-_ASKED:]
         state = replace(state, misfits=misfits)
-        if len(misfits) == _ASKED and np.median(misfits) > _MISFIT:
+        if len(misfits) == _ASKED and np.sort(misfits)[1] > _MISFIT:
             return self._changed(problem, state, shot, report)
         if misfit > _ABSURD:
             return replace(state, doubted=(*state.doubted, shot)), replace(
@@ -317,7 +321,7 @@ class MultipleShooting(AbstractEstimator):
     def _fitted(self, problem, state):
         """Return the state with parameters fitted to all windows."""
         fit = _Fit(problem, state)
-        for _ in range(_ROUNDS if len(state.shots) < _BEFORE else _FEW_ROUNDS):
+        for _ in range(_ROUNDS if len(state.shots) < _FEW else _FEW_ROUNDS):
             if not fit.go_on():
                 break
         return fit.state()
@@ -331,6 +335,8 @@ class _Fit:
         self._expected, self._prior_root = state.begun or (problem.prior.mean, problem.prior.root)
         self._information = _information(self._prior_root)
         self._levels, self._damping = _levels(state), 0.0
+        self._are_few = len(state.shots) < _FEW
+        self._slack = 0.0 if self._are_few else _INEXACT
         self.mean, self.shots = state.mean, state.shots
         # What windows tell together, by which it is judged how far apart parameters are.
         self._told = self._gram(state.shots)
@@ -348,10 +354,14 @@ class _Fit:
         longest = np.abs(np.linalg.solve(self._prior_root, step)).max()
         step = step * min(1.0, _LONGEST_STEP / max(longest, 1e-12))
         mean = self.mean + step
-        shots = self._renewed(mean)
+        away = np.abs(np.linalg.solve(self._prior_root, mean - self._expected)).max()
+        shots = self._renewed(mean) if away < _FARTHEST else None
         cost = np.inf if shots is None else self._cost_of(shots, mean)
-        if not cost <= (1 + _WORSE) * self._cost + _WORSE * len(self.shots):
+        if not cost <= (1 + self._slack) * self._cost:
             self._damping = max(10 * self._damping, 1e-3)
+            # What windows were thought to cost may be of other parameters than these.
+            self.shots = self._renewed(self.mean, are_all=True) or self.shots
+            self._cost = self._cost_of(self.shots, self.mean)
             return True
         self.mean, self.shots, self._cost = mean, shots, cost
         self._damping /= 10
@@ -366,24 +376,31 @@ class _Fit:
         usual = _USUAL_COLOUR * _USUAL_WINDOWS / number * (gram - self._information)
         inverse = np.linalg.inv(gram)
         covariance = _BETWEEN**2 * inverse @ (self._information + meat + usual) @ inverse
-        root = np.linalg.cholesky(0.5 * (covariance + covariance.T))
+        root = _at_most(self._prior_root, covariance)
         return replace(
             self._state, shots=self.shots, mean=self.mean, root=root, levels=self._levels
         )
 
     def _gram(self, shots):
         """Return the information [p, p] of prior, folded windows and others, as of white noise."""
-        return self._information + self._state.folded.gram + sum(shot.gram for shot in shots)
+        gram = self._information + self._state.folded.gram + sum(shot.gram for shot in shots)
+        return gram + _RIDGE * np.diag(np.diag(gram))
 
-    def _renewed(self, mean):
-        """Return windows simulated again where parameters or levels have moved; None: astray."""
+    def _renewed(self, mean, are_all=False):
+        """
+        Return windows simulated again where parameters or levels have moved; None: one is astray.
+
+        are_all: simulate all of them again that were not at this mean.
+        """
         found, problem = [], self._problem
         for shot in self.shots:
             away = mean - shot.at
             moved = np.abs(np.log(self._levels / shot.levels)).max()
-            if away @ self._told @ away > _MOVED**2 or moved > np.log(_RELEVELLED):
+            far = away.any() if are_all else away @ self._told @ away > _MOVED**2
+            if far or moved > np.log(_RELEVELLED):
                 guess, how = shot.guess_at(problem, mean), (self._levels, problem.pushes)
-                shot = shoot(problem, shot.frames, guess, mean, *how, steps=0)
+                steps = 2 if self._are_few else 0
+                shot = shoot(problem, shot.frames, guess, mean, *how, steps, is_near=True)
             if shot is None:
                 return None
             found.append(shot)
@@ -396,6 +413,14 @@ class _Fit:
         cost = away @ self._information @ away
         cost += 2 * folded.pull @ since + since @ folded.gram @ since
         return cost + sum(shot.cost_at(mean) for shot in shots)
+
+
+def _at_most(prior_root, covariance):
+    """Return a root [p, p] of a covariance of which nothing is wider than the prior's."""
+    whitened = np.linalg.solve(prior_root, np.linalg.solve(prior_root, covariance).T)
+    sizes, vectors = np.linalg.eigh(0.5 * (whitened + whitened.T))
+    wide = prior_root @ (vectors * np.sqrt(np.clip(sizes, 0.0, 1.0)))
+    return lower_root(wide[None])[0]
 
 
 def _information(root):
@@ -422,6 +447,7 @@ def _with_less(problem, state):
     oldest, *others = state.shots
     root = state.begun[1] if state.begun else problem.prior.root
     gram = _information(root) + state.folded.gram + sum(shot.gram for shot in state.shots)
+    gram += _RIDGE * np.diag(np.diag(gram))
     folded = state.folded.with_shot(oldest, *_squared_pulls([oldest], state.mean, gram))
     return replace(state, shots=tuple(others), folded=folded)
 
