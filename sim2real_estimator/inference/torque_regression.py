@@ -6,11 +6,15 @@ what resists each joint), up to a gain: u_j = c_j Y_j phi. Means over short bloc
 rows; their sums G = sum Y'Y, g = sum Y'u, sum u^2 and number are all that is kept of each joint,
 so the posterior follows at any time from the prior and
 
-    H = inverse of prior covariance + sum_j c_j^2 G_j / (s_j^2 f_j)
+    A = inverse of prior covariance + sum_j c_j^2 G_j / (s_j^2 h_j)
+    B = inverse of prior covariance + sum_j c_j^2 G_j f_j / (s_j^2 h_j^2)
+    covariance = inverse of A, times B, times inverse of A
 
 with the variance s_j^2 of a row and the inflation f_j by which correlated rows tell less than
-independent ones, both as they are known *now*: early rows need not be gone through again.
-Residuals are not whitened: that weighs fast motion, where models of real robots are wrong.
+independent ones. The mean is weighted least squares, to which a row counts for 1 / (s_j^2 h_j);
+its tempering h_j may be another than f_j, and the covariance of such a mean is the sandwich. All
+are as they are known *now*: early rows need not be gone through again. Residuals are not whitened:
+that weighs fast motion, where models of real robots are wrong.
 """
 
 from dataclasses import dataclass, replace
@@ -25,10 +29,14 @@ _PRIOR_ROWS, _PRIOR_SD = 1.0, 1e-3
 _PRIOR_INFLATION, _INFLATION_ROWS = 6.0, 80.0
 # Rows of less than this share of a block's samples do not count as rows.
 _SHARE_OF_A_ROW = 0.3
+# The same of the tempering. What a model lacks is alike in all of the first motion, so that its
+# rows move the mean less than their correlation tells. By torques that arms in MuJoCo predict
+# after ten seconds; on the UR10e it hardly matters.
+_PRIOR_TEMPERING, _TEMPERING_ROWS = 20.0, 200.0
 # Noise of sensors averages out. What hangs together is what the model lacks: parameters took up
-# some of it, and it comes back with the motion, so that it counts for so many times what is seen
-# of it. By the agreement of eleven recordings of a UR10e, and by the truth of arms in MuJoCo of
-# much noise and of little.
+# some of it, and it comes back with the motion, so that covariances count so many times what is
+# seen of it; the mean is as good without that. By the agreement of eleven recordings of a UR10e,
+# and by the truth of arms in MuJoCo of much noise and of little.
 _COMES_BACK = 3.0
 # What pulls at parameters is added up over so many rows; what it would be if rows were independent
 # is worked out at every so many rows.
@@ -174,13 +182,15 @@ class TorqueNoise:
     What is left of torques. All [J].
 
     variance: of a row [(N m)^2 or N^2]; inflation: how many times less correlated rows tell than
-    independent ones, at least one; explained: whether the robot's model explains the joint's
-    torque at all: if not, its rows are left out; misfit: how many times less still they tell of
-    changes, None: not at all.
+    independent ones, at least one; tempering: how many times less they count for the mean, which
+    a large inflation would hold at the prior; explained: whether the robot's model explains the
+    joint's torque at all: if not, its rows are left out; misfit: how many times less still they
+    tell of changes, None: not at all.
     """
 
     variance: np.ndarray
     inflation: np.ndarray
+    tempering: np.ndarray
     explained: np.ndarray
     misfit: np.ndarray | None = None
 
@@ -188,8 +198,10 @@ class TorqueNoise:
     def prior(limits):
         """Return what is expected beforehand, by the largest efforts [J] of the joints."""
         variance = 25.0 * _least_variance(limits)
-        inflation = np.full(len(limits), _PRIOR_INFLATION)
-        return TorqueNoise(variance, inflation, np.ones(len(limits), dtype=bool))
+        inflation, tempering = (
+            np.full(len(limits), usual) for usual in (_PRIOR_INFLATION, _PRIOR_TEMPERING)
+        )
+        return TorqueNoise(variance, inflation, tempering, np.ones(len(limits), dtype=bool))
 
     def without(self, joints):
         """Return this with the rows of some joints [J] left out."""
@@ -204,8 +216,26 @@ class TorqueNoise:
 
     @property
     def weights(self):
-        """What a row counts for [J], one over (N m)^2."""
+        """What a row tells [J], one over (N m)^2."""
         return np.where(self.explained, 1.0 / (self.variance * self.inflation), 0.0)
+
+    @property
+    def weights_of_mean(self):
+        """What a row counts for in the mean [J], one over (N m)^2."""
+        return np.where(self.explained, 1.0 / (self.variance * self.tempering), 0.0)
+
+    def of_elastic(self, joints):
+        """Return this of a robot of which some joints [J] give way like springs."""
+        factor = np.where(joints, ELASTIC_INFLATION, 1.0)
+        return replace(self, inflation=factor * self.inflation, tempering=factor * self.tempering)
+
+    def of_rigid(self, joints):
+        """Return this without what is due to joints [J] that give way: inverse of the above."""
+        factor = np.where(joints, ELASTIC_INFLATION, 1.0)
+        inflation, tempering = (
+            np.maximum(value / factor, 1.0) for value in (self.inflation, self.tempering)
+        )
+        return replace(self, inflation=inflation, tempering=tempering)
 
 
 @dataclass(frozen=True)
@@ -213,20 +243,23 @@ class Earlier:
     """
     What is kept of rows that are no longer in the sums, but had the same noise. All [J].
 
-    left: sum of squared residuals; square: of torques; number: of rows; inflation: of theirs.
+    left: sum of squared residuals; square: of torques; number: of rows; inflation, tempering: of
+    theirs.
     """
 
     left: np.ndarray
     square: np.ndarray
     number: np.ndarray
     inflation: np.ndarray
+    tempering: np.ndarray
 
     @staticmethod
-    def of(sums, noise, inflation, most):
+    def of(sums, noise, most):
         """Return what counts for as many rows as `Sums` have, but for so many at the most."""
         number = np.minimum(sums.number, most)
         square = number * sums.square / np.maximum(sums.number, 1.0)
-        return Earlier(number * noise.variance, square, number, inflation)
+        left = number * noise.variance
+        return Earlier(left, square, number, noise.inflation, noise.tempering)
 
 
 @dataclass(frozen=True)
@@ -258,11 +291,11 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS, el
     """
     mean, noise = before.mean, before.noise
     if earlier is None:
-        earlier = Earlier(0.0, 0.0, 0.0, _PRIOR_INFLATION)
+        earlier = Earlier(0.0, 0.0, 0.0, _PRIOR_INFLATION, _PRIOR_TEMPERING)
     for _ in range(steps):
         used = noise
-        mean, shared, slope = _step(model, prior, sums, used, mean)
-        mean = not_negative(mean, shared, model.positive)
+        mean, narrow, shared, slope = _step(model, prior, sums, used, mean)
+        mean = not_negative(mean, narrow, model.positive)
         mean, root = _with_own(model, sums, used, mean, shared)
         (standard, _), (scales, _) = model.standard(mean), model.scales(mean)
         spread = slope @ root, model.scales(mean)[1] @ root
@@ -272,8 +305,7 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS, el
             model, sums, earlier, (recent, residuals, white), noise, standard, scales, spread, lags
         )
         if elastic is not None:
-            inflation = np.where(elastic, ELASTIC_INFLATION, 1.0) * noise.inflation
-            noise = replace(noise, inflation=inflation)
+            noise = noise.of_elastic(elastic)
         noise = _reconsidered(model, prior, sums, noise, mean, white)
     if not used.explained.all():
         # What is not explained may be the same in all rows, and then they tell no more than one.
@@ -290,28 +322,41 @@ def begin(model, prior):
 
 
 def _step(model, prior, sums, noise, mean):
-    """Return (mean [p], root [p, p], slope [P, p] of standard parameters) after one step."""
+    """
+    Return (mean [p], root of the inverse of A, of the covariance, slope) after one step.
+
+    A: see the module; roots [p, p]; slope [P, p]: of standard parameters.
+    """
     (standard, slope), (scales, by_scales) = model.standard(mean), model.scales(mean)
-    weights = noise.weights
+    weights = noise.weights_of_mean
     by_prior = slope @ prior.root
+    scaled = by_scales @ prior.root
     fitted = np.einsum('jpq,q->jp', sums.gram, standard)
     missing = weights[:, None] * (sums.cross - scales[:, None] * fitted)
-    gram = np.tensordot(weights * scales**2, sums.gram, 1)
-    information = by_prior.T @ gram @ by_prior
     gradient = by_prior.T @ (scales @ missing)
-    if by_scales.any():
-        scaled = by_scales @ prior.root
-        cross = (by_prior.T @ ((weights * scales)[:, None] * fitted).T) @ scaled
-        information += cross + cross.T
-        information += scaled.T @ ((weights * (fitted @ standard))[:, None] * scaled)
+    if scaled.any():
         gradient += scaled.T @ (missing @ standard)
-    information[np.diag_indices_from(information)] += 1.0
+
+    def information(weights):
+        # In coordinates in which the prior is standard normal.
+        gram = np.tensordot(weights * scales**2, sums.gram, 1)
+        result = by_prior.T @ gram @ by_prior
+        if scaled.any():
+            cross = (by_prior.T @ ((weights * scales)[:, None] * fitted).T) @ scaled
+            result += cross + cross.T
+            result += scaled.T @ ((weights * (fitted @ standard))[:, None] * scaled)
+        result[np.diag_indices_from(result)] += 1.0
+        return result
+
     away = solve_triangular(prior.root, mean - prior.mean, lower=True)
-    factor = np.linalg.cholesky(information)
+    factor = np.linalg.cholesky(information(weights))
     step = solve_triangular(factor, gradient - away, lower=True)
     inverse = solve_triangular(factor, np.eye(len(factor)), lower=True).T
-    # Gauss-Newton in coordinates in which the prior is standard normal.
-    return mean + prior.root @ (inverse @ step), prior.root @ inverse, slope
+    narrow = prior.root @ inverse
+    # What the mean is off by has the covariance of the sandwich.
+    spread = np.linalg.cholesky(information(weights * noise.inflation / noise.tempering))
+    root = narrow @ solve_triangular(factor, spread, lower=True)
+    return mean + narrow @ step, narrow, root, slope
 
 
 def _with_own(model, sums, noise, mean, root):
@@ -385,6 +430,9 @@ def _learned(model, sums, earlier, newest, noise, standard, scales, spread, lags
     lags = min(lags, max(recent.count - 2, 0))
     pulls = pulled(recent, residuals, standard, scales, *spread)
     inflation = inflations(residuals, recent.shares, lags, earlier.inflation, pulls)
+    tempering = temperings(residuals, recent.shares, lags, earlier.tempering, pulls)
+    # Else the covariance of a mean that follows rows of little worth exceeded the prior's.
+    tempering = np.maximum(tempering, inflation / _COMES_BACK)
     # Who has become noisier is so from now on.
     now = (residuals**2).sum(0) / np.maximum(recent.shares.sum(0), ROWS_TO_JUDGE)
     variance = np.where(now > _NOISIER * variance, now, variance)
@@ -394,7 +442,7 @@ def _learned(model, sums, earlier, newest, noise, standard, scales, spread, lags
     misfit = _WRONG_ROWS * wrong / variance
     left, square = _without_noise(left, square, number * white)
     explained = _are_explained(left, square, number, unsure, noise.explained)
-    return TorqueNoise(variance, inflation, explained, misfit)
+    return TorqueNoise(variance, inflation, tempering, explained, misfit)
 
 
 def _unsure(sums, standard, scales, spread, scaled):
@@ -463,11 +511,11 @@ def _reconsidered(model, prior, sums, noise, mean, white):
     usual = TorqueNoise.prior(model.limits)
     for joint in np.flatnonzero(~noise.explained):
         variance, inflation = noise.variance.copy(), noise.inflation.copy()
+        tempering, explained = noise.tempering.copy(), noise.explained.copy()
         variance[joint], inflation[joint] = usual.variance[joint], usual.inflation[joint]
-        explained = noise.explained.copy()
-        explained[joint] = True
-        tried = replace(noise, variance=variance, inflation=inflation, explained=explained)
-        found, root, _ = _step(model, prior, sums, tried, mean)
+        tempering[joint], explained[joint] = inflation[joint], True
+        tried = TorqueNoise(variance, inflation, tempering, explained, noise.misfit)
+        found, root, _, _ = _step(model, prior, sums, tried, mean)
         found = not_negative(found, root, model.positive)
         left = sums.squares_left(model.standard(found)[0], model.scales(found)[0])
         beyond, signal = _without_noise(left, sums.square, sums.number * white)
@@ -475,6 +523,7 @@ def _reconsidered(model, prior, sums, noise, mean, white):
             # Carefully: what it is believed to be worth is learned as it is fitted.
             variance[joint] = max(variance[joint], left[joint] / sums.number[joint])
             inflation[joint] = max(inflation[joint], noise.inflation[joint])
+            tempering[joint] = max(tempering[joint], noise.tempering[joint])
             noise = tried
     return noise
 
@@ -521,11 +570,26 @@ def inflations(residuals, shares, lags, usual=_PRIOR_INFLATION, pulls=1.0):
     [K, J], with the window of Bartlett over so many lags, or what they pull more at parameters, if
     that is more (`pulled`). Drawn to the usual one where there are few rows.
     """
+    found = 1 + _COMES_BACK * _excess(residuals, lags, pulls)
+    return _drawn(found, shares, usual, _INFLATION_ROWS)
+
+
+def temperings(residuals, shares, lags, usual=_PRIOR_TEMPERING, pulls=1.0):
+    """Return how many times less rows count for the mean [J]: as above, with nothing come back."""
+    return _drawn(1 + _excess(residuals, lags, pulls), shares, usual, _TEMPERING_ROWS)
+
+
+def _excess(residuals, lags, pulls):
+    """Return how many times less correlated rows tell as far as that is seen, less one, [J]."""
     power = (residuals**2).sum(0) + 1e-30
     excess = np.zeros(residuals.shape[1])
     for lag in range(1, lags):
         products = (residuals[lag:] * residuals[:-lag]).sum(0)
         excess += 2 * (1 - lag / lags) * products / power
+    return np.maximum(np.maximum(excess, pulls - 1), 0.0)
+
+
+def _drawn(found, shares, usual, rows):
+    """Return what was found [J] of rows with shares [K, J], drawn to the usual by so many rows."""
     number = (shares > _SHARE_OF_A_ROW).sum(0)
-    found = 1 + _COMES_BACK * np.maximum(np.maximum(excess, pulls - 1), 0.0)
-    return (found * number + usual * _INFLATION_ROWS) / (number + _INFLATION_ROWS)
+    return (found * number + usual * rows) / (number + rows)

@@ -19,7 +19,7 @@ from .protocol import Gaussian
 from .torque_changes import favour, FREEDOM, Onset, returned
 from .torque_delay import Delay
 from .torque_outliers import Disruption
-from .torque_regression import Earlier, ELASTIC_INFLATION, Fit, ROWS_TO_JUDGE, Sums
+from .torque_regression import Earlier, Fit, ROWS_TO_JUDGE, Sums
 from .torque_rows import BLOCK_NS
 
 # Friction warms up and wears: in so many seconds of rows it may change by this part, and what is
@@ -254,7 +254,7 @@ def drifted(model, state, prior):
         state,
         branches=(replace(branch, prior=Gaussian(found.mean, root)),),
         sums=sums.of(()),
-        earlier=Earlier.of(sums, found.noise, usual_inflation(state, found), _DRIFT_ROWS),
+        earlier=Earlier.of(sums, found.noise.of_rigid(state.is_elastic), _DRIFT_ROWS),
         # Only differences of sums are looked at.
         snapshots=tuple(replace(s, sums=s.sums.less(sums)) for s in state.snapshots),
     )
@@ -271,12 +271,6 @@ def _forgotten(root, prior):
     sizes, axes = np.linalg.eigh(part @ part.T)
     sizes = np.maximum(sizes, sizes / (_REMEMBERED + (1 - _REMEMBERED) * sizes))
     return np.linalg.qr((prior @ (axes * np.sqrt(np.maximum(sizes, 0.0)))).T, 'r').T
-
-
-def usual_inflation(state, found):
-    """Return the inflation [J] of a `Fit` without that of elastic joints."""
-    factor = np.where(state.is_elastic, ELASTIC_INFLATION, 1.0)
-    return np.maximum(found.noise.inflation / factor, 1.0)
 
 
 def posterior_of(problem, state):

@@ -60,19 +60,40 @@ def test_parameters_of_a_linear_robot_are_recovered(rng):
     assert found.standard == pytest.approx(found.mean)
 
 
-def test_it_is_the_posterior_of_least_squares(rng):
-    rows = rows_of(TRUTH, 300, rng)
+def test_it_is_weighted_least_squares_and_the_covariance_is_its_own(rng):
+    rows = rows_of(TRUTH, 300, rng, memory=0.8)
     model, found = LinearRobot(), fitted(LinearRobot(), rows)
-    weights = found.noise.weights
-    information = np.linalg.inv(model.prior.covariance)
-    right = information @ model.prior.mean
+    weights = found.noise.weights_of_mean
+    bread = np.linalg.inv(model.prior.covariance)
+    right, filling = bread @ model.prior.mean, bread
     for joint in range(JOINTS):
         columns = rows.columns[:, joint]
-        information = information + weights[joint] * columns.T @ columns
+        gram = columns.T @ columns
+        bread = bread + weights[joint] * gram
+        filling = filling + weights[joint] ** 2 / found.noise.weights[joint] * gram
         right = right + weights[joint] * columns.T @ rows.torques[:, joint]
     again = fit(model, model.prior, Sums.none(JOINTS, SIZE).plus(rows), rows, found, LAGS, steps=1)
-    assert again.mean == pytest.approx(np.linalg.solve(information, right), rel=1e-9)
-    assert again.root @ again.root.T == pytest.approx(np.linalg.inv(information), rel=1e-9)
+    assert again.mean == pytest.approx(np.linalg.solve(bread, right), rel=1e-9)
+    inverse = np.linalg.inv(bread)
+    assert again.root @ again.root.T == pytest.approx(inverse @ filling @ inverse, rel=1e-9)
+    assert not np.allclose(weights, found.noise.weights, rtol=0.1)
+
+
+def test_what_hangs_together_widens_the_posterior_more_than_it_holds_the_mean(rng):
+    found = fitted(LinearRobot(), rows_of(TRUTH, 3000, rng, memory=0.99))
+    excess = found.noise.inflation - 1
+    assert (excess > 10).all()
+    assert found.noise.tempering - 1 == pytest.approx(excess / 3, rel=0.2)
+
+
+@pytest.mark.parametrize('count', [20, 100, 500, 3000])
+def test_no_rows_make_anything_less_known_than_before(rng, count):
+    model = LinearRobot()
+    found = fitted(model, rows_of(TRUTH, count, rng, (30.0, 10.0), memory=0.99))
+    assert (found.noise.tempering >= found.noise.inflation / 3 - 1e-9).all()
+    part = np.linalg.solve(model.prior.root, found.root)
+    # By an eighth of the variance at the most, where rows tell next to nothing.
+    assert np.linalg.eigvalsh(part @ part.T).max() < 1.125 + 1e-9
 
 
 def test_no_rows_leave_the_prior():
@@ -312,7 +333,7 @@ def test_a_slow_minute_does_not_leave_a_joint_unexplained(rng):
     known, sums = fitted(model, rows), Sums.none(JOINTS, SIZE).plus(rows)
     calm = rows_of(TRUTH, 400, rng)
     slow = Rows(0.005 * calm.columns, calm.torques - 0.995 * (calm.columns @ TRUTH), calm.shares)
-    earlier = Earlier.of(sums, known.noise, known.noise.inflation, 2000.0)
+    earlier = Earlier.of(sums, known.noise, 2000.0)
     prior, told = Gaussian(known.mean, known.root), Sums.none(JOINTS, SIZE).plus(slow)
     assert fit(model, prior, told, slow, known, LAGS, earlier).noise.explained.all()
     assert not fit(model, prior, told, slow, known, LAGS).noise.explained.any()
@@ -370,7 +391,7 @@ def test_rows_of_before_tell_how_noisy_joints_are(rng):
     known = fitted(model, rows)
     sums = Sums.none(JOINTS, SIZE).plus(rows)
     few = rows_of(TRUTH, 5, rng)
-    earlier = Earlier.of(sums, known.noise, known.noise.inflation, 1000.0)
+    earlier = Earlier.of(sums, known.noise, 1000.0)
     found = fit(model, model.prior, Sums.none(JOINTS, SIZE).plus(few), few, known, LAGS, earlier)
     assert np.sqrt(found.noise.variance) == pytest.approx(np.array([0.3, 0.1]), rel=0.1)
     alone = fit(

@@ -56,7 +56,6 @@ from ..torque_state import (
     renamed,
     told_apart,
     TorqueState,
-    usual_inflation,
     weighed,
 )
 from .base import AbstractEstimator
@@ -407,14 +406,14 @@ class MeasuredTorque(AbstractEstimator):
         noise = origin.fit.noise.without(~are_known(state))
         known = replace(origin.fit, noise=noise)
         # How noisy joints are may have changed as well: what was known counts for a while only.
-        last, usual = state.last_change, usual_inflation(state, known)
+        last, usual = state.last_change, noise.of_rigid(state.is_elastic)
         jump = None if last is None else last.jump
         parameters = (causes[0].memory or causes[0].jump).parameters
         root = believed(problem.torque, known)
         remembered = Memory(causes[0].name, parameters, known.mean, root, jump)
         state = replace(
             state,
-            earlier=Earlier.of(origin.sums, known.noise, usual, _NOISE_ROWS),
+            earlier=Earlier.of(origin.sums, usual, _NOISE_ROWS),
             used=0.0,
             is_suspected=False,
             disruption=None,
