@@ -35,6 +35,12 @@ def main(arguments=None):
         help='on driven joints: measured by torque sensors or motor currents, with noise, or '
         'commanded, which is just what acts (measured where all joints have encoders)',
     )
+    init.add_argument(
+        '--trust-units',
+        action='store_true',
+        help='damping and friction of the robot description are right, even where they look as '
+        'if in other units',
+    )
     init.add_argument('--force', action='store_true', help='overwrite the file')
     init.set_defaults(run=_init)
     add_identify(commands)
@@ -133,7 +139,7 @@ def _init(chosen):
     from .starter import starter_yaml  # imported here, so that `--help` answers at once
 
     folder = chosen.output.parent if chosen.output else Path()
-    text = starter_yaml(chosen.urdf, folder, chosen.base, chosen.effort)
+    text = starter_yaml(chosen.urdf, folder, chosen.base, chosen.effort, chosen.trust_units)
     if chosen.output is None:
         print(text, end='')
         return 0

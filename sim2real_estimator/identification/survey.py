@@ -179,7 +179,8 @@ def _require_radians(where, turning, pieces):
                 f"{where}: joint '{joint.name}' reaches {farthest:.0f} rad at up to "
                 f'{speed:.0f} rad/s, which its description does not allow '
                 f'({_allowed(joint.limits)}); these are probably degrees: publish radians, or '
-                'correct the limits where it really moves so'
+                'correct the limits where it really moves so, or say by --trust-units that they '
+                'are right'
             )
 
 
@@ -194,7 +195,8 @@ def _require_metres(where, places, pieces, reach):
     if far > _TOO_FAR * reach or speed > _TOO_FAST:
         raise DataError(
             f'{where}: the body moves over {far:.0f} m at up to {speed:.0f} m/s, and the robot '
-            f'reaches {reach:.2g} m; these are probably millimetres: publish metres, as ROS does'
+            f'reaches {reach:.2g} m; these are probably millimetres: publish metres, as ROS does, '
+            'or say by --trust-units that they are right'
         )
 
 

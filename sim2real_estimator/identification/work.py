@@ -66,12 +66,14 @@ class Options:
     How recordings are used.
 
     is_merged: they are independent ones, joined at the end; held_out: share of each at its end
-    that is predicted instead of used; plan: a `RecordedPlan` to follow, None: the config's.
+    that is predicted instead of used; plan: a `RecordedPlan` to follow, None: the config's;
+    is_trusting: whether units that look wrong are right.
     """
 
     is_merged: bool = False
     held_out: float = 0.2
     plan: object = None
+    is_trusting: bool = False
 
     def require_possible(self, count):
         """Raise a ConfigError where it cannot be done with so many recordings."""
@@ -160,7 +162,8 @@ class Work:
     def _feed(self, bag, number, end_ns):
         """Return the `Feed` of a recording; end_ns: of the one before, None without."""
         share = self._options.held_out
-        feed = Feed(bag, self._digests[number], self._config, self._pipeline, share)
+        is_trusting = self._options.is_trusting
+        feed = Feed(bag, self._digests[number], self._config, self._pipeline, share, is_trusting)
         if end_ns is not None and not self._options.is_merged and bag.begin_ns <= end_ns:
             raise DataError(
                 f'{bag.path}: begins before the recording given before it ends; give them in '

@@ -17,15 +17,15 @@ _JOINT_STATE = 'sensor_msgs/msg/JointState'
 _POSE, _POINT = 'geometry_msgs/msg/PoseStamped', 'geometry_msgs/msg/PointStamped'
 
 
-def convert(table, columns, output, storage='mcap', is_trusting=False):
+def convert(table, columns, output, storage='mcap', is_trusting=False, rows=slice(None)):
     """
     Write a table as a recording; return topic -> number of its messages.
 
     table: path of a .csv or .npz file; columns: path of the YAML file that says which column is
     what; output: folder, which must not exist; is_trusting: whether units that look wrong are
-    right. Where an error is raised, there is no folder.
+    right; rows: a slice of those that count. Where an error is raised, there is no folder.
     """
-    streams = streams_of(Table(table), load_config(columns, Columns), is_trusting)
+    streams = streams_of(Table(table, rows), load_config(columns, Columns), is_trusting)
     messages = [_Messages(stream) for stream in streams]
     stamps = np.concatenate([stream.stamps for stream in streams])
     whose = np.repeat(np.arange(len(streams)), [len(stream.stamps) for stream in streams])

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from ..errors import ConfigError, DataError
-from .columns import UNITS, VELOCITY_UNITS
+from .columns import PIXELS, PLACE_UNITS, UNITS, VELOCITY_UNITS
 
 _NANO = 1e9
 # Steps between rows that no measurement of a robot has [s]; what explains them is another unit.
@@ -18,6 +18,8 @@ _CLOSE = 0.1
 _FACTORS = {math.degrees(1): 'deg/s', 60 / (2 * math.pi): 'rpm', 1e3: 'mm/s'}
 # Quaternions are of length one, but for their digits.
 _NORM = 0.05
+# Steps that are so many times as long as the usual one are pauses.
+_PAUSE = 20.0
 # A date after 2001, and what zero is where there is none [ns].
 _DATED, _ZERO = 10**18, 1_700_000_000 * 10**9
 
@@ -28,8 +30,8 @@ class Stream:
     What a topic tells.
 
     stamps [n]: in ns; joints: names; position, velocity, effort [n, joints]: in SI units, NaN
-    where nothing is known, None where no column tells; place [n, 3]: in m; quaternion [n, 4]: x,
-    y, z, w.
+    where nothing is known, None where no column tells; place [n, 3]: in m, of a camera u, v and
+    0 in pixels; quaternion [n, 4]: x, y, z, w.
     """
 
     topic: str
@@ -52,7 +54,7 @@ def streams_of(table, columns, is_trusting=False):
     found = []
     for topic, wish in columns.topics.items():
         stream = _measured(table, topic, wish, _stamps(table, columns, topic, wish))
-        if not is_trusting:
+        if not is_trusting and wish.unit != PIXELS:
             _require_units(table, stream)
         found.append(stream)
     earliest = min(stream.stamps[0] for stream in found)
@@ -65,31 +67,55 @@ def streams_of(table, columns, is_trusting=False):
 
 def _stamps(table, columns, topic, wish):
     """Return the times of a topic's rows [n], in ns as the table has them."""
-    is_own = bool(wish.time.column)
+    is_own = bool(wish.time.column or wish.time.rate)
     time = wish.time if is_own else columns.time
-    where = f'topics.{topic}.time.column' if is_own else 'time.column'
-    if not time.column:
+    where = f'topics.{topic}.time' if is_own else 'time'
+    if bool(time.column) == bool(time.rate):
+        what = 'is given, and rate too' if time.column else 'is missing'
         raise ConfigError(
-            f'{columns.source}: time.column: is missing; give the column of the times'
+            f'{columns.source}: {where}.column: {what}; give the column of the times, or '
+            f'{where}.rate, how many rows a second has'
         )
-    stamps = table.nanoseconds(time.column, time.unit, where)
+    if time.rate:
+        rows = len(table.numbers(_any_column(table, topic, wish), f'topics.{topic}'))
+        stamps = np.round(np.arange(rows) * (_NANO / time.rate)).astype(np.int64)
+    else:
+        stamps = table.nanoseconds(time.column, time.unit, f'{where}.column')
     if len(stamps) < 2:
         raise DataError(f"{table.path}: '{time.column}' has {len(stamps)} rows; give two at least")
     steps = np.diff(stamps)
     if (steps < 0).any():
-        row = int(np.argmax(steps < 0))
-        raise DataError(
-            f"{table.path}: time goes back: '{time.column}' is {stamps[row] / _NANO:.9g} s in row "
-            f'{row + 1} and {stamps[row + 1] / _NANO:.9g} s in row {row + 2}; sort the rows, or '
-            'cut the table where the clock was set back'
-        )
+        if time.pause is None:
+            row = int(np.argmax(steps < 0))
+            raise DataError(
+                f"{table.path}: time goes back: '{time.column}' is {stamps[row] / _NANO:.9g} s in "
+                f'row {row + 1} and {stamps[row + 1] / _NANO:.9g} s in row {row + 2}; sort the '
+                'rows, or cut the table by --rows where the clock was set back; where several '
+                f'recordings follow each other, give {where}.pause, the seconds between them'
+            )
+        # The next recording begins a pause after the last row of the one before.
+        shift = np.where(steps < 0, round(time.pause * _NANO) - steps, 0)
+        stamps = stamps + np.concatenate([[0], np.cumsum(shift)])
+        steps = np.diff(stamps)
     step = float(np.median(steps)) / _NANO
     if not _SHORTEST <= step <= _LONGEST:
         raise DataError(
-            f"{table.path}: rows follow each other after {step:.3g} s, with '{time.column}' in "
-            f'{time.unit}; give its true unit, of s, ms, us, ns'
+            f'{table.path}: rows follow each other after {step:.3g} s, with '
+            + (f'rate {time.rate:g}' if time.rate else f"'{time.column}' in {time.unit}")
+            + '; give its true unit, of s, ms, us, ns'
         )
     return stamps
+
+
+def _any_column(table, topic, wish):
+    """Return the name of a column that a topic has."""
+    names = [*table.names(wish.position, 2 if wish.unit == PIXELS else 3)]
+    for joint in wish.joints.values():
+        names += [joint.position, joint.velocity, joint.effort]
+    found = next((name for name in names if name), None)
+    if found is None:
+        raise ConfigError(f'topics.{topic}: names no column; give joints or position')
+    return found
 
 
 def _measured(table, topic, wish, stamps):
@@ -109,15 +135,25 @@ def _measured(table, topic, wish, stamps):
 
     if wish.joints:
         return _joint_stream(topic, wish, stamps, column)
-    if len(wish.position) != 3 or len(wish.orientation) not in (0, 4):
+    is_camera = wish.unit == PIXELS
+    size = 2 if is_camera else 3
+    positions = table.names(wish.position, size)
+    orientations = table.names(wish.orientation, 4)
+    if len(positions) != size or len(orientations) not in ((0,) if is_camera else (0, 4)):
         raise ConfigError(
-            f'{where}: give three columns of position, and four of orientation or none'
+            f'{where}: give columns of u and v, in pixels, and no orientation'
+            if is_camera
+            else f'{where}: give three columns of position, and four of orientation or none; '
+            f'columns of u and v, which a camera sees, have the unit {PIXELS}'
         )
-    place = [column(name, f'{where}.position') for name in wish.position]
-    turn = [column(name, f'{where}.orientation') for name in wish.orientation]
-    place = np.stack(place, 1) * UNITS[wish.unit]
+    place = [column(name, f'{where}.position') for name in positions]
+    turn = [column(name, f'{where}.orientation') for name in orientations]
+    place += [0.0 * place[0]] * (3 - size)
+    place = np.stack(place, 1) * PLACE_UNITS[wish.unit]
     quaternion = np.stack(turn, 1) if turn else None
     if turn:
+        if wish.order == 'wxyz':
+            quaternion = np.roll(quaternion, -1, axis=1)
         _require_unit_length(table, where, quaternion)
     return Stream(topic, stamps, place=place, quaternion=quaternion)
 
@@ -184,7 +220,7 @@ def _require_derivative(table, stream, joint, angles, velocities):
     steps = np.diff(stream.stamps) / _NANO
     means = (velocities[1:] + velocities[:-1]) / 2
     moved = np.diff(angles)
-    known = np.isfinite(means) & np.isfinite(moved)
+    known = np.isfinite(means) & np.isfinite(moved) & (steps <= _PAUSE * np.median(steps))
     change, told = moved[known] @ moved[known], (means * steps)[known] @ (means * steps)[known]
     if not change or not told:
         return
