@@ -233,7 +233,7 @@ def _channel(sensor, max_rate, delays):
         sensor.value_size,
         sensor.scale,
         sensor.joints,
-        sensor.measures_joints,
+        sensor.measures_joints or sensor.may_repeat,
         interval,
         delays.ahead_ns(sensor.name),
     )

@@ -31,9 +31,10 @@ def main(arguments=None):
     )
     init.add_argument(
         '--effort',
-        choices=('measured', 'commanded'),
-        help='on driven joints: measured by torque sensors or motor currents, with noise, or '
-        'commanded, which is just what acts (measured where all joints have encoders)',
+        choices=('measured', 'commanded', 'none', 'unknown'),
+        help='on driven joints: measured by torque sensors or motor currents, with noise; '
+        'commanded, which is just what acts; none: they swing freely; unknown: nobody reports '
+        'it (measured where all joints have encoders)',
     )
     init.add_argument(
         '--trust-units',

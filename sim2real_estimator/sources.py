@@ -8,7 +8,7 @@ from pathlib import Path
 from .config.tree import JointConfig, PlacementConfig
 from .errors import ConfigError
 from .model.urdf import load_urdf
-from .sensors import JointEfforts, Placement, SENSORS
+from .sensors import JointEfforts, Placement, SENSORS, View
 
 MEASURED_EFFORTS, COMMANDED_EFFORTS = 'measured_efforts', 'commanded_efforts'
 # The actuators of joints whose effort nobody has to tell.
@@ -99,7 +99,11 @@ def described_model(config):
 def build_sensors(config, model):
     """Return the sensors, in the order of the config."""
     capture = _placed('mocap', config.mocap)
-    return tuple(_sensor(name, wish, model, capture) for name, wish in config.sensors.items())
+    views = {name: _view(name, wish) for name, wish in config.cameras.items()}
+    _require_own_names(config, model)
+    return tuple(
+        _sensor(name, wish, model, capture, views) for name, wish in config.sensors.items()
+    )
 
 
 def build_efforts(config, model):
@@ -149,11 +153,12 @@ def _placed(where, wish):
         raise ConfigError(f'{where}.{error}') from error
 
 
-def _sensor(name, wish, model, capture):
+def _sensor(name, wish, model, capture, views):
     """
     Return one sensor, made with those settings that its kind takes.
 
-    capture: `Placement` of the robot's world in that of motion capture.
+    capture: `Placement` of the robot's world in that of motion capture; views: name -> `View` of
+    every camera.
     """
     where = f'sensors.{name}'
     kind, values, default = _kind(name, wish), {}, type(wish)()
@@ -173,7 +178,34 @@ def _sensor(name, wish, model, capture):
             raise ConfigError(
                 f'{where}.{setting.name}: a {wish.kind} has no use for it; take it out'
             )
+    if 'camera' in takes:
+        if wish.camera not in views:
+            hint = nearest(wish.camera, views) if views else 'there is none; add it to cameras'
+            raise ConfigError(f"{where}.camera: '{wish.camera}' is not among cameras; {hint}")
+        values['camera'] = views[wish.camera]
     return kind(name, model, **values)
+
+
+def _view(name, wish):
+    """Return the `View` of a camera of the config."""
+    if wish.scale is None:
+        raise ConfigError(f'cameras.{name}.scale: is missing; give the pixels in a metre, roughly')
+    try:
+        return View(name, wish.scale, wish.tilt, wish.origin or (0.0, 0.0), wish.axes)
+    except ConfigError as error:
+        raise ConfigError(f'cameras.{name}.{error}') from error
+
+
+def _require_own_names(config, model):
+    """Refuse cameras named as something else, whose parameters would have the same names."""
+    taken = {*config.sensors, 'mocap', 'world', 'commands'}
+    taken |= {each.name for each in (*model.links, *model.joints)}
+    for name in config.cameras:
+        if name in taken:
+            raise ConfigError(
+                f'cameras.{name}: something else has this name, of which the parameters would '
+                'begin with it as well; give the camera another one'
+            )
 
 
 def _kind(name, wish):

@@ -53,7 +53,7 @@ _ESTIMATOR_OF_MANY = EstimatorConfig(
 )
 _COLUMNS = 95
 # Of measured torques' robots it is learned: stamps that are off are most of it.
-_ENCODER_SDS = {'measured': 1e-4, 'commanded': 1e-3}
+_ENCODER_SDS = {'measured': 1e-4, 'commanded': 1e-3, 'none': 1e-3, 'unknown': 1e-3}
 _POSITION_SD, _ORIENTATION_SD = 1e-3, 5e-3
 _logger = logging.getLogger(__name__)
 
@@ -77,8 +77,8 @@ def starter_yaml(urdf, folder='.', base='fixed', effort=None, is_trusting=False)
     Return YAML that loads and runs as it is, with a comment on every setting.
 
     urdf: path; folder: where the YAML will lie, so that it can name the URDF from there; effort:
-    'measured' or 'commanded', of joints that are driven; None: measured where that can be;
-    is_trusting: whether damping and friction are right even where they look wrong.
+    'measured', 'commanded', 'none' or 'unknown', of joints that are driven; None: measured where
+    that can be; is_trusting: whether damping and friction are right even where they look wrong.
     """
     model, check = _loaded(urdf, base)
     parameters = Parameters(model)

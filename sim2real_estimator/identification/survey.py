@@ -177,10 +177,9 @@ def _require_radians(where, turning, pieces):
         ):
             raise DataError(
                 f"{where}: joint '{joint.name}' reaches {farthest:.0f} rad at up to "
-                f'{speed:.0f} rad/s, which its description does not allow '
-                f'({_allowed(joint.limits)}); these are probably degrees: publish radians, or '
-                'correct the limits where it really moves so, or say by --trust-units that they '
-                'are right'
+                f'{speed:.0f} rad/s, which {_allowed(joint.limits)}; these are probably degrees: '
+                'publish radians, or correct the limits where it really moves so, or say by '
+                '--trust-units that they are right'
             )
 
 
@@ -230,9 +229,12 @@ def _reach(model):
 
 
 def _allowed(limits):
+    """Return the end of a sentence about a motion: what the description allows."""
     parts = []
     if limits.lower is not None and limits.upper is not None:
         parts.append(f'from {limits.lower:.3g} to {limits.upper:.3g} rad')
     if limits.velocity is not None:
         parts.append(f'{limits.velocity:.3g} rad/s')
-    return ', '.join(parts) or 'it gives no limits'
+    if not parts:
+        return 'joints do not, and its description gives no limits'
+    return f'its description does not allow ({", ".join(parts)})'

@@ -12,7 +12,7 @@ from ..findings import find
 from ..pipeline import Pipeline
 from ..posterior_file import joined
 from ..records import Findings, Status
-from ..sources import build_efforts
+from ..sources import build_efforts, COMMANDED_EFFORTS, MEASURED_EFFORTS
 from .feeding import Feed, Timings
 from .history import History
 from .journal import Journal
@@ -320,7 +320,7 @@ def require_told(path, history, pipeline):
     obstacle = pipeline.latest_findings().obstacle
     if history.words['at rest']:
         reason = 'the robot does not move, so nothing can be learnt; record it in motion'
-    elif history.words['efforts unknown']:
+    elif history.words['efforts unknown'] or (obstacle and _has_no_efforts(pipeline)):
         reason = obstacle or 'efforts are unknown that the first fits need; see docs/samples.md'
     else:
         table = pipeline.counts.table()
@@ -334,6 +334,16 @@ def require_told(path, history, pipeline):
             'what these words mean, and what helps'
         )
     raise DataError(f'{path}: {reason}')
+
+
+def _has_no_efforts(pipeline):
+    """Tell whether every message of a source of efforts had none."""
+    table = pipeline.counts.table()
+    words = [table.get(name, {}) for name in (MEASURED_EFFORTS, COMMANDED_EFFORTS)]
+    return any(
+        0 < each.get(Status.USED.value, 0) <= each.get(Status.MISSING_EFFORT.value, 0)
+        for each in words
+    )
 
 
 def _difference(after, before):

@@ -11,13 +11,15 @@ from .joint_poses import JointPoses
 from .joint_positions import JointPositions
 from .link_pose import LinkPose
 from .marker import Marker
-from .mounting import Placement
+from .mounting import CAPTURE, Placement
+from .planar_camera import PlanarCamera, View
 
 SENSORS = {
     'joint_positions': JointPositions,
     'joint_poses': JointPoses,
     'link_pose': LinkPose,
     'marker': Marker,
+    'planar_camera': PlanarCamera,
 }
 
-__all__ = ['SENSORS', 'AbstractSensor', 'JointEfforts', 'Placement', 'stamp_ns']
+__all__ = ['CAPTURE', 'SENSORS', 'AbstractSensor', 'JointEfforts', 'Placement', 'View', 'stamp_ns']

@@ -127,7 +127,7 @@ class PoseMeasurement:
 
 
 class PointMeasurement:
-    """A single marker, which may hide."""
+    """A single marker in space, or in a picture, which may hide."""
 
     def __init__(self, sensors, efforts, model, stream):
         """Take the only sensor of a topic and a `StreamConfig`."""
@@ -136,10 +136,12 @@ class PointMeasurement:
 
     def __call__(self, plant, efforts, chance):
         """Return `PointValues`."""
-        noise = self._noise * self._sensor.scale * chance.standard_normal(3)
+        sensor = self._sensor
+        noise = self._noise * sensor.scale * chance.standard_normal(sensor.value_size)
         if self._occlusion.is_hidden(chance):
             return _HIDDEN_POINT
-        return PointValues(tuple((plant.seen(self._sensor) + noise).tolist()))
+        seen = (plant.seen(sensor) + noise).tolist()
+        return PointValues((*seen, *[0.0] * (3 - len(seen))))
 
 
 def _turned(quaternion, turn):

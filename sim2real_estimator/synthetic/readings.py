@@ -67,6 +67,6 @@ class PoseValues:
 
 @dataclass(frozen=True)
 class PointValues:
-    """A marker's position x, y, z [m], NaN where it is hidden."""
+    """A marker's position x, y, z [m], or u, v [px] and 0; NaN where it is hidden."""
 
     position: tuple
