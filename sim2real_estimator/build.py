@@ -15,7 +15,7 @@ from .problem.chart_choice import choose_chart, torque_chart
 from .problem.pose_model import PoseModel
 from .problem.robot_problem import ProblemOptions, RobotProblem
 from .problem.torque_model import TorqueModel
-from .sources import build_efforts, build_model, build_sensors, nearest
+from .sources import build_inputs, build_model, build_sensors, build_wrenches, nearest
 from .stream.channels import Channel, InputChannel
 from .stream.plans import ReferencePlan
 from .stream.stream import Stream, StreamOptions
@@ -35,7 +35,7 @@ def build_parts(config, plan=None):
     plan: a `RecordedPlan` to follow instead of the config's frames.
     """
     model = build_model(config)
-    sensors, efforts = build_sensors(config, model), build_efforts(config, model)
+    sensors, efforts = build_sensors(config, model), build_inputs(config, model)
     problem = build_problem(config, model, sensors)
     delays = build_delays(config, problem)
     stream = build_stream(config, problem, efforts, delays, plan)
@@ -54,6 +54,7 @@ def build_problem(config, model, sensors):
     noises = {sensor.name: f'{sensor.name}.noise' for sensor in sensors}
     commands = _torque_rows(config, model, sensors)
     usual = torque_priors(parameters, commands) if commands else None
+    wrenches = {each.name: each.wrench for each in build_wrenches(config, model)}
     chosen = choose_with_delays(parameters, sensors, config.estimate, noises.values(), usual)
     _check_noises(chosen, noises.values())
     unknown = {s: chosen.priors.pop(n) for s, n in noises.items() if n in chosen.priors}
@@ -66,7 +67,9 @@ def build_problem(config, model, sensors):
     chart = (
         torque_chart(parameters, chosen.priors, chosen.fixed, usual.bodies, are_seen)
         if commands
-        else choose_chart(parameters, sensors, chosen.priors, chosen.fixed)
+        else choose_chart(
+            parameters, sensors, chosen.priors, chosen.fixed, wrenches=tuple(wrenches.values())
+        )
     )
     options = ProblemOptions(**vars(config.simulation))
     reference = reference_of(config)
@@ -76,7 +79,8 @@ def build_problem(config, model, sensors):
         encoders = [sensor for sensor in sensors if sensor.measures_joints]
         poses = PoseModel.of(parameters, chart, sensors, encoders)
         geometry = poses.geometry if poses else ()
-        torque = TorqueModel(parameters, chart, encoders, commands, limits, geometry)
+        given = limits, geometry, tuple(wrenches.values())
+        torque = TorqueModel(parameters, chart, encoders, commands, *given)
     return RobotProblem(
         parameters,
         sensors,
@@ -88,6 +92,7 @@ def build_problem(config, model, sensors):
         {} if commands else doubts(parameters, sensors, chosen, reference),
         torque,
         poses,
+        wrenches,
     )
 
 
@@ -224,7 +229,7 @@ def build_stream(config, problem, efforts, delays, plan=None):
         patience=frames.patience,
     )
     plan = plan or ReferencePlan(frames.max_rate, frames.gap)
-    return Stream(channels, inputs, len(problem.model.commands), reference, plan, options)
+    return Stream(channels, inputs, problem.input_count, reference, plan, options)
 
 
 def _channel(sensor, max_rate, delays):

@@ -8,7 +8,7 @@ from pathlib import Path
 from .config.tree import JointConfig, PlacementConfig
 from .errors import ConfigError
 from .model.urdf import load_urdf
-from .sensors import JointEfforts, Placement, SENSORS, View
+from .sensors import JointEfforts, Placement, SENSORS, View, WrenchInput
 
 MEASURED_EFFORTS, COMMANDED_EFFORTS = 'measured_efforts', 'commanded_efforts'
 # The actuators of joints whose effort nobody has to tell.
@@ -22,7 +22,7 @@ def topics(config):
     for name, kind, topic in _effort_topics(config):
         if _joints_with(kind, config):
             found[name] = topic
-    return found
+    return {**found, **{name: wish.topic for name, wish in config.wrenches.items()}}
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,16 @@ def listed(config):
             wanted = _effort_messages(kind, config).get('message_type')
             message_type = wanted or JointEfforts.message_types[0]
             found.append(Listed(name, topic, message_type, joints))
+    for name, wish in config.wrenches.items():
+        found.append(Listed(name, wish.topic, WrenchInput.message_types[0], ()))
     return tuple(found)
 
 
 def settings_of(config):
     """Return source name -> path of the setting that names its topic."""
     found = {name: f'sensors.{name}.topic' for name in config.sensors}
-    return {**found, **{name: f'efforts.{kind}' for name, kind, _ in _effort_topics(config)}}
+    found |= {name: f'efforts.{kind}' for name, kind, _ in _effort_topics(config)}
+    return {**found, **{name: f'wrenches.{name}.topic' for name in config.wrenches}}
 
 
 def build_model(config):
@@ -116,6 +119,25 @@ def build_efforts(config, model):
                 raise ConfigError(f'sensors.{name}: is the name of the efforts; choose another')
             sources.append(JointEfforts(name, model, joints, **_effort_messages(kind, config)))
     return tuple(sources)
+
+
+def build_wrenches(config, model):
+    """Return the sources of wrenches from outside, in the order of the config."""
+    taken = {*config.sensors, *(name for name, _, _ in _effort_topics(config))}
+    for name in config.wrenches:
+        if name in taken:
+            raise ConfigError(
+                f'wrenches.{name}: sensors or efforts have this name; choose another'
+            )
+    return tuple(
+        WrenchInput(name, model, wish.link, wish.axes, number)
+        for number, (name, wish) in enumerate(config.wrenches.items())
+    )
+
+
+def build_inputs(config, model):
+    """Return the sources of all that acts on the robot: efforts, then wrenches from outside."""
+    return (*build_efforts(config, model), *build_wrenches(config, model))
 
 
 def _actuators(config):

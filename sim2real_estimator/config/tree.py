@@ -106,6 +106,19 @@ class EffortsConfig:
 
 
 @dataclass(frozen=True)
+class WrenchConfig:
+    """A wrench that acts on a link from outside and is known: geometry_msgs/msg/WrenchStamped."""
+
+    topic: str = setting('', 'topic of its messages', required=True)
+    link: str = setting('', 'link that it acts on, about the origin of its frame', required=True)
+    axes: str = setting(
+        'link',
+        "whose axes the numbers have: the link's, or those of the robot's world",
+        choices=('link', 'world'),
+    )
+
+
+@dataclass(frozen=True)
 class PlacementConfig:
     """A pose: a position, and angles or a quaternion. What is not given is zero."""
 
@@ -333,6 +346,11 @@ class Config:
         'unknown',
     )
     efforts: EffortsConfig = setting(EffortsConfig, 'where efforts come from')
+    wrenches: dict[str, WrenchConfig] = setting(
+        dict,
+        'name -> known wrench on a link from outside, such as thrust; it is held and becomes '
+        'unknown as efforts do',
+    )
     sensors: dict[str, SensorConfig] = setting(dict, 'name -> sensor', required=True)
     mocap: PlacementConfig = setting(
         PlacementConfig, "pose of the robot's world in the world of motion capture"

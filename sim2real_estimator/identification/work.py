@@ -12,7 +12,7 @@ from ..findings import find
 from ..pipeline import Pipeline
 from ..posterior_file import joined
 from ..records import Findings, Status
-from ..sources import build_efforts, COMMANDED_EFFORTS, MEASURED_EFFORTS
+from ..sources import build_inputs, COMMANDED_EFFORTS, MEASURED_EFFORTS
 from .feeding import Feed, Timings
 from .history import History
 from .journal import Journal
@@ -253,7 +253,7 @@ class Work:
         if not self._options.held_out:
             return []
         config, problem = self._config, self._pipeline.problem
-        efforts, delays = build_efforts(config, problem.model), build_delays(config, problem)
+        efforts, delays = build_inputs(config, problem.model), build_delays(config, problem)
 
         def make_stream():
             return build_stream(config, problem, efforts, delays)

@@ -1,7 +1,8 @@
 """
 Sensors: one file each, and this table. A new sensor is a new file and a new line.
 
-`JointEfforts` reads messages too, but what it yields are inputs, so it is not in the table.
+`JointEfforts` and `WrenchInput` read messages too, but what they yield are inputs, so they are not
+in the table.
 """
 
 from .base import AbstractSensor
@@ -13,6 +14,7 @@ from .link_pose import LinkPose
 from .marker import Marker
 from .mounting import CAPTURE, Placement
 from .planar_camera import PlanarCamera, View
+from .wrench_input import WrenchInput
 
 SENSORS = {
     'joint_positions': JointPositions,
@@ -22,4 +24,13 @@ SENSORS = {
     'planar_camera': PlanarCamera,
 }
 
-__all__ = ['CAPTURE', 'SENSORS', 'AbstractSensor', 'JointEfforts', 'Placement', 'View', 'stamp_ns']
+__all__ = [
+    'CAPTURE',
+    'SENSORS',
+    'AbstractSensor',
+    'JointEfforts',
+    'Placement',
+    'View',
+    'WrenchInput',
+    'stamp_ns',
+]

@@ -55,7 +55,7 @@ class JointColumns:
 
 @dataclass(frozen=True)
 class TopicColumns:
-    """A topic: joints, or a body of motion capture, or a marker where it has no orientation."""
+    """A topic: joints, or a wrench, or a body of motion capture; without orientation a marker."""
 
     joints: dict[str, JointColumns] = setting(dict, 'joint -> its columns')
     position: tuple[str, ...] = setting(
@@ -67,6 +67,12 @@ class TopicColumns:
         (), "columns of a body's quaternion, or the array that has them"
     )
     order: str = setting('xyzw', 'of the quaternion', choices=('xyzw', 'wxyz'))
+    force: tuple[str, ...] = setting(
+        (), 'columns of the force x, y, z [N] of a known wrench, or the array that has them'
+    )
+    torque: tuple[str, ...] = setting(
+        (), 'columns of its torque x, y, z [N m], or the array that has them; empty: zero'
+    )
     unit: str = setting(
         'm',
         'of the position of a body or a marker; px: pixels of a camera',

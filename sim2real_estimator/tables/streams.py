@@ -31,7 +31,7 @@ class Stream:
 
     stamps [n]: in ns; joints: names; position, velocity, effort [n, joints]: in SI units, NaN
     where nothing is known, None where no column tells; place [n, 3]: in m, of a camera u, v and
-    0 in pixels; quaternion [n, 4]: x, y, z, w.
+    0 in pixels; quaternion [n, 4]: x, y, z, w; wrench [n, 6]: force and torque.
     """
 
     topic: str
@@ -42,6 +42,7 @@ class Stream:
     effort: np.ndarray | None = None
     place: np.ndarray | None = None
     quaternion: np.ndarray | None = None
+    wrench: np.ndarray | None = None
 
 
 def streams_of(table, columns, is_trusting=False):
@@ -109,20 +110,20 @@ def _stamps(table, columns, topic, wish):
 
 def _any_column(table, topic, wish):
     """Return the name of a column that a topic has."""
-    names = [*table.names(wish.position, 2 if wish.unit == PIXELS else 3)]
+    names = [*table.names(wish.position or wish.force, 2 if wish.unit == PIXELS else 3)]
     for joint in wish.joints.values():
         names += [joint.position, joint.velocity, joint.effort]
     found = next((name for name in names if name), None)
     if found is None:
-        raise ConfigError(f'topics.{topic}: names no column; give joints or position')
+        raise ConfigError(f'topics.{topic}: names no column; give joints, position or force')
     return found
 
 
 def _measured(table, topic, wish, stamps):
     """Return the `Stream` of a topic."""
     where = f'topics.{topic}'
-    if bool(wish.joints) == bool(wish.position):
-        raise ConfigError(f'{where}: give either joints or position')
+    if bool(wish.joints) + bool(wish.position) + bool(wish.force) != 1:
+        raise ConfigError(f'{where}: give either joints or position or force')
 
     def column(name, place):
         values = table.numbers(name, place)
@@ -135,6 +136,8 @@ def _measured(table, topic, wish, stamps):
 
     if wish.joints:
         return _joint_stream(topic, wish, stamps, column)
+    if wish.force:
+        return Stream(topic, stamps, wrench=_wrench(table, where, wish, column))
     is_camera = wish.unit == PIXELS
     size = 2 if is_camera else 3
     positions = table.names(wish.position, size)
@@ -156,6 +159,17 @@ def _measured(table, topic, wish, stamps):
             quaternion = np.roll(quaternion, -1, axis=1)
         _require_unit_length(table, where, quaternion)
     return Stream(topic, stamps, place=place, quaternion=quaternion)
+
+
+def _wrench(table, where, wish, column):
+    """Return forces and torques [n, 6]."""
+    forces, torques = table.names(wish.force, 3), table.names(wish.torque, 3)
+    if len(forces) != 3 or len(torques) not in (0, 3):
+        raise ConfigError(f'{where}: give three columns of force, and three of torque or none')
+    found = [column(name, f'{where}.force') for name in forces]
+    found += [column(name, f'{where}.torque') for name in torques]
+    found += [np.zeros(len(found[0]))] * (6 - len(found))
+    return np.stack(found, 1)
 
 
 def _joint_stream(topic, wish, stamps, column):

@@ -388,3 +388,27 @@ def test_rows_are_chosen(tmp_path, capsys):
     assert "'t' has 60 rows, and none of those" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main([*files, '-o', str(tmp_path / 'other'), '--rows', '5'])
+
+
+def test_forces_become_wrenches(made, refused):
+    t = PERIOD * np.arange(COUNT)
+    force = np.stack([t, 2 * t, 9.81 * np.cos(t)], 1)
+    text = """
+time: {column: t}
+topics:
+  thrust: {force: [f]}
+  push: {force: ['f[0]', '2 * f[1]', 'f[2]'], torque: ['f[2]', 'f[1]', 'f[0]']}
+"""
+    found = made({'t': t, 'f': force}, text)
+    message = found['/thrust'][-1][1]
+    assert message.wrench.force.z == force[-1, 2] and message.wrench.torque.x == 0
+    assert message.header.frame_id == ''
+    wrench = found['/push'][-1][1].wrench
+    assert (wrench.force.y, wrench.torque.x) == (2 * force[-1, 1], force[-1, 2])
+
+
+def test_wrenches_have_three_columns_of_each(refused):
+    arrays = {'t': PERIOD * np.arange(COUNT), 'f': np.zeros((COUNT, 2))}
+    text = 'time: {column: t}\ntopics: {push: {force: [f]%s}}'
+    assert 'three columns of force' in refused(arrays, text % '')
+    assert 'either joints or position or force' in refused(arrays, text % ', position: [f]')
