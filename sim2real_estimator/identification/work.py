@@ -337,9 +337,10 @@ def require_told(path, history, pipeline):
 
 
 def _has_no_efforts(pipeline):
-    """Tell whether every message of a source of efforts had none."""
+    """Tell whether every message of a source of efforts, or of a wrench, lacked some."""
     table = pipeline.counts.table()
-    words = [table.get(name, {}) for name in (MEASURED_EFFORTS, COMMANDED_EFFORTS)]
+    names = MEASURED_EFFORTS, COMMANDED_EFFORTS, *pipeline.problem.wrenches
+    words = [table.get(name, {}) for name in names]
     return any(
         0 < each.get(Status.USED.value, 0) <= each.get(Status.MISSING_EFFORT.value, 0)
         for each in words
