@@ -79,6 +79,7 @@ class TopicColumns:
         choices=tuple(PLACE_UNITS),
     )
     time: TimeColumn = setting(TimeColumn, 'its own time, where it is not that of all')
+    where: str = setting('', 'its own choice of rows, where it is not that of all')
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,11 @@ class Columns:
         dict, 'topic, as the sensors of the estimator name it -> its columns', required=True
     )
     time: TimeColumn = setting(TimeColumn, 'when all of it was measured')
+    where: str = setting(
+        '',
+        "formula of the rows that count, such as 't < 7.5' or 'z > 0.1': those where it is above "
+        'zero; empty: all',
+    )
     start: float | None = setting(
         None,
         'the time at which clocks of the table are zero, since 1970; empty: 0 where they tell a '

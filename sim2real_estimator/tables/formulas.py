@@ -15,6 +15,12 @@ _OPERATORS = {
     ast.Div: operator.truediv,
     ast.Pow: operator.pow,
 }
+_COMPARISONS = {
+    ast.Lt: np.less,
+    ast.LtE: np.less_equal,
+    ast.Gt: np.greater,
+    ast.GtE: np.greater_equal,
+}
 _SIGNS = {ast.USub: operator.neg, ast.UAdd: operator.pos}
 _FUNCTIONS = {
     'sin': np.sin,
@@ -26,11 +32,11 @@ _FUNCTIONS = {
 }
 _CONSTANTS = {'pi': np.pi}
 # What makes a text a formula where no column has it for its name.
-_MARKS = re.compile(r'[-+*/(){}]')
+_MARKS = re.compile(r'[-+*/(){}<>]')
 _IN_BRACES = re.compile(r'\{([^{}]*)\}')
 _HOW = (
-    "write names of columns, numbers, + - * / ** and brackets, as in 'q[1] - q[0]'; names with "
-    f'spaces or signs in braces, as in {{time [ms]}}; functions: {", ".join(_FUNCTIONS)}'
+    "write names of columns, numbers, + - * / ** < > and brackets, as in 'q[1] - q[0]'; names "
+    f'with spaces or signs in braces, as in {{time [ms]}}; functions: {", ".join(_FUNCTIONS)}'
 )
 
 
@@ -68,6 +74,8 @@ def worked_out(text, column, where):
                         return _OPERATORS[type(op)](value(left), value(right))
                 except ArithmeticError as error:
                     raise DataError(f"{where}: '{text}': {error}; {_HOW}") from error
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
+                return 1.0 * _COMPARISONS[type(op)](value(left), value(right))
             case ast.UnaryOp(op=op, operand=operand) if type(op) in _SIGNS:
                 return _SIGNS[type(op)](value(operand))
             case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if name in _FUNCTIONS:

@@ -57,13 +57,35 @@ def streams_of(table, columns, is_trusting=False):
         stream = _measured(table, topic, wish, _stamps(table, columns, topic, wish))
         if not is_trusting and wish.unit != PIXELS:
             _require_units(table, stream)
-        found.append(stream)
+        found.append(_chosen(table, columns, wish, stream))
     earliest = min(stream.stamps[0] for stream in found)
     if columns.start is not None:
         zero = round(columns.start * _NANO)
     else:
         zero = 0 if earliest > _DATED else _ZERO
     return tuple(replace(stream, stamps=stream.stamps + zero) for stream in found)
+
+
+def _chosen(table, columns, wish, stream):
+    """Return the `Stream` of the rows that count."""
+    formula, where = wish.where or columns.where, f'topics.{stream.topic}.where'
+    where = where if wish.where else 'where'
+    if not formula:
+        return stream
+    counts = table.numbers(formula, where) > 0
+    if len(counts) != len(stream.stamps):
+        raise DataError(
+            f"{table.path}: '{formula}' of {where} has {len(counts)} rows, and the times of "
+            f"'{stream.topic}' have {len(stream.stamps)}; give topics.{stream.topic}.where a "
+            'formula of its own rows'
+        )
+    if counts.sum() < 2:
+        raise DataError(
+            f"{table.path}: '{formula}' of {where} leaves {counts.sum()} rows of "
+            f"'{stream.topic}'; give one that holds for more"
+        )
+    parts = {name: value for name, value in vars(stream).items() if isinstance(value, np.ndarray)}
+    return replace(stream, **{name: value[counts] for name, value in parts.items()})
 
 
 def _stamps(table, columns, topic, wish):

@@ -412,3 +412,26 @@ def test_wrenches_have_three_columns_of_each(refused):
     text = 'time: {column: t}\ntopics: {push: {force: [f]%s}}'
     assert 'three columns of force' in refused(arrays, text % '')
     assert 'either joints or position or force' in refused(arrays, text % ', position: [f]')
+
+
+def test_rows_that_count_are_chosen_by_a_formula(made):
+    arrays = swing()
+    text = MAP.replace('topics:', "where: 't >= 0.1'\ntopics:")
+    found = made(arrays, text)['/joint_states']
+    assert len(found) == COUNT - 10
+    np.testing.assert_array_equal(found[0][1].position, arrays['q'][10])
+
+
+@pytest.mark.parametrize(
+    ('where', 'words'),
+    [
+        ('t < 0', ["'t < 0' of where leaves 0 rows of 'joint_states'"]),
+        ('s > 0', ["'s > 0' of where has 5 rows", 'topics.joint_states.where']),
+        ('t < u', ["no column 'u'"]),
+        ('0 < t < 1', ['cannot be read']),
+    ],
+)
+def test_rows_that_cannot_be_chosen_are_refused(refused, where, words):
+    text = MAP.replace('topics:', f"where: '{where}'\ntopics:")
+    told = refused(swing(s=np.ones(5)), text)
+    assert all(word in told for word in words), told
