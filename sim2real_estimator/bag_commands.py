@@ -49,6 +49,13 @@ def add_bag_commands(commands):
     convert.add_argument(
         '--trust-units', action='store_true', help='units that look wrong are right'
     )
+    convert.add_argument(
+        '--rows',
+        type=_rows,
+        default=slice(None),
+        metavar='FIRST:LAST',
+        help='only these rows, the first of all being 1; either may be left out (all)',
+    )
     convert.set_defaults(run=_convert)
 
 
@@ -84,6 +91,15 @@ def _not_below_zero(text):
     if not 0 <= value < math.inf:
         raise argparse.ArgumentTypeError(f'{text} is below zero')
     return value
+
+
+def _rows(text):
+    """Return the slice of FIRST:LAST, both counted from 1 and both included, for argparse."""
+    first, colon, last = text.partition(':')
+    begin, end = int(first or 1), int(last) if last else None
+    if not colon or begin < 1 or (end is not None and end <= begin):
+        raise argparse.ArgumentTypeError(f'{text} is not FIRST:LAST, with two rows at least')
+    return slice(begin - 1, end)
 
 
 def _ros_arguments(chosen):
@@ -133,7 +149,13 @@ def _convert(chosen):
     """Make a bag of a table, and print what is in it."""
     from .tables.converting import convert  # imported here, so that `--help` answers at once
 
-    counts = convert(chosen.table, chosen.map, chosen.output, is_trusting=chosen.trust_units)
+    counts = convert(
+        chosen.table,
+        chosen.map,
+        chosen.output,
+        is_trusting=chosen.trust_units,
+        rows=chosen.rows,
+    )
     _tell(counts, chosen.output)
     return 0
 

@@ -16,7 +16,7 @@ from .problem.chart_choice import choose_chart, torque_chart, windows_chart
 from .problem.pose_model import PoseModel
 from .problem.robot_problem import ProblemOptions, RobotProblem
 from .problem.torque_model import TorqueModel
-from .sources import build_efforts, build_model, build_sensors, nearest
+from .sources import build_inputs, build_model, build_sensors, build_wrenches, nearest
 from .stream.channels import Channel, InputChannel
 from .stream.plans import ReferencePlan
 from .stream.stream import Stream, StreamOptions
@@ -39,7 +39,7 @@ def build_parts(config, plan=None):
     plan: a `RecordedPlan` to follow instead of the config's frames.
     """
     model = build_model(config)
-    sensors, efforts = build_sensors(config, model), build_efforts(config, model)
+    sensors, efforts = build_sensors(config, model), build_inputs(config, model)
     problem = build_problem(config, model, sensors)
     delays = build_delays(config, problem)
     stream = build_stream(config, problem, efforts, delays, plan)
@@ -61,6 +61,7 @@ def build_problem(config, model, sensors):
     usual = torque_priors(parameters, commands) if commands else None
     if goes_by_windows:
         usual = window_priors(parameters)
+    wrenches = {each.name: each.wrench for each in build_wrenches(config, model)}
     chosen = choose_with_delays(parameters, sensors, config.estimate, noises.values(), usual)
     _check_noises(chosen, noises.values())
     unknown = {s: chosen.priors.pop(n) for s, n in noises.items() if n in chosen.priors}
@@ -71,14 +72,15 @@ def build_problem(config, model, sensors):
         _logger.warning('%s: %s', model.source, said)
     are_seen = any(sensor.output_size for sensor in sensors)
     options = ProblemOptions(**vars(config.simulation))
+    acting = tuple(wrenches.values())
     if commands:
         chart = torque_chart(parameters, chosen.priors, chosen.fixed, usual.bodies, are_seen)
     elif goes_by_windows:
-        chart = windows_chart(parameters, sensors, chosen.priors, chosen.fixed)
+        chart = windows_chart(parameters, sensors, chosen.priors, chosen.fixed, acting)
         # What the model lacks is seen in what windows leave, and needs no state of its own.
         options = replace(options, disturbance_time=None)
     else:
-        chart = choose_chart(parameters, sensors, chosen.priors, chosen.fixed)
+        chart = choose_chart(parameters, sensors, chosen.priors, chosen.fixed, wrenches=acting)
     reference = reference_of(config)
     torque = poses = None
     if commands:
@@ -86,7 +88,8 @@ def build_problem(config, model, sensors):
         encoders = [sensor for sensor in sensors if sensor.measures_joints]
         poses = PoseModel.of(parameters, chart, sensors, encoders)
         geometry = poses.geometry if poses else ()
-        torque = TorqueModel(parameters, chart, encoders, commands, limits, geometry)
+        given = limits, geometry, tuple(wrenches.values())
+        torque = TorqueModel(parameters, chart, encoders, commands, *given)
     return RobotProblem(
         parameters,
         sensors,
@@ -98,6 +101,7 @@ def build_problem(config, model, sensors):
         {} if usual else doubts(parameters, sensors, chosen, reference),
         torque,
         poses,
+        wrenches,
     )
 
 
@@ -243,7 +247,7 @@ def build_stream(config, problem, efforts, delays, plan=None):
         patience=frames.patience,
     )
     plan = plan or ReferencePlan(frames.max_rate, frames.gap)
-    return Stream(channels, inputs, len(problem.model.commands), reference, plan, options)
+    return Stream(channels, inputs, problem.input_count, reference, plan, options)
 
 
 def _channel(sensor, max_rate, delays):
@@ -252,7 +256,7 @@ def _channel(sensor, max_rate, delays):
         sensor.value_size,
         sensor.scale,
         sensor.joints,
-        sensor.measures_joints,
+        sensor.measures_joints or sensor.may_repeat,
         interval,
         delays.ahead_ns(sensor.name),
     )

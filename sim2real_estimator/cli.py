@@ -31,9 +31,16 @@ def main(arguments=None):
     )
     init.add_argument(
         '--effort',
-        choices=('measured', 'commanded'),
-        help='on driven joints: measured by torque sensors or motor currents, with noise, or '
-        'commanded, which is just what acts (measured where all joints have encoders)',
+        choices=('measured', 'commanded', 'none', 'unknown'),
+        help='on driven joints: measured by torque sensors or motor currents, with noise; '
+        'commanded, which is just what acts; none: they swing freely; unknown: nobody reports '
+        'it (measured where all joints have encoders)',
+    )
+    init.add_argument(
+        '--trust-units',
+        action='store_true',
+        help='damping and friction of the robot description are right, even where they look as '
+        'if in other units',
     )
     init.add_argument('--force', action='store_true', help='overwrite the file')
     init.set_defaults(run=_init)
@@ -133,7 +140,7 @@ def _init(chosen):
     from .starter import starter_yaml  # imported here, so that `--help` answers at once
 
     folder = chosen.output.parent if chosen.output else Path()
-    text = starter_yaml(chosen.urdf, folder, chosen.base, chosen.effort)
+    text = starter_yaml(chosen.urdf, folder, chosen.base, chosen.effort, chosen.trust_units)
     if chosen.output is None:
         print(text, end='')
         return 0

@@ -202,7 +202,8 @@ def disbelieved(parameters, priors):
         f"'{first.name}' would lose {losses_at_full_speed(first):.3g} {unit}, its drive has "
         f'{first.limits.effort:.3g} {unit}, and less lifts the whole robot; what such a drive '
         f'usually loses is taken, give or take a factor of {math.exp(GUESSED_SD):.2g}; '
-        'correct <dynamics> in the robot description, or give these parameters a mean'
+        'correct <dynamics> in the robot description, or give these parameters a mean, as '
+        '`init --trust-units` does'
     )
 
 

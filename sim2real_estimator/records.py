@@ -252,6 +252,10 @@ class LoadFinding:
         return f'{self.link} holds {self.mass:.4g} +- {self.mass_sd:.2g} kg more, at ({place}) m'
 
 
+# How names of wrenches begin among those of unknown efforts; no command has a space in its name.
+_WRENCH = 'wrench '
+
+
 @dataclass(frozen=True)
 class Findings:
     """
@@ -319,7 +323,14 @@ class Findings:
         """What keeps data from being used, and what to do about it; empty where nothing does."""
         if not self.unknown_efforts:
             return ''
-        names = ', '.join(self.unknown_efforts)
+        wrenches = [name for name in self.unknown_efforts if name.startswith(_WRENCH)]
+        names = ', '.join(name for name in self.unknown_efforts if name not in wrenches)
+        if not names:
+            named = ', '.join(name.removeprefix(_WRENCH) for name in wrenches)
+            return (
+                f'the wrench {named} is unknown, and the first fits need it: publish it on the '
+                f'topic of wrenches.NAME.topic, or take it out of wrenches where nothing acts'
+            )
         return (
             f'the effort of {names} is unknown, and the first fits need it: publish it on the '
             'topic of efforts.measured or efforts.commanded and say so in joints.JOINT.effort, '

@@ -8,7 +8,7 @@ from pathlib import Path
 from .config.tree import JointConfig, PlacementConfig
 from .errors import ConfigError
 from .model.urdf import load_urdf
-from .sensors import JointEfforts, Placement, SENSORS
+from .sensors import JointEfforts, Placement, SENSORS, View, WrenchInput
 
 MEASURED_EFFORTS, COMMANDED_EFFORTS = 'measured_efforts', 'commanded_efforts'
 # The actuators of joints whose effort nobody has to tell.
@@ -22,7 +22,7 @@ def topics(config):
     for name, kind, topic in _effort_topics(config):
         if _joints_with(kind, config):
             found[name] = topic
-    return found
+    return {**found, **{name: wish.topic for name, wish in config.wrenches.items()}}
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,16 @@ def listed(config):
             wanted = _effort_messages(kind, config).get('message_type')
             message_type = wanted or JointEfforts.message_types[0]
             found.append(Listed(name, topic, message_type, joints))
+    for name, wish in config.wrenches.items():
+        found.append(Listed(name, wish.topic, WrenchInput.message_types[0], ()))
     return tuple(found)
 
 
 def settings_of(config):
     """Return source name -> path of the setting that names its topic."""
     found = {name: f'sensors.{name}.topic' for name in config.sensors}
-    return {**found, **{name: f'efforts.{kind}' for name, kind, _ in _effort_topics(config)}}
+    found |= {name: f'efforts.{kind}' for name, kind, _ in _effort_topics(config)}
+    return {**found, **{name: f'wrenches.{name}.topic' for name in config.wrenches}}
 
 
 def build_model(config):
@@ -99,7 +102,11 @@ def described_model(config):
 def build_sensors(config, model):
     """Return the sensors, in the order of the config."""
     capture = _placed('mocap', config.mocap)
-    return tuple(_sensor(name, wish, model, capture) for name, wish in config.sensors.items())
+    views = {name: _view(name, wish) for name, wish in config.cameras.items()}
+    _require_own_names(config, model)
+    return tuple(
+        _sensor(name, wish, model, capture, views) for name, wish in config.sensors.items()
+    )
 
 
 def build_efforts(config, model):
@@ -112,6 +119,25 @@ def build_efforts(config, model):
                 raise ConfigError(f'sensors.{name}: is the name of the efforts; choose another')
             sources.append(JointEfforts(name, model, joints, **_effort_messages(kind, config)))
     return tuple(sources)
+
+
+def build_wrenches(config, model):
+    """Return the sources of wrenches from outside, in the order of the config."""
+    taken = {*config.sensors, *(name for name, _, _ in _effort_topics(config))}
+    for name in config.wrenches:
+        if name in taken:
+            raise ConfigError(
+                f'wrenches.{name}: sensors or efforts have this name; choose another'
+            )
+    return tuple(
+        WrenchInput(name, model, wish.link, wish.axes, number)
+        for number, (name, wish) in enumerate(config.wrenches.items())
+    )
+
+
+def build_inputs(config, model):
+    """Return the sources of all that acts on the robot: efforts, then wrenches from outside."""
+    return (*build_efforts(config, model), *build_wrenches(config, model))
 
 
 def _actuators(config):
@@ -149,11 +175,12 @@ def _placed(where, wish):
         raise ConfigError(f'{where}.{error}') from error
 
 
-def _sensor(name, wish, model, capture):
+def _sensor(name, wish, model, capture, views):
     """
     Return one sensor, made with those settings that its kind takes.
 
-    capture: `Placement` of the robot's world in that of motion capture.
+    capture: `Placement` of the robot's world in that of motion capture; views: name -> `View` of
+    every camera.
     """
     where = f'sensors.{name}'
     kind, values, default = _kind(name, wish), {}, type(wish)()
@@ -173,7 +200,34 @@ def _sensor(name, wish, model, capture):
             raise ConfigError(
                 f'{where}.{setting.name}: a {wish.kind} has no use for it; take it out'
             )
+    if 'camera' in takes:
+        if wish.camera not in views:
+            hint = nearest(wish.camera, views) if views else 'there is none; add it to cameras'
+            raise ConfigError(f"{where}.camera: '{wish.camera}' is not among cameras; {hint}")
+        values['camera'] = views[wish.camera]
     return kind(name, model, **values)
+
+
+def _view(name, wish):
+    """Return the `View` of a camera of the config."""
+    if wish.scale is None:
+        raise ConfigError(f'cameras.{name}.scale: is missing; give the pixels in a metre, roughly')
+    try:
+        return View(name, wish.scale, wish.tilt, wish.origin or (0.0, 0.0), wish.axes)
+    except ConfigError as error:
+        raise ConfigError(f'cameras.{name}.{error}') from error
+
+
+def _require_own_names(config, model):
+    """Refuse cameras named as something else, whose parameters would have the same names."""
+    taken = {*config.sensors, 'mocap', 'world', 'commands'}
+    taken |= {each.name for each in (*model.links, *model.joints)}
+    for name in config.cameras:
+        if name in taken:
+            raise ConfigError(
+                f'cameras.{name}: something else has this name, of which the parameters would '
+                'begin with it as well; give the camera another one'
+            )
 
 
 def _kind(name, wish):

@@ -20,12 +20,12 @@ from .config.tree import (
     SimulationConfig,
 )
 from .errors import ModelError
-from .model.parameters import FRICTION_VELOCITY, Parameters
+from .model.parameters import FRICTION_VELOCITY, LOSSES, Parameters
 from .model.urdf import load_urdf
 from .priors import choose_priors, disbelieved
 from .problem.loss_rates import mobilities
 from .torque_priors import torque_priors
-from .usual_priors import default_prior
+from .usual_priors import default_prior, stuck_joints
 
 # What motion and torque usually tell; lengths, offsets and gains are asked for by hand.
 _PATTERNS = ('*.mass', '*.com.*', '*.inertia.*', '*.damping', '*.friction', '*.armature')
@@ -53,7 +53,7 @@ _ESTIMATOR_OF_MANY = EstimatorConfig(
 )
 _COLUMNS = 95
 # Of measured torques' robots it is learned: stamps that are off are most of it.
-_ENCODER_SDS = {'measured': 1e-4, 'commanded': 1e-3}
+_ENCODER_SDS = {'measured': 1e-4, 'commanded': 1e-3, 'none': 1e-3, 'unknown': 1e-3}
 _POSITION_SD, _ORIENTATION_SD = 1e-3, 5e-3
 _logger = logging.getLogger(__name__)
 
@@ -72,17 +72,18 @@ _NO_ENCODERS = (
 )
 
 
-def starter_yaml(urdf, folder='.', base='fixed', effort=None):
+def starter_yaml(urdf, folder='.', base='fixed', effort=None, is_trusting=False):
     """
     Return YAML that loads and runs as it is, with a comment on every setting.
 
     urdf: path; folder: where the YAML will lie, so that it can name the URDF from there; effort:
-    'measured' or 'commanded', of joints that are driven; None: measured where that can be.
+    'measured', 'commanded', 'none' or 'unknown', of joints that are driven; None: measured where
+    that can be; is_trusting: whether damping and friction are right even where they look wrong.
     """
     model, check = _loaded(urdf, base)
     parameters = Parameters(model)
     described = ModelConfig(os.path.relpath(urdf, folder), base=base, inertia_check=check)
-    config = _config(model, parameters, described, effort)
+    config = _config(model, parameters, described, effort, is_trusting)
     chosen = choose_priors(parameters, config.estimate, beside_torques=_usual(parameters, config))
     lines = [
         f'# Settings for {Path(urdf).name}, written by `sim2real-estimator init`. Go through',
@@ -141,7 +142,7 @@ def _without_encoder(model):
     return [joint.name for joint in moving if joint.kind.position_size != 1]
 
 
-def _config(model, parameters, described, effort):
+def _config(model, parameters, described, effort, is_trusting):
     """Return the `Config` that a robot most likely needs; described: its `ModelConfig`."""
     moving = [m.joint for m in model.moving_joints if m.is_independent]
     without = _without_encoder(model)
@@ -164,6 +165,14 @@ def _config(model, parameters, described, effort):
                 orientation_sd=_ORIENTATION_SD,
             )
     estimate = {p: PriorConfig() for p in _PATTERNS if _has_size(parameters, p)}
+    if is_trusting:
+        # A mean that is given is believed.
+        names = [f'{joint}.{word}' for joint in stuck_joints(parameters) for word in LOSSES]
+        estimate |= {
+            name: PriorConfig(mean=value)
+            for name in names
+            if name in parameters and (value := parameters[name].nominal) != 0
+        }
     chosen = choose_priors(parameters, estimate)
     widened, step = _resistance(parameters, chosen.priors)
     if any(joint.effort == 'measured' for joint in joints.values()):

@@ -76,6 +76,11 @@ KINDS = {
     'gravity': Kind(0.001),
     'mount': Kind(0.03, is_log=False),
     'mocap': Kind(0.03, is_log=False),
+    # Of a camera: what a tape measure and a look at its picture tell; pixels are 1 to 5 mm.
+    'scale': Kind(0.1),
+    'tilt': Kind(0.03, is_log=False),
+    'origin_u': Kind(20.0, is_log=False),
+    'origin_v': Kind(20.0, is_log=False),
 }
 # A centre of mass is known to this part of the distance that the mass has from it on average.
 _CENTRE_SHARE = 0.5

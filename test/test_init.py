@@ -197,6 +197,17 @@ def test_who_gives_losses_a_mean_is_believed(written, double_pendulum_urdf, capl
     assert not caplog.messages
 
 
+def test_who_trusts_the_units_of_the_description_believes_its_losses(
+    written, double_pendulum_urdf, caplog
+):
+    urdf = double_pendulum_urdf.replace('damping="0.1" friction="0.02"', STICKY)
+    path = written(urdf, '--effort', 'commanded', '--trust-units')
+    estimate = load_config(path).estimate
+    assert (estimate['elbow.friction'].mean, estimate['elbow.damping'].mean) == (30, 3)
+    assert 'shoulder.friction' not in estimate
+    assert not caplog.messages and 'not believed' not in path.read_text()
+
+
 def test_much_friction_is_believed_of_a_drive_that_is_strong_enough(written, double_pendulum_urdf):
     urdf = double_pendulum_urdf.replace('damping="0.1" friction="0.02"', STICKY)
     path = written(urdf.replace('effort="20"', 'effort="50"'), '--effort', 'commanded')

@@ -6,6 +6,7 @@ import torch
 from torch.autograd import forward_ad
 
 from ..dynamics.system import System
+from ..dynamics.wrenches import LinkWrench
 from ..errors import ConfigError
 from ..model.parameters import Parameters
 from .base import LOSSES, RolloutInputs
@@ -71,7 +72,7 @@ class Simulator:
             self.parameters,
             tuple(self.names[i] for i in rows),
             integrator,
-            tuple(wrench_links),
+            tuple(map(LinkWrench, wrench_links)),
             observe,
         )
         self._values = dict(zip(self.parameters, self.parameters.nominal()))

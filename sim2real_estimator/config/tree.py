@@ -106,6 +106,19 @@ class EffortsConfig:
 
 
 @dataclass(frozen=True)
+class WrenchConfig:
+    """A wrench that acts on a link from outside and is known: geometry_msgs/msg/WrenchStamped."""
+
+    topic: str = setting('', 'topic of its messages', required=True)
+    link: str = setting('', 'link that it acts on, about the origin of its frame', required=True)
+    axes: str = setting(
+        'link',
+        "whose axes the numbers have: the link's, or those of the robot's world",
+        choices=('link', 'world'),
+    )
+
+
+@dataclass(frozen=True)
 class PlacementConfig:
     """A pose: a position, and angles or a quaternion. What is not given is zero."""
 
@@ -118,17 +131,40 @@ class PlacementConfig:
 
 
 @dataclass(frozen=True)
+class CameraConfig:
+    """
+    A camera that looks straight at a plane of the robot's world; used by planar_camera.
+
+    What it is roughly; `estimate` may name CAMERA.scale, .tilt, .origin_u and .origin_v.
+    """
+
+    scale: float | None = setting(None, 'pixels in a metre; needed', unit='px/m', above=0)
+    tilt: float = setting(
+        0.0, 'angle by which the picture is turned, from u towards v', unit='rad'
+    )
+    origin: tuple[float, ...] = setting(
+        (), "where it sees the origin of the robot's world, u and v; empty: at 0, 0", unit='px'
+    )
+    axes: tuple[str, ...] = setting(
+        ('x', '-z'), 'axes of the world along which u and v grow: x, y, z with or without a minus'
+    )
+
+
+@dataclass(frozen=True)
 class SensorConfig:
     """One sensor. Which settings it takes depends on its kind, given in brackets."""
 
-    kind: str = setting('', 'joint_positions, joint_poses, link_pose or marker', required=True)
+    kind: str = setting(
+        '', 'joint_positions, joint_poses, link_pose, marker or planar_camera', required=True
+    )
     topic: str = setting('', 'topic of its messages', required=True)
     message_type: str = setting('', "type of its messages; empty: the kind's usual one")
     joints: tuple[str, ...] = setting((), 'joints it measures (joint_positions, joint_poses)')
-    link: str = setting('', 'link it is fixed to (link_pose, marker)')
+    link: str = setting('', 'link it is fixed to (link_pose, marker, planar_camera)')
     point: tuple[float, ...] = setting(
-        (), 'where on the link, x, y, z in its frame (marker)', unit='m'
+        (), 'where on the link, x, y, z in its frame (marker, planar_camera)', unit='m'
     )
+    camera: str = setting('', 'camera of cameras that sees it (planar_camera)')
     mount: PlacementConfig = setting(
         PlacementConfig,
         'pose of the tracked body on the link: position, and rpy, rpy_degrees or '
@@ -136,8 +172,8 @@ class SensorConfig:
     )
     sd: float | None = setting(
         None,
-        'standard deviation of its noise (joint_positions, marker)',
-        unit='rad or m',
+        'standard deviation of its noise (joint_positions, marker, planar_camera)',
+        unit='rad or m or px',
         above=0,
     )
     velocity_sd: float | None = setting(
@@ -310,9 +346,17 @@ class Config:
         'unknown',
     )
     efforts: EffortsConfig = setting(EffortsConfig, 'where efforts come from')
+    wrenches: dict[str, WrenchConfig] = setting(
+        dict,
+        'name -> known wrench on a link from outside, such as thrust; it is held and becomes '
+        'unknown as efforts do',
+    )
     sensors: dict[str, SensorConfig] = setting(dict, 'name -> sensor', required=True)
     mocap: PlacementConfig = setting(
         PlacementConfig, "pose of the robot's world in the world of motion capture"
+    )
+    cameras: dict[str, CameraConfig] = setting(
+        dict, 'name -> camera that looks straight at a plane in which the robot moves'
     )
     estimate: dict[str, PriorConfig] = setting(
         dict,

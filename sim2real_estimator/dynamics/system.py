@@ -6,14 +6,13 @@ from functools import cached_property
 from ..errors import ConfigError
 from ..model.parameters import Parameters
 from ..model.robot import realize
-from ..spatial.motion import Force
 from ..spatial.scalar import is_zero
-from ..spatial.vector import Vec3
 from .aba import solved_dynamics
 from .integrators import INTEGRATORS
 from .joint_forces import all_efforts
 from .kinematics import kinematics
 from .rnea import inverse_dynamics
+from .wrenches import body_wrenches
 
 
 @dataclass(frozen=True)
@@ -21,16 +20,16 @@ class System:
     """
     The equations of motion that every backend runs.
 
-    estimated: names of the parameters that vary from sample to sample; wrench_links: links on
-    which an external wrench acts; observation: function (robot, q, v) -> list of scalars, or
-    None. Controls are the model's commands, then (moment, force) about the frame of each wrench
-    link, in world axes, then, where `is_disturbed`, an effort of unknown origin on every velocity.
+    estimated: names of the parameters that vary from sample to sample; wrenches: a `LinkWrench`
+    for each that acts from outside; observation: function (robot, q, v) -> list of scalars, or
+    None. Controls are the model's commands, then (moment, force) of each wrench, then, where
+    `is_disturbed`, an effort of unknown origin on every velocity.
     """
 
     parameters: Parameters
     estimated: tuple
     integrator: str = 'rk4'
-    wrench_links: tuple = ()
+    wrenches: tuple = ()
     observation: object = None
     is_disturbed: bool = False
 
@@ -48,8 +47,8 @@ class System:
                 f"there is no integrator '{self.integrator}'; "
                 f'choose one of {", ".join(INTEGRATORS)}'
             )
-        for name in self.wrench_links:
-            self.model.link(name)
+        for wrench in self.wrenches:
+            self.model.link(wrench.link)
 
     @property
     def model(self):
@@ -60,7 +59,7 @@ class System:
     def control_size(self):
         """Number of controls of one step."""
         disturbances = self.model.velocity_size if self.is_disturbed else 0
-        return len(self.model.commands) + 6 * len(self.wrench_links) + disturbances
+        return len(self.model.commands) + 6 * len(self.wrenches) + disturbances
 
     @cached_property
     def output_size(self):
@@ -123,16 +122,9 @@ class System:
 
     def _split(self, robot, q, v, controls):
         """Return commands, wrenches as body index to Force about its origin, disturbances."""
-        count = len(self.model.commands)
+        count, size = len(self.model.commands), self.model.velocity_size
         commands, wrenches = list(controls[:count]), {}
-        states = kinematics(robot, q, v) if self.wrench_links else ()
-        for number, name in enumerate(self.wrench_links):
-            place = robot.links[name]
-            if place.body < 0:
-                continue
-            values = controls[count + 6 * number : count + 6 * number + 6]
-            lever = states[place.body].rotation * place.origin
-            wrench = Force(Vec3(*values[:3]), Vec3(*values[3:])).carried(lever)
-            wrenches[place.body] = wrenches.get(place.body, Force.zero()) + wrench
-        size = self.model.velocity_size
+        if self.wrenches:
+            states = kinematics(robot, q, v)
+            wrenches = body_wrenches(robot, states, self.wrenches, controls[count:])
         return commands, wrenches, list(controls[-size:]) if self.is_disturbed else None

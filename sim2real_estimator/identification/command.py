@@ -31,6 +31,9 @@ def add_identify(commands):
     identify.add_argument(
         '--follow', type=Path, metavar='FILE', help='saved posterior whose frames to use once more'
     )
+    identify.add_argument(
+        '--trust-units', action='store_true', help='units that look wrong are right'
+    )
     identify.add_argument('--verbose', action='store_true', help='list all that no data tell')
     identify.set_defaults(run=_identify)
 
@@ -49,7 +52,12 @@ def _identify(chosen):
     torch.set_num_threads(1)  # two would only wait for one another
     console = wide_console()
     output = chosen.output or Path('results') / chosen.bags[0].resolve().name
-    options = {'merge': chosen.merge, 'held_out': chosen.held_out, 'follow': chosen.follow}
+    options = {
+        'merge': chosen.merge,
+        'held_out': chosen.held_out,
+        'follow': chosen.follow,
+        'trust_units': chosen.trust_units,
+    }
     with Live(console) if console.is_terminal else nullcontext(Lines(console)) as display:
         try:
             found = identify(

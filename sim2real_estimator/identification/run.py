@@ -16,7 +16,16 @@ from .work import Options, Work
 
 
 def identify(
-    bags, config, output=None, *, merge=False, held_out=0.2, follow=None, force=False, show=None
+    bags,
+    config,
+    output=None,
+    *,
+    merge=False,
+    held_out=0.2,
+    follow=None,
+    force=False,
+    show=None,
+    trust_units=False,
 ):
     """
     Return the `Identification` of a robot from recordings.
@@ -25,12 +34,14 @@ def identify(
     config: path of the settings, or a `Config`; output: folder for the result, None: nothing is
     written; merge: recordings are independent ones, joined at the end; held_out: share of each at
     its end that is predicted instead of used; follow: posterior file of a run whose frames are
-    used once more; force: replace the folder; show: called with a `Step` now and then. An
-    EstimatorError says what is wrong, and then nothing has been written.
+    used once more; force: replace the folder; show: called with a `Step` now and then;
+    trust_units: units that look wrong are right. An EstimatorError says what is wrong, and then
+    nothing has been written.
     """
     config = config if isinstance(config, Config) else load_config(config)
     paths = [Path(bag) for bag in ([bags] if isinstance(bags, (str, Path)) else bags)]
-    options = Options(merge, held_out, None if follow is None else _plan_of(follow, config))
+    plan = None if follow is None else _plan_of(follow, config)
+    options = Options(merge, held_out, plan, trust_units)
     options.require_possible(len(paths))
     digests = [digest_of(path) for path in paths]
     _require_different(paths, digests)

@@ -177,9 +177,9 @@ def _require_radians(where, turning, pieces):
         ):
             raise DataError(
                 f"{where}: joint '{joint.name}' reaches {farthest:.0f} rad at up to "
-                f'{speed:.0f} rad/s, which its description does not allow '
-                f'({_allowed(joint.limits)}); these are probably degrees: publish radians, or '
-                'correct the limits where it really moves so'
+                f'{speed:.0f} rad/s, which {_allowed(joint.limits)}; these are probably degrees: '
+                'publish radians, or correct the limits where it really moves so, or say by '
+                '--trust-units that they are right'
             )
 
 
@@ -194,7 +194,8 @@ def _require_metres(where, places, pieces, reach):
     if far > _TOO_FAR * reach or speed > _TOO_FAST:
         raise DataError(
             f'{where}: the body moves over {far:.0f} m at up to {speed:.0f} m/s, and the robot '
-            f'reaches {reach:.2g} m; these are probably millimetres: publish metres, as ROS does'
+            f'reaches {reach:.2g} m; these are probably millimetres: publish metres, as ROS does, '
+            'or say by --trust-units that they are right'
         )
 
 
@@ -228,9 +229,12 @@ def _reach(model):
 
 
 def _allowed(limits):
+    """Return the end of a sentence about a motion: what the description allows."""
     parts = []
     if limits.lower is not None and limits.upper is not None:
         parts.append(f'from {limits.lower:.3g} to {limits.upper:.3g} rad')
     if limits.velocity is not None:
         parts.append(f'{limits.velocity:.3g} rad/s')
-    return ', '.join(parts) or 'it gives no limits'
+    if not parts:
+        return 'joints do not, and its description gives no limits'
+    return f'its description does not allow ({", ".join(parts)})'

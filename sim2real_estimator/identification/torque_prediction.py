@@ -48,12 +48,12 @@ def predict_torques(problem, mixture, noise, parts, seed, delay=0.0):
     rows = []
     for bag, frames in enumerate(parts):
         for stamps, positions, effort_stamps, efforts in _stretches(model, frames):
+            efforts, wrenches = np.split(efforts, [len(model.joints)], 1)
             if delay:
                 late = late_torques(effort_stamps, efforts, effort_stamps)
                 efforts = torques_at(late, delay)
-            found = _rows(
-                model, stamps, positions, effort_stamps, efforts, (known[1][0], geometry)
-            )
+            given = effort_stamps, efforts, wrenches
+            found = _rows(model, stamps, positions, given, (*known[1], geometry))
             rows += [] if found is None else [(*found, bag)]
     return tuple(
         trace
@@ -63,7 +63,11 @@ def predict_torques(problem, mixture, noise, parts, seed, delay=0.0):
 
 
 def _stretches(model, frames):
-    """Yield stamps [N], positions [N, n], stamps of torques [M], torques [M, J] without gaps."""
+    """
+    Yield stamps [N], positions [N, n], stamps of torques [M], torques [M, J + W] without gaps.
+
+    Known wrenches stand after the torques.
+    """
     part = []
     for frame in (*frames, None):
         if frame is None or frame.after_gap:
@@ -79,24 +83,28 @@ def _stretches(model, frames):
             part.append(frame)
 
 
-def _rows(model, stamps, positions, effort_stamps, efforts, known):
+def _rows(model, stamps, positions, given, known):
     """
     Return (`Rows`, their stamps [K]) of a stretch, None where nothing moves.
 
-    known: standard parameters and geometry, as `TorqueModel.columns` takes them.
+    given: stamps of torques [M], torques [M, J], known wrenches [M, W], by which torques are less
+    than the motion takes; known: standard parameters, scales of torques and geometry.
     """
+    (effort_stamps, efforts, wrenches), (standard, scales, geometry) = given, known
     seconds = (stamps - stamps[0]) / _NANO
     noise = learn_motion_noise(seconds, positions)
     motion = smoothed_motion(seconds, positions, noise)
     at = (effort_stamps - stamps[0]) / _NANO
     is_moving = are_moving(seconds, motion[1][:, model.velocities], model.slowest)
     nearest = np.searchsorted(seconds, at).clip(0, len(seconds) - 1)
+    states = motion_at(at, seconds, motion)
+    if wrenches.shape[1]:
+        efforts = efforts + scales * model.pushes(states[0], wrenches)
     usable = np.isfinite(efforts) & is_moving[nearest]
     usable[(at < 0) | (at > seconds[-1])] = False
     if not usable.any():
         return None
-    states = motion_at(at, seconds, motion)
-    columns = model.columns(*states, *known)
+    columns = model.columns(*states, standard, geometry)
     edges = np.arange(effort_stamps[0], effort_stamps[-1] + BLOCK_NS, BLOCK_NS)
     bounds = np.unique(np.append(np.searchsorted(effort_stamps, edges), len(effort_stamps)))
     return block_rows(columns, efforts, usable, bounds), effort_stamps[bounds[:-1]]

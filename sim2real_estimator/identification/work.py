@@ -12,7 +12,7 @@ from ..findings import find
 from ..pipeline import Pipeline
 from ..posterior_file import joined
 from ..records import Findings, Status
-from ..sources import build_efforts
+from ..sources import build_inputs, COMMANDED_EFFORTS, MEASURED_EFFORTS
 from .feeding import Feed, Timings
 from .history import History
 from .journal import Journal
@@ -66,12 +66,14 @@ class Options:
     How recordings are used.
 
     is_merged: they are independent ones, joined at the end; held_out: share of each at its end
-    that is predicted instead of used; plan: a `RecordedPlan` to follow, None: the config's.
+    that is predicted instead of used; plan: a `RecordedPlan` to follow, None: the config's;
+    is_trusting: whether units that look wrong are right.
     """
 
     is_merged: bool = False
     held_out: float = 0.2
     plan: object = None
+    is_trusting: bool = False
 
     def require_possible(self, count):
         """Raise a ConfigError where it cannot be done with so many recordings."""
@@ -160,7 +162,8 @@ class Work:
     def _feed(self, bag, number, end_ns):
         """Return the `Feed` of a recording; end_ns: of the one before, None without."""
         share = self._options.held_out
-        feed = Feed(bag, self._digests[number], self._config, self._pipeline, share)
+        is_trusting = self._options.is_trusting
+        feed = Feed(bag, self._digests[number], self._config, self._pipeline, share, is_trusting)
         if end_ns is not None and not self._options.is_merged and bag.begin_ns <= end_ns:
             raise DataError(
                 f'{bag.path}: begins before the recording given before it ends; give them in '
@@ -250,7 +253,7 @@ class Work:
         if not self._options.held_out:
             return []
         config, problem = self._config, self._pipeline.problem
-        efforts, delays = build_efforts(config, problem.model), build_delays(config, problem)
+        efforts, delays = build_inputs(config, problem.model), build_delays(config, problem)
 
         def make_stream():
             return build_stream(config, problem, efforts, delays)
@@ -317,7 +320,7 @@ def require_told(path, history, pipeline):
     obstacle = pipeline.latest_findings().obstacle
     if history.words['at rest']:
         reason = 'the robot does not move, so nothing can be learnt; record it in motion'
-    elif history.words['efforts unknown']:
+    elif history.words['efforts unknown'] or (obstacle and _has_no_efforts(pipeline)):
         reason = obstacle or 'efforts are unknown that the first fits need; see docs/samples.md'
     else:
         table = pipeline.counts.table()
@@ -331,6 +334,17 @@ def require_told(path, history, pipeline):
             'what these words mean, and what helps'
         )
     raise DataError(f'{path}: {reason}')
+
+
+def _has_no_efforts(pipeline):
+    """Tell whether every message of a source of efforts, or of a wrench, lacked some."""
+    table = pipeline.counts.table()
+    names = MEASURED_EFFORTS, COMMANDED_EFFORTS, *pipeline.problem.wrenches
+    words = [table.get(name, {}) for name in names]
+    return any(
+        0 < each.get(Status.USED.value, 0) <= each.get(Status.MISSING_EFFORT.value, 0)
+        for each in words
+    )
 
 
 def _difference(after, before):

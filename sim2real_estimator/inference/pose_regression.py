@@ -39,8 +39,8 @@ _STEPS, _SETTLED, _SAME = 8, 0.1, 0.1
 # asked for.
 _RENEWED_NS, _FIRST_RENEWALS = 2_000_000_000, 20
 # Samples are left out whose position or turn is so many times as far off as is usual. The usual
-# distance of three normal numbers from zero is the root of their median square.
-_OUTLIER, _MEDIAN_SQUARE = 3.0, 2.366
+# distance of two or three normal numbers from zero is the root of their median square.
+_OUTLIER, _MEDIAN_SQUARES = 3.0, {2: 1.386, 3: 2.366}
 # Samples that the configured standard deviations count for.
 _PRIOR_SAMPLES = 10.0
 # Correlation is judged over so many samples, and expected to be so much.
@@ -148,8 +148,9 @@ def begin(model, prior):
     """
     Return the `PoseState` before any data.
 
-    model: with `parts` [G] of (sensor, first row), `places` [k], `sensors`, `read`, `delays` and
-    `residuals`, as `problem.pose_model.PoseModel`; prior: `Gaussian` of all coordinates.
+    model: with `parts` [G] of (sensor, slice of its rows), `places` [k], `sensors`, `read`,
+    `delays` and `residuals`, as `problem.pose_model.PoseModel`; prior: `Gaussian` of all
+    coordinates.
     """
     root = np.linalg.qr(prior.root[model.places].T, 'r').T
     own, parts = Gaussian(prior.mean[model.places], root), len(model.parts)
@@ -237,11 +238,16 @@ def _spread(kept, new):
 
 @dataclass(frozen=True)
 class _Linear:
-    """Samples seen from a mean: residuals [N, parts, 3], slopes [.., k], and which part of G."""
+    """
+    Samples seen from a mean: residuals [N, parts, 3], slopes [.., k], and which part of G.
+
+    sizes [G]: how many rows of a part there are; others are zero.
+    """
 
     residuals: np.ndarray
     slopes: np.ndarray
     parts: np.ndarray
+    sizes: np.ndarray
 
 
 def renewed(model, state, now_ns):
@@ -303,12 +309,14 @@ def _linearised(model, mean, kept):
         )
         places = [place for place, (sensor, _) in enumerate(model.parts) if sensor == number]
         for column, place in enumerate(places):
-            first = model.parts[place][1]
-            residuals[own, column] = rows[:, first : first + _AXES]
-            slopes[own, column] = by_mean[:, first : first + _AXES]
+            part = model.parts[place][1]
+            size = part.stop - part.start
+            residuals[own, column, :size] = rows[:, part]
+            slopes[own, column, :size] = by_mean[:, part]
             # What is missing has neither residual nor slope.
-            parts[own, column] = np.where(rows[:, first : first + _AXES].any(1), place, -1)
-    return _Linear(residuals, slopes, parts)
+            parts[own, column] = np.where(rows[:, part].any(1), place, -1)
+    sizes = np.array([part.stop - part.start for _, part in model.parts])
+    return _Linear(residuals, slopes, parts, sizes)
 
 
 def _judged(state, fit, seen):
@@ -318,19 +326,19 @@ def _judged(state, fit, seen):
     used, variance = seen.parts >= 0, np.ones(count)
     left = state.sums.squares_left(fit.mean - state.prior.mean)
     for part in range(count):
-        own = seen.parts == part
+        own, size = seen.parts == part, seen.sizes[part]
         number = own.sum()
         usual = 1.0
         if number:
-            usual = np.median(squares[own]) / _MEDIAN_SQUARE
+            usual = np.median(squares[own]) / _MEDIAN_SQUARES[size]
             usual = (number * usual + _PRIOR_SAMPLES) / (number + _PRIOR_SAMPLES)
-        used[own] = squares[own] <= _AXES * _OUTLIER**2 * usual
+        used[own] = squares[own] <= size * _OUTLIER**2 * usual
         own &= used
         slopes = seen.slopes[own].reshape(-1, len(fit.mean))
         gram = slopes.T @ slopes + state.sums.gram[part]
         unsure = np.einsum('kr,kl,lr->', fit.root, gram, fit.root, optimize=True)
-        total = _AXES * _PRIOR_SAMPLES + squares[own].sum() + left[part]
-        number = _AXES * (_PRIOR_SAMPLES + own.sum() + state.sums.number[part])
+        total = size * _PRIOR_SAMPLES + squares[own].sum() + left[part]
+        number = size * (_PRIOR_SAMPLES + own.sum() + state.sums.number[part])
         variance[part] = (total + unsure / fit.inflation[part]) / number
     # A sensor that follows another body has neither its place nor its turn right.
     is_off = ((seen.parts >= 0) & ~used).any(1)
@@ -353,13 +361,13 @@ def _correlated(seen, used, count):
     """Return inflations [G] by which the newest samples are correlated, and shares used [G]."""
     inflation, share = np.full(count, _PRIOR_INFLATION), np.ones(count)
     for part in range(count):
-        own = seen.parts == part
+        own, size = seen.parts == part, seen.sizes[part]
         if not own.any():
             continue
         which = own & used
         share[part] = which.sum() / own.sum()
-        residuals = np.where(which[..., None], seen.residuals, 0.0)[own][-_MOST_KEPT // 2 :]
-        shares = np.repeat(which[own][-_MOST_KEPT // 2 :, None].astype(float), _AXES, 1)
+        residuals = np.where(which[..., None], seen.residuals, 0.0)[own][-_MOST_KEPT // 2 :, :size]
+        shares = np.repeat(which[own][-_MOST_KEPT // 2 :, None].astype(float), size, 1)
         lags = min(_LAGS, max(len(residuals) - 2, 0))
         inflation[part] = inflations(residuals, shares, lags, _PRIOR_INFLATION).mean()
     return inflation, share
@@ -379,7 +387,7 @@ def _folded(state, seen, used, away):
     if not folded.any():
         return state
     sums = state.sums
-    own = _Linear(seen.residuals[folded], seen.slopes[folded], seen.parts[folded])
+    own = _Linear(seen.residuals[folded], seen.slopes[folded], seen.parts[folded], seen.sizes)
     kept, count = used[folded], len(sums.number)
     gram, _ = _own_sums(own, kept, count)
     cross, square, number = np.zeros_like(sums.cross), np.zeros(count), np.zeros(count)

@@ -104,17 +104,21 @@ def rows_between(model, known, torques, window, bounds, late):
     Return ((`Rows` of the torques of some time, motion [3, K, n] at them), `Samples`).
 
     None instead of either where there are none. model: `TorqueModel`; known: (`Fit` by which loads
-    are known, geometry); torques: (stamps [M], torques [M, J]) of that time, late [M, J, lags]:
-    later ones; window: (stamps [N], how far positions [N, n] are from the motion, motion
-    [3, N, n]); bounds: when that time begins and ends.
+    are known, geometry); torques: (stamps [M], torques [M, J], known wrenches [M, W]) of that
+    time; late [M, J, lags]: later torques; window: (stamps [N], how far positions [N, n] are from
+    the motion, motion [3, N, n]); bounds: when that time begins and ends.
     """
     (fit, geometry), (times, away, motion), (from_ns, until_ns) = known, window, bounds
-    stamps, torques = torques
+    stamps, torques, wrenches = torques
     if not len(stamps):
         return None, None
     origin = times[0]
     seconds = 1e-9 * (times - origin)
     at = motion_at(1e-9 * (stamps - origin), seconds, motion)
+    if wrenches.shape[1]:
+        # Whoever pushes the robot saves its motors as much.
+        pushes = fit.scales * model.pushes(at[0], wrenches)
+        torques, late = torques + pushes, late + pushes[..., None]
     moves = are_moving(seconds, motion[1][:, model.velocities], model.slowest)
     nearest = np.searchsorted(seconds, 1e-9 * (stamps - origin)).clip(0, len(seconds) - 1)
     usable = np.isfinite(torques) & moves[nearest]

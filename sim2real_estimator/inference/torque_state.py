@@ -60,9 +60,9 @@ class TorqueState:
     branches: the answers that are possible, the likeliest first; sums: of all `Rows` since the
     robot changed last; motion: (stamps [N] ns, positions [N, n]) of the newest samples; earlier:
     what `Earlier` rows tell of noise; recent: ((end_ns, `Rows`), ...), the newest; torques:
-    ((stamp_ns, torques [J]), ...) from shortly before until_ns on: the end of the last block;
-    noise: `MotionNoise`, None before any motion; moved, learned: seconds of motion,
-    and of those when noise was learned last; used: seconds of rows since the last change;
+    ((stamp_ns, torques and known wrenches [J + W]), ...) from shortly before until_ns on: the end
+    of the last block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of
+    motion, and of those when noise was learned last; used: seconds of rows since the last change;
     renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
     renewals: how often; snapshots: of the last seconds; memories: of what was known before
     changes; onset: of the last change, while it is still asked what it was; disruption: of torques

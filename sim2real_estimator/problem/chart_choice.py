@@ -26,35 +26,39 @@ _ALIKE = 1e-6
 _STRAIGHT, _DRAWS = 10 * _RANK_TOLERANCE, 2
 
 
-def windows_chart(parameters, sensors, priors, fixed=None):
+def windows_chart(parameters, sensors, priors, fixed=None, wrenches=()):
     """
     Return the chart of what is estimated window by window: damping and friction above zero.
 
-    Every fit goes through all windows again, so that coordinates may bend.
+    Every fit goes through all windows again, so that coordinates may bend. Arguments as of
+    `choose_chart`.
     """
     delays = {name: prior for name, prior in priors.items() if is_delay(name)}
     physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
     soft = frozenset(name for name in physical if is_loss(name) and physical[name].mean > 0)
-    chart = _physical_chart(parameters, sensors, DirectChart(physical, fixed, soft=soft), None)
+    direct, inputs = DirectChart(physical, fixed, soft=soft), (None, wrenches)
+    chart = _physical_chart(parameters, sensors, direct, inputs)
     return TimedChart(chart, delays) if delays else chart
 
 
-def choose_chart(parameters, sensors, priors, fixed=None, driven=None, few=_FEW):
+def choose_chart(parameters, sensors, priors, fixed=None, driven=None, few=_FEW, wrenches=()):
     """
     Return the chart of the unknown parameters.
 
     priors: name to `Prior`, delays included; fixed: name to float of others; driven: for every
-    command whether it acts and is known (None: all). Where data can tell all parameters apart
-    they are estimated as they are, else those combinations of them that it can; where these are
-    more than a few, those in which torques are linear. Delays stay as they are.
+    command whether it acts and is known (None: all); wrenches: `LinkWrench`es, which are known.
+    Where data can tell all parameters apart they are estimated as they are, else those
+    combinations of them that it can; where these are more than a few, those in which torques are
+    linear. Delays stay as they are.
     """
     delays = {name: prior for name, prior in priors.items() if is_delay(name)}
     physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
     straight = straight_losses(priors)
-    chart = _physical_chart(parameters, sensors, DirectChart(physical, fixed, straight), driven)
+    inputs = driven, wrenches
+    chart = _physical_chart(parameters, sensors, DirectChart(physical, fixed, straight), inputs)
     linear = linear_chart(chart.inner, parameters) if len(chart.labels) > few else None
     if linear:
-        chart = _physical_chart(parameters, sensors, linear, driven)
+        chart = _physical_chart(parameters, sensors, linear, inputs)
     return TimedChart(chart, delays) if delays else chart
 
 
@@ -99,11 +103,13 @@ def straight_losses(names):
     return frozenset(filter(is_loss, names))
 
 
-def _physical_chart(parameters, sensors, inner, driven):
-    """Return the chart of the parameters of the model."""
+def _physical_chart(parameters, sensors, inner, inputs):
+    """Return the chart of the parameters of the model; inputs: (driven, wrenches)."""
+    driven, wrenches = inputs
     if driven is None:
         driven = [True] * len(parameters.model.commands)
-    responses = Responses(parameters, sensors, inner, StateChart(parameters.model), driven)
+    state_chart = StateChart(parameters.model)
+    responses = Responses(parameters, sensors, inner, state_chart, driven, wrenches)
     root = inner.prior.root
     slopes = responses.slopes(inner.prior.mean[:, None])[1][0] @ root
     _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)

@@ -25,7 +25,7 @@ class CompiledResponses:
         self._chart, self._positions = chart, parameters.model.position_size
         self._sensors = responses.observing if is_observed else ()
         observe = self._observe if is_observed else None
-        fast = System(parameters, system.estimated, _INTEGRATOR, observation=observe)
+        fast = System(parameters, system.estimated, _INTEGRATOR, system.wrenches, observe)
         values = {**dict(zip(parameters, parameters.nominal())), **chart.fixed}
         self._backend = choose_backend('auto')(fast, values)
         self._backend.expects_forwards = bool(self._sensors)

@@ -28,8 +28,22 @@ class FrameWalk:
     `HiddenForces` are part of the state.
     """
 
-    def __init__(self, parameters, sensors, chart, state_chart, hidden, options, reference=0):
-        """Take the parts of a `RobotProblem`; reference: index of the sensor that cuts frames."""
+    def __init__(
+        self,
+        parameters,
+        sensors,
+        chart,
+        state_chart,
+        hidden,
+        options,
+        reference=0,
+        wrenches=(),
+    ):
+        """
+        Take the parts of a `RobotProblem`.
+
+        reference: index of the sensor that cuts frames; wrenches: `LinkWrench`es.
+        """
         self.sensors, self.state_chart = sensors, state_chart
         self._hidden = hidden
         observing = [s for s in sensors if s.output_size]
@@ -42,6 +56,7 @@ class FrameWalk:
             parameters,
             physical,
             options.integrator,
+            wrenches,
             observation=observe if observing else None,
             is_disturbed=hidden.size > 0,
         )
@@ -54,8 +69,9 @@ class FrameWalk:
         self.outputs = self._rows.slices
         require_known(chart.names, parameters.model, sensors, physical)
         clocks = ClockDelays(sensors, chart.names, chart.fixed)
-        self._commands = CommandDelays(parameters.model, chart.names, chart.fixed)
-        acting = set(range(len(parameters.model.commands))) - hidden.places
+        others = 6 * len(wrenches)
+        self._commands = CommandDelays(parameters.model, chart.names, chart.fixed, others)
+        acting = set(range(len(self._commands.owners))) - hidden.places
         self.chart, self._clocks = counted_from(chart, reference, clocks, self._commands, acting)
         delays = self._commands, self._clocks
         charts, size = (robot_chart, state_chart), len(physical)

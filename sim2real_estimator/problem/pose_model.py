@@ -6,7 +6,7 @@ import numpy as np
 from ..model.robot import realize
 from .timing import is_delay
 
-# Rows of residuals come by three: of a position, or of a turn.
+# Rows of residuals come by three: of a position, or of a turn; those of a picture by two.
 _AXES = 3
 
 
@@ -16,7 +16,8 @@ class PoseModel:
 
     sensors: those that see links, S of them; places [k]: numbers of the coordinates that what
     they see depends on, delays of their clocks included; geometry: names of those that are the
-    robot's; parts [G]: (sensor, first row) of every position and every turn that is measured;
+    robot's; parts [G]: (sensor, slice of its rows) of every position and every turn that is
+    measured;
     titles [G]: (name of the sensor, 'position' or 'turn', standard deviation as configured).
     """
 
@@ -42,15 +43,15 @@ class PoseModel:
         self._encoders = frozenset(sensor.name for sensor in encoders)
         self._numbers = {sensor.name: k for k, sensor in enumerate(self.sensors)}
         self.parts = tuple(
-            (k, first)
+            (k, slice(first, min(first + _AXES, sensor.row_size)))
             for k, sensor in enumerate(self.sensors)
             for first in range(0, sensor.row_size, _AXES)
         )
         signals = [
-            (s.name, s.signals[first]) for k, first in self.parts for s in [self.sensors[k]]
+            (s.name, s.signals[rows.start]) for k, rows in self.parts for s in [self.sensors[k]]
         ]
         self.titles = tuple(
-            (name, 'position' if signal.unit == 'm' else 'turn', signal.sd)
+            (name, 'turn' if signal.unit == 'rad' else 'position', signal.sd)
             for name, signal in signals
         )
         values = dict(zip(chart.names, chart.to_named(chart.prior.mean[:, None])[:, 0].tolist()))

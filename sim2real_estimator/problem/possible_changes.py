@@ -6,6 +6,8 @@ import numpy as np
 
 from ..inference.protocol import Jump
 from ..model.body_numbers import about_frame, at_centre
+from ..model.parameters import owner_of
+from ..sensors import CAPTURE
 from .fibre import on_slice
 
 _DRAWS, _SEED = 200, 17
@@ -145,6 +147,8 @@ def _others(model, sensors, chart):
         placed.difference_update(own)
         yield f'mount of {sensor.name}', known(sorted(own)), None
         yield f'clock of {sensor.name}', known([f'{sensor.name}.delay']), None
-    # What is of no sensor by itself is of the world of motion capture.
-    yield 'place of motion capture', known(sorted(placed)), None
+    # What is of no sensor by itself is of the world of motion capture, or of a camera.
+    for owner in sorted({owner_of(name) for name in placed}):
+        title = 'motion capture' if owner == CAPTURE else owner
+        yield f'place of {title}', known(sorted(n for n in placed if owner_of(n) == owner)), None
     yield 'delay of commands', known(['commands.delay']), None

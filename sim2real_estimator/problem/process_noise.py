@@ -15,19 +15,24 @@ class ProcessNoise:
     All are standard deviations of the state in its tangent: positions, velocities, hidden forces.
     """
 
-    def __init__(self, parameters, options, hidden, ratios):
-        """Take the `Parameters`, `ProblemOptions`, `HiddenForces` and `FrictionRatios`."""
+    def __init__(self, parameters, options, hidden, ratios, names):
+        """
+        Take the `Parameters`, `ProblemOptions`, `HiddenForces` and `FrictionRatios`.
+
+        names: of all inputs of a frame.
+        """
         self._parameters, self._options, self._hidden = parameters, options, hidden
         self._ratios = ratios
         model = parameters.model
-        self._commands = model.commands
+        self._names = tuple(names)
         self._nv = model.velocity_size
         self._velocities = slice(model.position_size, model.state_size)
 
     def unknown_efforts(self, frame):
-        """Return the names of the commands that are missing somewhere in a frame."""
+        """Return the names of the inputs that are missing somewhere in a frame."""
         hidden = self._hidden.places
-        return tuple(self._commands[k] for k in frame.unknown if k not in hidden)
+        found = (self._names[k] for k in frame.unknown if k not in hidden)
+        return tuple(dict.fromkeys(found))
 
     def floors(self, frames, left, scales, parameters, states):
         """

@@ -42,16 +42,18 @@ class Responses:
     `Situations`; scale [M, 1]: usual size of each response.
     """
 
-    def __init__(self, parameters, sensors, chart, state_chart, driven):
+    def __init__(self, parameters, sensors, chart, state_chart, driven, wrenches=()):
         """
         Draw the situations.
 
-        chart: a `DirectChart`; driven: for every command whether it acts and is known.
+        chart: a `DirectChart`; driven: for every command whether it acts and is known; wrenches:
+        `LinkWrench`es, which do.
         """
         model = parameters.model
         self.chart = chart
         self.observing = tuple(s for s in sensors if s.output_size)
-        self.system = System(parameters, chart.names)
+        self.system = System(parameters, chart.names, wrenches=tuple(wrenches))
+        driven = [*driven, *[True] * (6 * len(wrenches))]
         self._values = _fixed_values(parameters, chart)
         generator = np.random.default_rng(7)
         neutral = np.array([*model.neutral_positions(), *[0.0] * model.velocity_size])

@@ -80,6 +80,7 @@ class RobotProblem:
         doubts=None,
         torque=None,
         poses=None,
+        wrenches=(),
     ):
         """
         Set up the problem.
@@ -90,21 +91,30 @@ class RobotProblem:
         accelerations: driven joint -> how large they are, as of `HiddenForces`; reference: index
         of the sensor whose clock frames are cut by; doubts: name -> `Prior` of what is held fixed
         and may be wrong; torque: the `TorqueModel` of a robot whose torques are measured; poses:
-        the `PoseModel` of one that is seen by motion capture besides.
+        the `PoseModel` of one that is seen by motion capture besides; wrenches: name -> the
+        `LinkWrench` that acts, known as efforts are.
         """
         self.options = options or ProblemOptions()
         self.parameters, self.sensors, self.chart = parameters, tuple(sensors), chart
-        self.torque, self.poses = torque, poses
+        self.torque, self.poses, self.wrenches = torque, poses, dict(wrenches)
         self.model = parameters.model
         times = self.options.hidden_time, self.options.disturbance_time
         means = dict(zip(chart.names, chart.to_named(chart.prior.mean[:, None])[:, 0].tolist()))
         values = self._expected = {**chart.fixed, **means}
         self._hidden = HiddenForces(parameters, times, accelerations, values)
         ratios = FrictionRatios(parameters, chart, values, self._hidden.disturbed.tolist())
-        self._noise = ProcessNoise(parameters, self.options, self._hidden, ratios)
+        named = (*self.model.commands, *(f'wrench {n}' for n in self.wrenches for _ in range(6)))
+        self._noise = ProcessNoise(parameters, self.options, self._hidden, ratios, named)
         self._state = StateChart(self.model, self._hidden.size)
         self._walk = walk = FrameWalk(
-            parameters, self.sensors, chart, self._state, self._hidden, self.options, reference
+            parameters,
+            self.sensors,
+            chart,
+            self._state,
+            self._hidden,
+            self.options,
+            reference,
+            tuple(self.wrenches.values()),
         )
         max_step = self.options.max_step
         self._timelines = TimelineCache(self.sensors, walk.known_controls, max_step)
@@ -190,7 +200,15 @@ class RobotProblem:
         chart = widened_chart(self.chart, doubts)
         if chart is None:
             return None
-        return RobotProblem(self.parameters, self.sensors, chart, self.options, *rest)
+        options, wrenches = self.options, self.wrenches
+        return RobotProblem(
+            self.parameters, self.sensors, chart, options, *rest, wrenches=wrenches
+        )
+
+    @property
+    def input_count(self):
+        """How many numbers act from outside: commands, then six of each wrench."""
+        return len(self.model.commands) + 6 * len(self.wrenches)
 
     def narrowed(self, mixture):
         """Return what a mixture of the wider problem knows of this one's unknowns."""
@@ -236,7 +254,7 @@ class RobotProblem:
         return not self.unknown_efforts(frame)
 
     def unknown_efforts(self, frame):
-        """Return the names of the commands that are missing somewhere in a frame."""
+        """Return the names of the commands and wrenches that are missing somewhere in a frame."""
         return self._noise.unknown_efforts(frame)
 
     def floors(self, frames, scales, parameters, states):

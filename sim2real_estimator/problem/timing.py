@@ -34,11 +34,16 @@ class CommandDelays:
     Groups of commands that share a delay which is to be estimated.
 
     rows: of every group, where its delay stands among the named parameters, None for those whose
-    commands are stamped by when they act; owners [nu]: the group of every command.
+    commands are stamped by when they act; owners [nu]: the group of every command, and of what
+    comes after them.
     """
 
-    def __init__(self, model, names, fixed=()):
-        """Take the names of the parameters, and of those whose value is known."""
+    def __init__(self, model, names, fixed=(), others=0):
+        """
+        Take the names of the parameters, and of those whose value is known.
+
+        others: how many more inputs there are, which are stamped by when they act.
+        """
         own, shared = joint_delays(model), None
         if COMMAND_DELAY in names:
             shared = names.index(COMMAND_DELAY)
@@ -48,6 +53,7 @@ class CommandDelays:
             if name in names or name in fixed
         }
         of_commands = [rows.get(joint, shared) for joint in model.command_joints]
+        of_commands += [None] * others
         self.rows = tuple(dict.fromkeys(of_commands)) or (None,)
         self.owners = np.array([self.rows.index(row) for row in of_commands], dtype=int)
 

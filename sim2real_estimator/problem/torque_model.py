@@ -7,6 +7,7 @@ import casadi
 import numpy as np
 
 from ..dynamics.regressor import regressor, regressor_names, regressor_parameters, STANDARD_NAMES
+from ..dynamics.wrenches import wrench_efforts
 from ..inference.protocol import Jump
 from ..inference.torque_coupling import Pair
 from ..model.friction import COUPLED, COUPLED_FRICTIONS
@@ -48,7 +49,7 @@ class Reading:
     What a frame tells of motion and torques.
 
     positions: of (stamp_ns, [n] by velocity), NaN where a joint has none; torques: of (stamp_ns,
-    [J]), NaN where unknown.
+    [J + W]), the numbers of known wrenches after the torques, NaN where unknown.
     """
 
     positions: tuple
@@ -65,19 +66,20 @@ class TorqueModel:
     no other torque depends; is_friction [P]: of standard parameters; limits [J]: largest efforts;
     slowest [J]: speeds below which joints may stick; names: of the P standard parameters;
     geometry_places: numbers of the coordinates of lengths, origins and offsets on which columns
-    hang; encoder_sd [n]: of every position, as the sensors say. Coordinates [p] are those of the
-    chart that it was made with.
+    hang; encoder_sd [n]: of every position, as the sensors say; wrench_size: W, six for each known
+    wrench. Coordinates [p] are those of the chart that it was made with.
     """
 
-    def __init__(self, parameters, chart, sensors, commands, limits, geometry=()):
+    def __init__(self, parameters, chart, sensors, commands, limits, geometry=(), wrenches=()):
         """
         Trace the dynamics.
 
         parameters: the model's `Parameters`; chart: of what is estimated; sensors: those that
         measure all joints, by their names; commands: joint -> place of its effort among the
         commands, None where nothing drives it; limits: joint -> largest effort [N m or N];
-        geometry: names of lengths, origins and offsets that something else tells. All joints are
-        of one degree of freedom. Other lengths and offsets are as the prior has them.
+        geometry: names of lengths, origins and offsets that something else tells; wrenches: a
+        `LinkWrench` for each that is known, after the commands. All joints are of one degree of
+        freedom. Other lengths and offsets are as the prior has them.
         """
         model, self._chart = parameters.model, chart
         moving = {moving.joint.name: moving for moving in model.moving_joints}
@@ -117,6 +119,9 @@ class TorqueModel:
             slope = casadi.jacobian(stacked @ standard, symbols)
             inputs = [*state, body, symbols, standard]
             self._by_geometry = _Evaluator('by_geometry', inputs, [slope])
+        self.wrench_size = 6 * len(wrenches)
+        self._wrench_places = slice(len(model.commands), len(model.commands) + self.wrench_size)
+        self._pushes = _traced_pushes(model, robot, self.velocities, wrenches)
         self._standard = _traced_parameters(parameters, chart, known)
         entries = [name.rpartition('.')[2] for name in chart.labels]
         self.positive = np.array(
@@ -219,10 +224,18 @@ class TorqueModel:
         encoders = [sample for sample in frame.samples if sample.sensor in self._sensors]
         samples = [(sample.stamp_ns, sample) for sample in encoders]
         efforts = [entry for entry in frame.inputs if frame.start_ns <= entry[0] < frame.end_ns]
+        if self.wrench_size:
+            efforts = self._of_torques(efforts)
         return Reading(
             tuple(map(self._positions, _close_together(samples))),
             tuple(map(self._torques, _close_together(efforts))),
         )
+
+    def _of_torques(self, entries):
+        """Return the entries that bring torques: where only a wrench is new these are old."""
+        count = self._wrench_places.start
+        commands = [values[:count].tobytes() for _, values in entries]
+        return [e for k, e in enumerate(entries) if not k or commands[k] != commands[k - 1]]
 
     def _positions(self, group):
         """Return (stamp_ns, positions [n]), the means of samples that lie close together."""
@@ -243,14 +256,18 @@ class TorqueModel:
         return sum(stamp_ns for stamp_ns, _ in group) // len(group), mean
 
     def _torques(self, group):
-        """Return (stamp_ns, torques [J]), the means of efforts that lie close together."""
+        """Return (stamp_ns, torques [J + W]), the means of efforts that lie close together."""
         if len(group) == 1:
             stamp_ns, efforts = group[0]
         else:
             stamp_ns = sum(stamp for stamp, _ in group) // len(group)
             efforts = sum(values for _, values in group) / len(group)
         torques = [0.0 if place is None else efforts[place] for place in self._commands]
-        return stamp_ns, np.array(torques)
+        return stamp_ns, np.array([*torques, *efforts[self._wrench_places]])
+
+    def pushes(self, positions, wrenches):
+        """Return the efforts [N, J] by which wrenches [N, W] act on joints, at [N, nq]."""
+        return self._pushes((positions, wrenches))[0][..., 0]
 
     def geometry(self, coordinates):
         """Return the lengths, origins and offsets [g] at coordinates [p] that columns hang on."""
@@ -386,6 +403,17 @@ def _traced_inertias(model, robot, rows, count):
     columns = regressor(robot, casadi.vertsplit(q), rest, casadi.vertsplit(a), rest)
     torques = casadi.horzcat(*map(_stacked, columns)) @ standard
     return _Evaluator('inertias', [q, standard], [casadi.jacobian(torques[rows.tolist()], a)])
+
+
+def _traced_pushes(model, robot, rows, wrenches):
+    """Return the `_Evaluator` of efforts [J, 1] at positions by wrenches, None without any."""
+    if not wrenches:
+        return None
+    q = casadi.SX.sym('q', model.position_size)
+    numbers = casadi.SX.sym('wrenches', 6 * len(wrenches))
+    given = casadi.vertsplit(q), model.velocity_size, wrenches, casadi.vertsplit(numbers)
+    efforts = _stacked(wrench_efforts(robot, *given))
+    return _Evaluator('pushes', [q, numbers], [efforts[rows.tolist()]])
 
 
 def _traced_parameters(parameters, chart, known):

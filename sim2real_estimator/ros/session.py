@@ -5,7 +5,7 @@ from pathlib import Path
 import time
 
 from ..errors import DataError
-from ..sources import build_efforts, build_model, build_sensors, topics
+from ..sources import build_inputs, build_model, build_sensors, topics
 from .health import Tally
 from .inputs import subscribe
 from .news import News
@@ -35,7 +35,7 @@ class Session:
         """Subscribe, and start the worker; an EstimatorError says what cannot be used."""
         self._node, self._logger, self.config = node, node.get_logger(), config
         model = build_model(config)
-        sources = (*build_sensors(config, model), *build_efforts(config, model))
+        sources = (*build_sensors(config, model), *build_inputs(config, model))
         self.is_active, self.is_enabled, self._is_stopped = False, True, False
         self.ignored, self.lost, self.deaths = Counter(), 0, 0
         self._deaths_in_a_row, self.has_given_up = 0, False

@@ -45,7 +45,8 @@ class AbstractSensor(ABC):
     the messages it can read, the usual one first; message_type: of those it does read. scale
     [value_size]: standard deviations of the values, infinite where one is not used; joints:
     names of those that move what it measures; measures_joints: whether it measures these joints
-    themselves, so that its values may stay the same to the last bit.
+    themselves; may_repeat: whether its values are coarse. Of either the values may stay the same
+    to the last bit.
     """
 
     name = ''
@@ -54,6 +55,7 @@ class AbstractSensor(ABC):
     message_type = ''
     joints = ()
     measures_joints = False
+    may_repeat = False
     value_size = 0
     row_size = 0
     output_size = 0

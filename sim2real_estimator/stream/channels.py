@@ -11,15 +11,15 @@ class Channel:
     A sensor as the stream sees it.
 
     size: values of a sample; scale [size]: their standard deviations; joints: names of those
-    that move what is measured; measures_joints: whether it measures these joints themselves, so
-    that a healthy one at rest may repeat itself to the last bit; least_interval_ns: samples that
-    follow sooner are thinned out; ahead_ns: by how much its clock may be ahead of the others.
+    that move what is measured; may_repeat: whether a healthy one at rest may repeat itself to the
+    last bit; least_interval_ns: samples that follow sooner are thinned out; ahead_ns: by how much
+    its clock may be ahead of the others.
     """
 
     size: int
     scale: np.ndarray
     joints: tuple
-    measures_joints: bool = False
+    may_repeat: bool = False
     least_interval_ns: int = 0
     ahead_ns: int = 0
 

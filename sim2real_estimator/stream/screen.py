@@ -39,8 +39,9 @@ class Screen:
     Looks through samples in the order of time; its answers depend on nothing else.
 
     A pose that repeats itself to the last bit is a frozen one: motion capture is never without
-    noise. Encoders at rest do repeat themselves, so they count as frozen only where something
-    that the same joints move keeps moving, and as unmoved where the torque on them changes.
+    noise. Encoders at rest do repeat themselves, and so do pixels, so they count as frozen only
+    where something that the same joints move keeps moving, and as unmoved where the torque on
+    them changes.
     Numbers are those of Python: of a few joints they are faster than arrays, and this is every
     sample.
     """
@@ -107,7 +108,7 @@ class Screen:
             if any(map(math.isnan, track.anchor)):
                 pairs = zip(track.anchor, values)
                 track.anchor = tuple(new if math.isnan(old) else old for old, new in pairs)
-        elif not channel.measures_joints:
+        elif not channel.may_repeat:
             return Status.FROZEN
         elif stamp - track.since_ns > self._patience_ns:
             if self._others_move(sample, channel):

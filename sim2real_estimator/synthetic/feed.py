@@ -15,8 +15,8 @@ class Feed:
         """
         Set up a topic.
 
-        sources: (sensors, `JointEfforts`) that read it; delay [s]: true delay of its sensors;
-        settings: `SyntheticConfig`.
+        sources: (sensors, sources of efforts and wrenches) that read it; delay [s]: true delay of
+        its sensors; settings: `SyntheticConfig`.
         """
         sensors, efforts = sources
         self.topic, self._stream = topic, settings.streams.get(topic)
@@ -36,7 +36,8 @@ class Feed:
         """
         Return the `Reading` of an instant, or None where there is none or it is lost.
 
-        time_ns: since the start; clock_ns: of the robot; efforts: of all commands, as given.
+        time_ns: since the start; clock_ns: of the robot; efforts: of all commands, as given, and
+        the numbers of wrenches.
         """
         if time_ns < round(self._turns * _NANO / self._stream.rate):
             return None

@@ -5,7 +5,14 @@ import math
 import numpy as np
 from transforms3d.quaternions import axangle2quat, mat2quat, qmult
 
-from .readings import EffortValues, JointPoseValues, JointValues, PointValues, PoseValues
+from .readings import (
+    EffortValues,
+    JointPoseValues,
+    JointValues,
+    PointValues,
+    PoseValues,
+    WrenchValues,
+)
 
 _HIDDEN_POSE = PoseValues((0.0,) * 3, (0.0,) * 4)
 _HIDDEN_POINT = PointValues((math.nan,) * 3)
@@ -102,6 +109,21 @@ class EffortMeasurement:
         return EffortValues(tuple((noise + given).tolist()))
 
 
+class WrenchMeasurement:
+    """A wrench on a link."""
+
+    def __init__(self, sensors, efforts, model, stream):
+        """Take the only `WrenchInput` of a topic and a `StreamConfig`."""
+        (source,), self._stream = efforts, stream
+        self._places = slice(source.places[0], source.places[-1] + 1)
+
+    def __call__(self, plant, efforts, chance):
+        """Return `WrenchValues`."""
+        noise = self._stream.effort_sd * chance.standard_normal(6)
+        numbers = (noise + efforts[self._places]).tolist()
+        return WrenchValues(tuple(numbers[3:]), tuple(numbers[:3]))
+
+
 class PoseMeasurement:
     """A body in motion capture, which may hide and change the sign of its quaternion."""
 
@@ -127,7 +149,7 @@ class PoseMeasurement:
 
 
 class PointMeasurement:
-    """A single marker, which may hide."""
+    """A single marker in space, or in a picture, which may hide."""
 
     def __init__(self, sensors, efforts, model, stream):
         """Take the only sensor of a topic and a `StreamConfig`."""
@@ -136,10 +158,12 @@ class PointMeasurement:
 
     def __call__(self, plant, efforts, chance):
         """Return `PointValues`."""
-        noise = self._noise * self._sensor.scale * chance.standard_normal(3)
+        sensor = self._sensor
+        noise = self._noise * sensor.scale * chance.standard_normal(sensor.value_size)
         if self._occlusion.is_hidden(chance):
             return _HIDDEN_POINT
-        return PointValues(tuple((plant.seen(self._sensor) + noise).tolist()))
+        seen = (plant.seen(sensor) + noise).tolist()
+        return PointValues((*seen, *[0.0] * (3 - len(seen))))
 
 
 def _turned(quaternion, turn):
@@ -174,4 +198,5 @@ MEASUREMENTS = {
     'geometry_msgs/msg/PoseStamped': PoseMeasurement,
     'geometry_msgs/msg/TransformStamped': PoseMeasurement,
     'geometry_msgs/msg/PointStamped': PointMeasurement,
+    'geometry_msgs/msg/WrenchStamped': WrenchMeasurement,
 }

@@ -73,6 +73,11 @@ def _pose_as_transform(make, position, orientation):
     )
 
 
+def _wrench(make, content):
+    force, torque = _vector(make, content.force), _vector(make, content.torque)
+    return {'wrench': make('geometry_msgs/msg/Wrench', force=force, torque=torque)}
+
+
 def _vector(make, values):
     x, y, z = values
     return make('geometry_msgs/msg/Vector3', x=x, y=y, z=z)
@@ -95,5 +100,6 @@ _FIELDS = {
     'geometry_msgs/msg/PoseStamped': _pose,
     'geometry_msgs/msg/TransformStamped': _transform,
     'geometry_msgs/msg/PointStamped': _point,
+    'geometry_msgs/msg/WrenchStamped': _wrench,
 }
 _WITHOUT_STAMP = frozenset(('std_msgs/msg/Float64MultiArray',))

@@ -2,9 +2,11 @@
 
 import math
 
+import numpy as np
+
 from ..errors import ConfigError
 from .chance import generator
-from .settings import require_known
+from .settings import PushConfig, require_known
 
 # Share of a joint's range at either end in which it is pushed back.
 _MARGIN = 0.1
@@ -43,6 +45,42 @@ class Motion:
         for command, place, speed, drive in self._drives:
             efforts[command] = drive.effort(time, state[place], state[speed])
         return efforts
+
+
+class Pushes:
+    """The numbers of all wrenches from outside, from time."""
+
+    def __init__(self, settings, names):
+        """Take the `SyntheticConfig` and the names of the wrenches of the estimator's config."""
+        self._parts = []
+        for name in settings.wrenches:
+            require_known('wrenches', name, names)
+        for name in names:
+            wish = settings.wrenches.get(name, PushConfig())
+            for word in ('torque', 'force', 'torque_amplitude', 'force_amplitude'):
+                if len(getattr(wish, word)) != 3:
+                    raise ConfigError(
+                        f'wrenches.{name}.{word}: is {list(getattr(wish, word))}; give x, y, z'
+                    )
+            constant = np.array([*wish.torque, *wish.force])
+            amplitude = np.array([*wish.torque_amplitude, *wish.force_amplitude])
+            if amplitude.any() and not wish.frequencies:
+                raise ConfigError(
+                    f'wrenches.{name}.frequencies: is empty; give those of the sines'
+                )
+            chance = generator(settings.seed, f'wrench {name}')
+            phases = chance.uniform(0, 2 * math.pi, (len(wish.frequencies), 6))
+            speeds = 2 * math.pi * np.array(wish.frequencies)[:, None]
+            self._parts.append((wish.at, constant, amplitude, speeds, phases))
+
+    def at(self, time):
+        """Return six numbers for each wrench at a time [s], moment before force, as a list."""
+        found = []
+        for begin, constant, amplitude, speeds, phases in self._parts:
+            sines = np.sin(speeds * time + phases).sum(0)
+            acts = 0.0 if time < begin else 1.0
+            found += (acts * (constant + amplitude * sines)).tolist()
+        return found
 
 
 class _Drive:

@@ -18,17 +18,20 @@ class Plant:
     state [nx]; outputs: what `observe` of the sensors gave, one after the other.
     """
 
-    def __init__(self, parameters, sensors, simulation, finer, varying, values):
+    def __init__(self, parameters, sensors, simulation, finer, varying, values, wrenches=()):
         """
         Compile the simulator.
 
         simulation: `SimulationConfig` of the estimator, whose largest step is divided by
-        `finer`; varying: names of parameters that will change; values: name -> float of all.
+        `finer`; varying: names of parameters that will change; values: name -> float of all;
+        wrenches: a `LinkWrench` for each that acts, after the efforts.
         """
         self._max_step = simulation.max_step / finer
         self._sensors = tuple(sensor for sensor in sensors if sensor.output_size)
         # Values that change are inputs of the program, which is not to be compiled in between.
-        self._system = System(parameters, varying, observation=self._observe)
+        self._system = System(
+            parameters, varying, wrenches=tuple(wrenches), observation=self._observe
+        )
         known = {name: values[name] for name in parameters}
         self._backend = choose_backend(simulation.backend)(self._system, known)
         model = parameters.model

@@ -67,6 +67,14 @@ class PoseValues:
 
 @dataclass(frozen=True)
 class PointValues:
-    """A marker's position x, y, z [m], NaN where it is hidden."""
+    """A marker's position x, y, z [m], or u, v [px] and 0; NaN where it is hidden."""
 
     position: tuple
+
+
+@dataclass(frozen=True)
+class WrenchValues:
+    """Force x, y, z [N] and torque x, y, z [N m] on a link."""
+
+    force: tuple
+    torque: tuple

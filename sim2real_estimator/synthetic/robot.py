@@ -8,10 +8,10 @@ from pathlib import Path
 from ..errors import ConfigError
 from ..model.parameters import Parameters
 from ..priors import choose_with_delays
-from ..sources import build_efforts, build_sensors, described_model, topics
+from ..sources import build_efforts, build_sensors, build_wrenches, described_model, topics
 from .commands import LateCommands
 from .feed import Feed
-from .motion import Motion
+from .motion import Motion, Pushes
 from .plant import Plant
 from .settings import load_estimator, require_known, StreamConfig
 from .truth import Truth
@@ -45,18 +45,28 @@ class SyntheticRobot:
         config = config or load_estimator(settings)
         self.settings, self.config = settings, config
         model = described_model(config)
-        sensors, sources = build_sensors(config, model), build_efforts(config, model)
+        sensors, wrenches = build_sensors(config, model), build_wrenches(config, model)
+        sources = (*build_efforts(config, model), *wrenches)
         parameters = Parameters(model, [p for sensor in sensors for p in sensor.parameters])
         chosen, self._noises = _without_noises(settings, config, parameters, sensors)
         clocks = [f'{sensor.name}.delay' for sensor in sensors]
         self._truth = Truth(settings, parameters, clocks, chosen)
         values = self._truth.at(0)
         self._motion = Motion(settings, model)
+        self._pushes = Pushes(settings, [wrench.name for wrench in wrenches])
         self.plant = Plant(
-            parameters, sensors, config.simulation, settings.finer, self._truth.varying, values
+            parameters,
+            sensors,
+            config.simulation,
+            settings.finer,
+            self._truth.varying,
+            values,
+            [each.wrench for each in wrenches],
         )
         self.plant.place(settings, self._motion.starts())
-        self._commands = LateCommands(self._truth.command_delays_ns(model.command_joints))
+        delays_ns = self._truth.command_delays_ns(model.command_joints)
+        # Wrenches act at once.
+        self._commands = LateCommands([*delays_ns, *[0] * (6 * len(wrenches))])
         self.begin(start_ns)
         self._tick, self._waiting, self._instants = 0, [], list(self._truth.instants)
         self.truths = []
@@ -112,6 +122,7 @@ class SyntheticRobot:
             self.plant.set_values(values)
             self._tell_truth(values)
         efforts = self._motion.efforts(now / _NANO, self.plant.state)
+        efforts = [*efforts, *self._pushes.at(now / _NANO)]
         for place, feed in enumerate(self.feeds.values()):
             reading = feed.reading(now, clock, self.plant, efforts)
             if reading:

@@ -44,6 +44,20 @@ class MotionConfig:
 
 
 @dataclass(frozen=True)
+class PushConfig:
+    """A wrench on a link: constant, and sines of every component, each with a phase of its own."""
+
+    force: tuple[float, ...] = setting((0.0,) * 3, 'constant part, x, y, z', unit='N')
+    torque: tuple[float, ...] = setting((0.0,) * 3, 'constant part, x, y, z', unit='N m')
+    force_amplitude: tuple[float, ...] = setting((0.0,) * 3, 'of each sine, x, y, z', unit='N')
+    torque_amplitude: tuple[float, ...] = setting((0.0,) * 3, 'of each sine, x, y, z', unit='N m')
+    frequencies: tuple[float, ...] = setting((), 'of the sines; phases are random', unit='1/s')
+    at: float = setting(
+        0.0, 'when it begins to act, since the start; zero before', unit='s', low=0
+    )
+
+
+@dataclass(frozen=True)
 class StreamConfig:
     """How the messages of a topic are measured, and how they travel."""
 
@@ -69,7 +83,7 @@ class StreamConfig:
         unit='rad/s or m/s',
         low=0,
     )
-    effort_sd: float = setting(0.0, 'of efforts', unit='N m or N', low=0)
+    effort_sd: float = setting(0.0, 'of efforts, and of wrenches', unit='N m or N', low=0)
     occlusion: float = setting(
         0.0, 'share of time in which motion capture does not see the body', low=0, high=0.9
     )
@@ -158,6 +172,9 @@ class SyntheticConfig:
         low=0,
     )
     motion: dict[str, MotionConfig] = setting(dict, 'joint -> how it is driven')
+    wrenches: dict[str, PushConfig] = setting(
+        dict, "wrench of the estimator's config -> what acts; those that are not named are zero"
+    )
     streams: dict[str, StreamConfig] = setting(
         dict, "topic of the estimator's config -> how its messages are made"
     )

@@ -15,17 +15,20 @@ from .table import Table
 _SECOND = 10**9
 _JOINT_STATE = 'sensor_msgs/msg/JointState'
 _POSE, _POINT = 'geometry_msgs/msg/PoseStamped', 'geometry_msgs/msg/PointStamped'
+_WRENCH = 'geometry_msgs/msg/WrenchStamped'
+# Whose frame it is, the estimator's config says.
+_WITHOUT_FRAME = (_JOINT_STATE, _WRENCH)
 
 
-def convert(table, columns, output, storage='mcap', is_trusting=False):
+def convert(table, columns, output, storage='mcap', is_trusting=False, rows=slice(None)):
     """
     Write a table as a recording; return topic -> number of its messages.
 
     table: path of a .csv or .npz file; columns: path of the YAML file that says which column is
     what; output: folder, which must not exist; is_trusting: whether units that look wrong are
-    right. Where an error is raised, there is no folder.
+    right; rows: a slice of those that count. Where an error is raised, there is no folder.
     """
-    streams = streams_of(Table(table), load_config(columns, Columns), is_trusting)
+    streams = streams_of(Table(table, rows), load_config(columns, Columns), is_trusting)
     messages = [_Messages(stream) for stream in streams]
     stamps = np.concatenate([stream.stamps for stream in streams])
     whose = np.repeat(np.arange(len(streams)), [len(stream.stamps) for stream in streams])
@@ -55,12 +58,14 @@ class _Messages:
         self._stream, self.topic = stream, f'/{stream.topic.lstrip("/")}'
         if stream.joints:
             self.message_type, self._fill = _JOINT_STATE, self._joints
+        elif stream.wrench is not None:
+            self.message_type, self._fill = _WRENCH, self._push
         elif stream.quaternion is not None:
             self.message_type, self._fill = _POSE, self._pose
         else:
             self.message_type, self._fill = _POINT, self._point
         self._make = TypestoreMaker(self.message_type)
-        kinds = 'Point', 'Quaternion', 'Pose'
+        kinds = 'Point', 'Quaternion', 'Pose', 'Vector3', 'Wrench'
         self._parts = {kind: TypestoreMaker(f'geometry_msgs/msg/{kind}') for kind in kinds}
         self._header = TypestoreMaker('std_msgs/msg/Header')
         self._time = TypestoreMaker('builtin_interfaces/msg/Time')
@@ -72,7 +77,8 @@ class _Messages:
             return None
         seconds, rest = divmod(int(self._stream.stamps[row]), _SECOND)
         stamp = self._time(sec=seconds, nanosec=rest)
-        header = self._header(stamp=stamp, frame_id='' if self._stream.joints else 'map')
+        frame = '' if self.message_type in _WITHOUT_FRAME else 'map'
+        header = self._header(stamp=stamp, frame_id=frame)
         return serialized(self._make(header=header, **fields))
 
     def _joints(self, row):
@@ -82,6 +88,16 @@ class _Messages:
         if not any(np.isfinite(each).any() for each in values.values()):
             return None
         return {'name': list(stream.joints), **values}
+
+    def _push(self, row):
+        numbers = self._stream.wrench[row]
+        if not np.isfinite(numbers).any():
+            return None
+        force, torque = (
+            self._parts['Vector3'](**dict(zip('xyz', map(float, part))))
+            for part in (numbers[:3], numbers[3:])
+        )
+        return {'wrench': self._parts['Wrench'](force=force, torque=torque)}
 
     def _pose(self, row):
         place, turn = self._stream.place[row], self._stream.quaternion[row]

@@ -9,6 +9,7 @@ import zipfile
 import numpy as np
 
 from ..errors import DataError
+from .formulas import is_formula, worked_out
 
 # Unit of time -> digits after the point of a second.
 DIGITS = {'s': 0, 'ms': 3, 'us': 6, 'ns': 9}
@@ -18,11 +19,15 @@ _MOST_NAMES = 40
 
 
 class Table:
-    """Named columns; those of an array of several dimensions are `name[0]`, `name[0,1]`, ..."""
+    """
+    Named columns; those of an array of several dimensions are `name[0]`, `name[0,1]`, ...
 
-    def __init__(self, path):
-        """Read a file; a DataError says what is wrong with it."""
-        self.path = Path(path)
+    What is asked for by name may as well be a formula of columns, see `worked_out`.
+    """
+
+    def __init__(self, path, rows=slice(None)):
+        """Read a file; rows: those that count. A DataError says what is wrong with it."""
+        self.path, self._rows = Path(path), rows
         readers = {'.csv': _csv_columns, '.txt': _csv_columns, '.npz': _npz_columns}
         read = readers.get(self.path.suffix.lower())
         if read is None:
@@ -36,6 +41,8 @@ class Table:
 
     def numbers(self, name, where):
         """Return a column as floats, NaN where a cell is empty; where: the setting that asks."""
+        if self._is_formula(name):
+            return worked_out(name, lambda each: self._term(each, name, where), where)
         column = self._column(name, where)
         if isinstance(column, np.ndarray):
             return column.astype(float)
@@ -46,7 +53,8 @@ class Table:
 
     def nanoseconds(self, name, unit, where):
         """Return a column of times, exact to the last digit, as int64 [ns]."""
-        column, digits = self._column(name, where), _NANO_DIGITS - DIGITS[unit]
+        digits = _NANO_DIGITS - DIGITS[unit]
+        column = self.numbers(name, where) if self._is_formula(name) else self._column(name, where)
         if isinstance(column, np.ndarray):
             if np.issubdtype(column.dtype, np.integer):
                 return column.astype(np.int64) * 10**digits
@@ -61,9 +69,35 @@ class Table:
         except (InvalidOperation, ValueError, OverflowError):
             raise self._no_number(column, name, lambda cell: round(Decimal(cell))) from None
 
+    def names(self, wanted, count):
+        """Return names of columns; one that is of an array of `count` columns stands for these."""
+        if len(wanted) != 1 or wanted[0] in self._columns:
+            return tuple(wanted)
+        # `p` has the columns p[0], p[1], ...; `p[2]` those that are p[2,0], p[2,1], ...
+        begin = f'{wanted[0]}[' if not wanted[0].endswith(']') else f'{wanted[0][:-1]},'
+        found = tuple(f'{begin}{k}]' for k in range(count))
+        is_whole = all(name in self._columns for name in found)
+        return found if is_whole and f'{begin}{count}]' not in self._columns else tuple(wanted)
+
+    def _is_formula(self, name):
+        return name not in self._columns and is_formula(name)
+
+    def _term(self, name, formula, where):
+        """Return a column [rows] of a formula."""
+        if name not in self._columns and difflib.get_close_matches(formula, self._columns, 1, 0.8):
+            # A name with a minus in it, mistyped.
+            self._column(formula, where)
+        return self.numbers(name, where)
+
     def _column(self, name, where):
         if name in self._columns:
-            return self._columns[name]
+            column = self._columns[name][self._rows]
+            if not len(column):
+                raise DataError(
+                    f"{self.path}: '{name}' has {len(self._columns[name])} rows, and none of "
+                    'those that are asked for; give rows that it has'
+                )
+            return column
         near = difflib.get_close_matches(name, self._columns, 1, 0.5)
         hint = f"did you mean '{near[0]}'? " if near else ''
         names = ', '.join(list(self._columns)[:_MOST_NAMES])
@@ -82,7 +116,8 @@ class Table:
                 return True
             return False
 
-        row, cell = next((row, cell) for row, cell in enumerate(column, 1) if is_bad(cell))
+        first = 1 + (self._rows.start or 0)
+        row, cell = next((row, cell) for row, cell in enumerate(column, first) if is_bad(cell))
         return DataError(
             f"{self.path}: row {row} of column '{name}' is '{cell}', which is no number; write "
             'numbers with a point, and leave out rows without a time'

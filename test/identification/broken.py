@@ -11,7 +11,7 @@ import swinging
 
 from sim2real_estimator.bags.writer import BagWriter
 from sim2real_estimator.config import to_yaml, with_values
-from sim2real_estimator.config.tree import SensorConfig
+from sim2real_estimator.config.tree import EstimatorConfig, JointConfig, SensorConfig
 from sim2real_estimator.messages import serialized
 
 TIMES = np.arange(400) / 100
@@ -235,6 +235,14 @@ def no_positions(folder):
 @said('/bag: the effort of shoulder, elbow is unknown', 'publish it on', 'joints.JOINT.effort')
 def no_efforts(folder):
     return recorded(folder, changed(swing(), effort=np.full(2, np.nan)))
+
+
+@said('/bag: the effort of shoulder, elbow is unknown', 'or say none there where nothing drives')
+def no_measured_efforts(folder):
+    measured = {joint: JointConfig('measured') for joint in ('shoulder', 'elbow')}
+    config = replace(settings(), joints=measured, estimator=EstimatorConfig())
+    entries = changed(swing(), effort=np.full(2, np.nan))
+    return recorded(folder, entries, config=config)
 
 
 @said("'/mocap' begins 1.0 s after '/joint_states' has ended", 'stamps of one clock')

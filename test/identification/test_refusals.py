@@ -9,6 +9,7 @@ import sys
 
 from bag_files import START, write
 import broken
+import numpy as np
 import pytest
 
 from sim2real_estimator import cli, identify
@@ -152,3 +153,10 @@ def test_what_is_in_the_units_of_ros_is_no_reason(tmp_path):
     assert found['/mocap'].latency == pytest.approx(0.002)
     assert found['/mocap'].latency_sd == pytest.approx(0.0, abs=1e-9)
     assert found['/mocap'].first_ns == START
+
+
+def test_who_trusts_units_is_asked_no_more_about_them(tmp_path, capsys):
+    arguments = broken.recorded(tmp_path, broken.swing(180 / np.pi)[:12])
+    for options, text in (([], 'or say by --trust-units'), (['--trust-units'], 'are too few')):
+        assert cli.main(['identify', *arguments, *options]) == 2
+        assert text in capsys.readouterr().err

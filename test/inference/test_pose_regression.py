@@ -28,7 +28,7 @@ def tip(kinematics, q):
 class Planar:
     """A point at the tip of two links."""
 
-    sensors, parts, places = ('tip',), ((0, 0),), np.arange(5)
+    sensors, parts, places = ('tip',), ((0, slice(0, 3)),), np.arange(5)
 
     def delays(self, kinematics):
         """Return the delay and its slope."""

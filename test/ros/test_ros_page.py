@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from sim2real_estimator.sensors import JointEfforts, SENSORS
+from sim2real_estimator.sensors import JointEfforts, SENSORS, WrenchInput
 
 pytest.importorskip('rclpy')
 
@@ -80,7 +80,7 @@ def test_publishers_have_the_qos_of_the_page(graph, client):
 
 def test_subscribed_types_are_those_that_sensors_read():
     written = {kind(row[1]) for row in rows('Subscribed topics')}
-    readable = {*JointEfforts.message_types}
+    readable = {*JointEfforts.message_types, *WrenchInput.message_types}
     readable.update(*(sensor.message_types for sensor in SENSORS.values()))
     of_the_node = {'std_msgs/msg/String', 'rosgraph_msgs/msg/Clock'}
     assert written == readable | of_the_node

@@ -7,13 +7,19 @@ import pytest
 
 from sim2real_estimator.config.tree import SensorConfig
 from sim2real_estimator.model.urdf import load_urdf
-from sim2real_estimator.sensors import AbstractSensor, SENSORS
+from sim2real_estimator.sensors import AbstractSensor, SENSORS, View
 
 SETTINGS = {
     'joint_poses': {'joints': ['shoulder', 'elbow'], 'orientation_sd': 1e-2},
     'joint_positions': {'joints': ['shoulder', 'elbow'], 'sd': 1e-3},
     'link_pose': {'link': 'lower', 'position_sd': 1e-3, 'orientation_sd': 1e-2},
     'marker': {'link': 'lower', 'point': (0, 0, 0.1), 'sd': 1e-3},
+    'planar_camera': {
+        'link': 'lower',
+        'point': (0, 0, 0.1),
+        'sd': 0.5,
+        'camera': View('side', 800.0),
+    },
 }
 BALLS = {'shoulder': 'spherical', 'elbow': 'spherical'}
 

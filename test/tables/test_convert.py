@@ -276,3 +276,162 @@ def test_the_example_of_the_page_can_be_read():
     columns = read_config(text, kind=Columns)
     assert columns.topics['mocap/forearm'].time.unit == 'ns'
     assert list(columns.topics['joint_states'].joints) == list(JOINTS)
+
+
+def test_columns_are_worked_out_from_others(made):
+    t = PERIOD * np.arange(COUNT)
+    phi = np.stack([np.sin(3 * t), np.sin(3 * t) + np.cos(5 * t)], 1)
+    text = """
+time: {column: 't / 2'}
+topics:
+  joint_states:
+    joints:
+      shoulder: {position: '90 - 2 * phi[0]', effort: '13.6 * {motor current, A} + 0.5', unit: deg}
+      elbow: {position: 'phi[1] - phi[0]', effort: '-1e-1 * (m[1,0] - m[0,0]) / 2**2'}
+      wrist: {position: 'unwrap(atan2(sin(6 * t), cos(6 * t)))'}
+"""
+    arrays = {'t': 2 * t, 'phi': phi, 'motor current, A': t, 'm': np.stack([t, t], 1)[..., None]}
+    arrays['m'] = np.tile(arrays['m'][:, :, None], (1, 1, 2, 1))
+    text = text.replace('m[1,0]', 'm[1,0,0]').replace('m[0,0]', 'm[0,1,0]')
+    messages = [message for _, message in made(arrays, text, is_trusting=True)['/joint_states']]
+    found = np.array([[*m.position, *m.effort[:2]] for m in messages])
+    np.testing.assert_allclose(found[:, 0], np.radians(90 - 2 * phi[:, 0]))
+    np.testing.assert_allclose(found[:, 1], np.cos(5 * t), atol=1e-12)
+    np.testing.assert_allclose(found[:, 2], 12 * t, atol=1e-12)
+    np.testing.assert_allclose(found[:, 3], 13.6 * t + 0.5)
+    assert not found[:, 4].any()
+
+
+@pytest.mark.parametrize(
+    ('formula', 'words'),
+    [
+        ('q[0] - q[5]', ["no column 'q[5]'", 'did you mean', 'elbow.position']),
+        ('q[0] -', ['neither a column nor a formula', 'q[1] - q[0]', 'atan2']),
+        ('q[0] if q[1] else 1-2', ['cannot be read']),
+        ('open(q[0])', ["'open(q[0])'", 'cannot be read']),
+        ('atan2(q[0])', ['atan2 in']),
+        ('2 * 3', ['has no column in it']),
+        ('q[0] + 9**9**9**9', ['9**9**9**9', 'range']),
+        ('q[0] / (1 - 1)', []),
+        ('long-nam', ["did you mean 'long-name'?"]),
+    ],
+)
+def test_formulas_that_cannot_be_read_say_how(refused, made, formula, words):
+    arrays = swing(**{'long-name': np.zeros(COUNT)})
+    if not words:  # NaN: nothing was measured
+        text = f"time: {{column: t}}\ntopics: {{a: {{joints: {{x: {{position: '{formula}'}}}}}}}}"
+        assert not made(arrays, text.replace('q[0] / ', '0 * q[0] / '))['/a']
+        return
+    told = refused(arrays, MAP.replace("'q[1]'", f"'{formula}'"))
+    assert all(word in told for word in words), told
+
+
+def test_arrays_stand_for_their_columns_and_quaternions_have_an_order(made):
+    t = PERIOD * np.arange(COUNT)
+    place = np.stack([t, 2 * t, 3 * t], 1)
+    turn = np.tile([0.8, 0.0, 0.6, 0.0], (COUNT, 1))
+    markers = np.stack([place, place + 1], 1)
+    text = """
+time: {rate: 100}
+topics:
+  body: {position: [p], orientation: [o], order: wxyz}
+  marker: {position: ['m[1]']}
+"""
+    found = made({'p': place, 'o': turn, 'm': markers}, text)
+    pose = found['/body'][-1][1].pose
+    assert (pose.orientation.x, pose.orientation.y, pose.orientation.w) == (0.0, 0.6, 0.8)
+    point = found['/marker'][-1][1].point
+    assert (point.x, point.y, point.z) == tuple(place[-1] + 1)
+    assert found['/body'][-1][0] - found['/body'][0][0] == 10_000_000 * (COUNT - 1)
+
+
+def test_pixels_are_points_without_depth(made, refused):
+    t = PERIOD * np.arange(COUNT)
+    arrays = {'t': t, 'px': np.stack([3000 * np.sin(t), 1000 * t], 1).astype(np.int16)}
+    text = 'time: {column: t}\ntopics: {tip: {position: [px], unit: px}}'
+    point = made(arrays, text)['/tip'][-1][1].point
+    assert (point.x, point.y, point.z) == (*arrays['px'][-1], 0.0)
+
+
+def test_columns_of_pixels_are_two(refused):
+    t = PERIOD * np.arange(COUNT)
+    text = "time: {column: t}\ntopics: {tip: {position: ['p[0]', 'p[1]']%s}}"
+    assert 'have the unit px' in refused({'t': t, 'p': np.zeros((COUNT, 3))}, text % '')
+    three = text.replace("'p[1]'", "'p[1]', 'p[2]'") % ', unit: px'
+    assert 'u and v' in refused({'t': t, 'p': np.zeros((COUNT, 3))}, three)
+
+
+def test_recordings_that_follow_each_other_in_a_table_are_kept_apart(made, refused):
+    arrays = {name: np.concatenate([x, x]) for name, x in swing().items()}
+    assert 'time.pause' in refused(arrays)
+    found = made(arrays, MAP.replace('{column: t}', '{column: t, pause: 3}'))['/joint_states']
+    times = np.diff([time_ns for time_ns, _ in found])
+    assert times[COUNT - 1] == 3 * SECOND and (np.delete(times, COUNT - 1) == 10_000_000).all()
+
+
+def test_times_are_columns_or_rates(refused):
+    assert 'rate too' in refused(swing(), MAP.replace('{column: t}', '{column: t, rate: 5}'))
+    assert 'time.rate' in refused(swing(), MAP.replace('time: {column: t}', ''))
+    assert 'with rate 0.01' in refused(swing(), MAP.replace('{column: t}', '{rate: 0.01}'))
+
+
+def test_rows_are_chosen(tmp_path, capsys):
+    np.savez(tmp_path / 'table.npz', **swing())
+    (tmp_path / 'map.yaml').write_text(MAP)
+    files = ['convert', str(tmp_path / 'table.npz'), '--map', str(tmp_path / 'map.yaml')]
+    assert main([*files, '-o', str(tmp_path / 'bag'), '--rows', '11:30']) == 0
+    assert '20  /joint_states' in capsys.readouterr().out
+    with BagReader(tmp_path / 'bag') as bag:
+        topic, _, content = next(iter(bag.messages(['/joint_states'])))
+        assert bag.decoded(topic, content).position[0] == swing()['q'][10, 0]
+    assert main([*files, '-o', str(tmp_path / 'other'), '--rows', '500:']) == 2
+    assert "'t' has 60 rows, and none of those" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*files, '-o', str(tmp_path / 'other'), '--rows', '5'])
+
+
+def test_forces_become_wrenches(made, refused):
+    t = PERIOD * np.arange(COUNT)
+    force = np.stack([t, 2 * t, 9.81 * np.cos(t)], 1)
+    text = """
+time: {column: t}
+topics:
+  thrust: {force: [f]}
+  push: {force: ['f[0]', '2 * f[1]', 'f[2]'], torque: ['f[2]', 'f[1]', 'f[0]']}
+"""
+    found = made({'t': t, 'f': force}, text)
+    message = found['/thrust'][-1][1]
+    assert message.wrench.force.z == force[-1, 2] and message.wrench.torque.x == 0
+    assert message.header.frame_id == ''
+    wrench = found['/push'][-1][1].wrench
+    assert (wrench.force.y, wrench.torque.x) == (2 * force[-1, 1], force[-1, 2])
+
+
+def test_wrenches_have_three_columns_of_each(refused):
+    arrays = {'t': PERIOD * np.arange(COUNT), 'f': np.zeros((COUNT, 2))}
+    text = 'time: {column: t}\ntopics: {push: {force: [f]%s}}'
+    assert 'three columns of force' in refused(arrays, text % '')
+    assert 'either joints or position or force' in refused(arrays, text % ', position: [f]')
+
+
+def test_rows_that_count_are_chosen_by_a_formula(made):
+    arrays = swing()
+    text = MAP.replace('topics:', "where: 't >= 0.1'\ntopics:")
+    found = made(arrays, text)['/joint_states']
+    assert len(found) == COUNT - 10
+    np.testing.assert_array_equal(found[0][1].position, arrays['q'][10])
+
+
+@pytest.mark.parametrize(
+    ('where', 'words'),
+    [
+        ('t < 0', ["'t < 0' of where leaves 0 rows of 'joint_states'"]),
+        ('s > 0', ["'s > 0' of where has 5 rows", 'topics.joint_states.where']),
+        ('t < u', ["no column 'u'"]),
+        ('0 < t < 1', ['cannot be read']),
+    ],
+)
+def test_rows_that_cannot_be_chosen_are_refused(refused, where, words):
+    text = MAP.replace('topics:', f"where: '{where}'\ntopics:")
+    told = refused(swing(s=np.ones(5)), text)
+    assert all(word in told for word in words), told

@@ -638,14 +638,19 @@ def _moved_with(problem, state, columns, slope):
 
 
 def _torques_between(model, state, until_ns):
-    """Return ((stamps [M], torques [M, J]) since the last block, those of later [M, J, lags])."""
+    """
+    Return (since the last block, torques [M, J, lags] of later).
+
+    The former are stamps [M], torques [M, J] and known wrenches [M, W].
+    """
     stamps = np.array([ns for ns, _ in state.torques], dtype=np.int64)
     torques = np.array([values for _, values in state.torques])
-    torques = torques.reshape(len(stamps), len(model.joints))
+    torques = torques.reshape(len(stamps), len(model.joints) + model.wrench_size)
+    torques, wrenches = np.split(torques, [len(model.joints)], 1)
     new = (stamps >= state.until_ns) & (stamps < until_ns)
     late = late_torques(stamps, torques, stamps[new])
     found = torques[new] if not state.delay.applied else torques_at(late, state.delay.applied)
-    return (stamps[new], found), late
+    return (stamps[new], found, wrenches[new]), late
 
 
 def _with_delay(model, state, report):

@@ -1,0 +1,144 @@
+"""Points that a camera sees whose picture is parallel to a plane of the robot's world."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..dynamics.kinematics import link_poses
+from ..errors import ConfigError
+from ..model.parameters import Parameter
+from ..records import Status
+from ..spatial.scalar import add, cos, mul, neg, sin, sub
+from ..spatial.vector import Vec3
+from .base import AbstractSensor, Rows, Signal
+from .decoding import checked_type, decode_by_readers, joints_to
+from .mounting import placement, placement_parameters
+
+_AXES = ('x', 'y', 'z')
+
+
+@dataclass(frozen=True)
+class View:
+    """
+    A camera, as far as it is known beforehand.
+
+    name: of its parameters; scale [px/m]; tilt [rad]: by which its picture is turned, from u
+    towards v; origin (u, v) [px]: where it sees the origin of the world; axes: of the world, such
+    as ('x', '-z'), along which u and v grow.
+    """
+
+    name: str
+    scale: float
+    tilt: float = 0.0
+    origin: tuple = (0.0, 0.0)
+    axes: tuple = ('x', '-z')
+
+    def __post_init__(self):
+        """Raise a ConfigError that begins with the name of what is wrong."""
+        if len(self.origin) != 2:
+            raise ConfigError(f'origin: is {list(self.origin)}; give u and v')
+        bare = [axis.lstrip('+-') for axis in self.axes]
+        if len(bare) != 2 or not set(bare) <= set(_AXES) or bare[0] == bare[1]:
+            raise ConfigError(
+                f'axes: are {list(self.axes)}; give two different axes of the world along which u '
+                'and v grow, such as [x, -z]'
+            )
+
+    @property
+    def parameters(self):
+        """What may be estimated of it."""
+        u, v = self.origin
+        return (
+            Parameter(f'{self.name}.scale', self.scale, 'px/m', True, 'pixels in a metre'),
+            Parameter(
+                f'{self.name}.tilt', self.tilt, 'rad', False, 'by which the picture is turned'
+            ),
+            Parameter(
+                f'{self.name}.origin_u', u, 'px', False, "the world's origin in the picture"
+            ),
+            Parameter(
+                f'{self.name}.origin_v', v, 'px', False, "the world's origin in the picture"
+            ),
+        )
+
+    def seen(self, robot, point):
+        """Return u and v [px] of a point in the world."""
+        scale, tilt, *origin = (
+            robot.more.get(entry.name, entry.nominal) for entry in self.parameters
+        )
+        a, b = (self._along(axis, point) for axis in self.axes)
+        c, s = cos(tilt), sin(tilt)
+        turned = sub(mul(c, a), mul(s, b)), add(mul(s, a), mul(c, b))
+        return [add(start, mul(scale, length)) for start, length in zip(origin, turned)]
+
+    @staticmethod
+    def _along(axis, point):
+        value = point[_AXES.index(axis.lstrip('+-'))]
+        return neg(value) if axis.startswith('-') else value
+
+
+def _read_pixels(message):
+    """Read geometry_msgs/msg/PointStamped: u, v; what z says is of no camera."""
+    return np.array([message.point.x, message.point.y]), Status.USED
+
+
+class PlanarCamera(AbstractSensor):
+    """
+    A point fixed to a link in the picture of a camera, which looks straight at its plane.
+
+    All sensors of a camera share its scale, tilt and origin. The camera is so far away, or the
+    point stays so much in a plane, that a metre has the same number of pixels everywhere.
+    values: u, v [px], NaN where it is hidden.
+    """
+
+    value_size = 2
+    row_size = 2
+    output_size = 2
+    # Pixels are whole numbers, or parts of them: they repeat themselves at rest.
+    may_repeat = True
+
+    readers = {'geometry_msgs/msg/PointStamped': _read_pixels}
+    message_types = tuple(readers)
+
+    def __init__(self, name, model, link, point, sd, camera, message_type=None):
+        """Take the link's name, the point (x, y, z) [m] in its frame, the sd [px] and a `View`."""
+        model.link(link)
+        self.name, self.link, self.sd, self.view = name, link, sd, camera
+        self.joints = joints_to(model, link)
+        self.message_type = checked_type(self, message_type)
+        self.point = Vec3(*(float(x) for x in point))
+        self.mount = f'{name}.mount'
+        # A point has no orientation of its own.
+        self.parameters = (
+            *placement_parameters(self.mount, 'the marker besides its point')[:3],
+            *camera.parameters,
+        )
+
+    @property
+    def scale(self):
+        """Standard deviations of the values."""
+        return np.full(2, self.sd)
+
+    @property
+    def signals(self):
+        """Coordinates in the picture."""
+        return tuple(Signal(axis, 'px', self.sd, k) for k, axis in enumerate('uv'))
+
+    def decode(self, message, arrived_ns=None):
+        """Return the `Decoded` of a point."""
+        return decode_by_readers(self, message, arrived_ns)
+
+    def observe(self, robot, q, v):
+        """Return u and v of the point."""
+        pose = link_poses(robot, q, [0.0] * len(v))[self.link]
+        _, shift = placement(robot, self.mount)
+        return self.view.seen(robot, pose.position + pose.rotation * (self.point + shift))
+
+    def rows(self, states, outputs, values):
+        """Return the `Rows`; a hidden marker leaves them empty."""
+        error = (outputs.T - values) / self.sd
+        slope = np.broadcast_to(np.eye(2) / self.sd, (len(values), 2, 2))
+        missing = np.isnan(error)
+        return Rows(
+            np.where(missing, 0.0, error), by_outputs=np.where(missing[..., None], 0.0, slope)
+        )
