@@ -1,4 +1,4 @@
-"""Multiple shooting, from samples to the posterior: what it learns, keeps, and does not believe."""
+"""Multiple shooting, from samples to the posterior: what it learns, keeps, and believes not."""
 
 from dataclasses import replace
 from functools import cache
@@ -6,11 +6,14 @@ from functools import cache
 import numpy as np
 from posteriors import feed, pipeline_of, posterior_bytes
 import pytest
+from simulated import CONFIG, RATE, record
 from simulated import config as shipped_config
-from simulated import record, RATE
 
 from sim2real_estimator.inference.mixture import Mixture
 from sim2real_estimator.records import Sample
+from sim2real_estimator.synthetic.offline import estimates as offline
+from sim2real_estimator.synthetic.robot import SyntheticRobot
+from sim2real_estimator.synthetic.settings import load_synthetic
 
 SECONDS = 6.0
 SECOND = 10**9
@@ -119,9 +122,7 @@ def test_a_run_goes_on_from_a_file_bit_for_bit(expected, tmp_path):
 def test_segments_add_up_across_gaps(expected):
     recording = recorded()
     begin = recording.stamps[0]
-    kept = [
-        s for s in samples_of(recording) if ((s.stamp_ns - begin) / SECOND) % 2.0 < 1.2
-    ]
+    kept = [s for s in samples_of(recording) if ((s.stamp_ns - begin) / SECOND) % 2.0 < 1.2]
     pipeline = new_pipeline()
     events = events_of(feed(pipeline, kept))
     assert not {'changed', 'forgotten'} & set(events)
@@ -168,3 +169,18 @@ def test_the_state_is_where_the_robot_is(expected):
     assert isinstance(mixture, Mixture) and mixture.size == 1
     at = np.searchsorted(recording.stamps, estimates[-1].stamp_ns)
     assert mixture.points[:2, 0] == pytest.approx(recording.angles[at], abs=0.02)
+
+
+def test_a_load_is_noticed_named_and_weighed():
+    loaded = replace(load_synthetic(CONFIG.parent / 'synthetic' / CONFIG.name), seed=3)
+    weight = replace(loaded.payloads['weight'], at=6.0)
+    robot = SyntheticRobot(replace(loaded, payloads={'weight': weight}), config=settings())
+    pipeline = new_pipeline()
+    estimates = list(offline(pipeline, robot, 12.0))
+    begin = estimates[0].stamp_ns
+    alarms = [e for e in estimates if 'changed' in e.report.events]
+    assert len(alarms) == 1
+    assert 0 < (alarms[0].stamp_ns - begin) / SECOND - weight.at < 2.0
+    assert 'cause: mass on lower' in alarms[0].report.events
+    assert 'lower.mass' in alarms[0].report.changed
+    assert pipeline.estimator.last_change(pipeline.state).name == 'mass on lower'
