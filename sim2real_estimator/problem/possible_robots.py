@@ -151,22 +151,7 @@ class PossibleRobots:
         return result
 
     def contradicted_bodies(self, mean, covariance):
-        """
-        Return a `Contradiction` for each body of which data ask what no mass is spread like.
-
-        No data ask what the robot description has already.
-        """
-        described = {each.what for each in self._described}
-        found = self._contradicted(mean, covariance)
-        return [each for each in found if each.what not in described]
-
-    @cached_property
-    def _described(self):
-        """The contradictions of bodies before any data."""
-        prior = self._inner.prior
-        return self._contradicted(prior.mean, prior.covariance)
-
-    def _contradicted(self, mean, covariance):
+        """Return a `Contradiction` for each body of which data ask what no mass is spread like."""
         deviations = np.sqrt(np.diag(self._inner.prior.covariance))
         result = []
         for ten, link in zip(self._inner.rows, self._inner.links):

@@ -28,12 +28,13 @@ class CoordinateMap:
     The map between the coordinates x [p] of a posterior and physical parameters [P].
 
     z = reference + slopes x, and a parameter is z, exp(z), -exp(z) or s log(1 + exp(z / s)). Back
-    again x = combinations (z - reference). Of bodies all of whose numbers are unknown z are mass, mass
-    times centre of mass, and the inertia about the frame of the link.
+    again x = combinations (z - reference). Of bodies all of whose numbers are unknown z are mass,
+    mass times centre of mass, and the inertia about the frame of the link.
 
     labels [p]: of the coordinates; names, units [P]: of the parameters; signs [P]: 1 or -1 where
-    z is a logarithm, else 0; softness [P]: s where it is a softplus, else 0; reference [P]; slopes [P, p]; combinations [p, P]; prior_mean,
-    prior_sd [P]: of z, before any data; bodies [L, 10]: the rows of such bodies.
+    z is a logarithm, else 0; softness [P]: s where it is a softplus, else 0; reference [P]; slopes
+    [P, p]; combinations [p, P]; prior_mean, prior_sd [P]: of z, before any data; bodies [L, 10]:
+    the rows of such bodies.
     """
 
     labels: tuple
