@@ -94,7 +94,7 @@ def judge(beliefs, draws, modes=None, directions=(), blind=0.0, impossible=()):
 
 def _is_out_of_prior(beliefs, k, middle, share):
     """
-    Tell whether the middle of draws is where the prior hardly reaches, or at a limit that somebody has set.
+    Tell whether the middle of draws is where the prior hardly reaches, or at a limit that is set.
 
     A parameter that no data has told stands as far from its limits as they are wide.
     """
