@@ -65,6 +65,10 @@ _OF_EFFORTS = {
     'commanded': 'Efforts are taken as commanded: just what acts, without noise. Those of torque '
     'sensors or motor currents are measured.',
 }
+_NO_LOSSES = (
+    'Not estimated: {}. The robot description gives neither <dynamics> nor limits to tell how '
+    'large they may be, and no joint is without; give one of both there, or a mean and an sd here.'
+)
 _NO_ENCODERS = (
     'Efforts are taken as commanded: just what acts, without noise. To take them as measured '
     'needs encoders on all joints, and {} has none; what noise and offset real ones have counts '
@@ -108,6 +112,8 @@ def starter_yaml(urdf, folder='.', base='fixed', effort=None, is_trusting=False)
     for reason in dict.fromkeys(chosen.left_out.values()):
         names = [name for name, why in chosen.left_out.items() if why == reason]
         lines += ['#', *_comment(f'Not estimated: {reason}.'), *_comment(', '.join(names), '  ')]
+    if missing := [p for p in _PATTERNS if p[2:] in LOSSES and p not in config.estimate]:
+        lines += ['#', *_comment(_NO_LOSSES.format(' and '.join(missing)))]
     return '\n'.join(lines) + '\n'
 
 

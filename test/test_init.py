@@ -1,6 +1,7 @@
 """`sim2real-estimator init`: what it writes loads and runs as it is."""
 
 from pathlib import Path
+import re
 import sysconfig
 
 import numpy as np
@@ -206,6 +207,14 @@ def test_who_trusts_the_units_of_the_description_believes_its_losses(
     assert (estimate['elbow.friction'].mean, estimate['elbow.damping'].mean) == (30, 3)
     assert 'shoulder.friction' not in estimate
     assert not caplog.messages and 'not believed' not in path.read_text()
+
+
+def test_losses_whose_size_nobody_tells_are_named(written, double_pendulum_urdf):
+    urdf = re.sub('<(dynamics|limit) [^>]*/>', '', double_pendulum_urdf)
+    path = written(urdf, '--effort', 'none')
+    text = ' '.join(line.lstrip('# ') for line in path.read_text().splitlines())
+    assert 'Not estimated: *.damping and *.friction. The robot description gives' in text
+    assert load_config(path).joints['elbow'].effort == 'none'
 
 
 def test_much_friction_is_believed_of_a_drive_that_is_strong_enough(written, double_pendulum_urdf):
