@@ -26,6 +26,8 @@ from ..shooting import shoot
 from .base import AbstractEstimator
 
 _NANO = 1e-9
+# Robots change slowly: of windows no longer kept about so many count.
+_REMEMBERED = 1000.0
 # What is known of how fast a robot turns is of about so many windows.
 _TURNS_OF = 30.0
 # Residuals count in so many times their median: there is always more than is seen of most.
@@ -93,9 +95,13 @@ class FoldedWindows:
 
     def with_shot(self, shot, meat):
         """Return this with a `Shot` that is given up; meat [p, p]: its own."""
-        more = shot.pull_at(self.at)
+        more, kept = shot.pull_at(self.at), 1 - 1 / _REMEMBERED
         return FoldedWindows(
-            self.at, self.gram + shot.gram, self.pull + more, self.meat + meat, self.number + 1
+            self.at,
+            kept * self.gram + shot.gram,
+            kept * self.pull + more,
+            kept * self.meat + meat,
+            kept * self.number + 1,
         )
 
 
@@ -273,7 +279,8 @@ class MultipleShooting(AbstractEstimator):
         first = next(k for k, (misfit, _, _) in enumerate(state.latest) if misfit > _MISFIT)
         _, mean, root = state.latest[first]
         since = (*state.shots, *state.doubted, shot)[first + 1 - len(state.latest) :]
-        memory, root = _explained(problem, replace(state, mean=mean, root=root), since)
+        memory, known = _explained(problem, replace(state, mean=mean, root=root), since)
+        mean, root = known
         begun = ShootingState(
             turns=state.turns,
             folded=FoldedWindows.none(mean),
@@ -283,7 +290,7 @@ class MultipleShooting(AbstractEstimator):
             point=state.point,
             place=state.place,
             by=state.by,
-            begun=(mean, root),
+            begun=known,
             last_change=memory,
         )
         state, report = self._taken(problem, begun, since, report)
@@ -485,35 +492,34 @@ def _misfit(shot, root):
 
 def _explained(problem, state, since):
     """
-    Return (`Memory` of what was known, root [p, p] of what is now) by windows since a change.
+    Return (`Memory` of what was known, (mean, root) of what is now) by windows since a change.
 
-    One of the possible changes, or all of them at once: evidence decides, of windows fitted anew
-    under each.
+    One of the possible changes, all of them at once, or back to what was known before the last
+    change: evidence decides, of windows fitted anew under each.
     """
     jumps = problem.jumps(state.mean)
-    every = Jump(
-        'several things',
-        (),
-        np.concatenate([jump.root for jump in jumps], 1),
-        log_odds=-_SEVERAL * np.log(len(jumps)),
-    )
+    together = np.concatenate([jump.root for jump in jumps], 1)
+    several = -_SEVERAL * np.log(len(jumps))
+    each = [(jump, state.mean, np.concatenate([state.root, jump.root], 1)) for jump in jumps]
+    every = Jump('several things', (), together, log_odds=several)
+    each.append((every, state.mean, np.concatenate([state.root, together], 1)))
+    if before := state.last_change:
+        # The robot that was known then, and may have drifted since.
+        back = Jump(f'as before: {before.name}', before.parameters, np.zeros((len(state.mean), 0)))
+        each.append((back, before.mean, before.root))
     levels, found = np.sqrt(_USUAL_COLOUR) * state.levels, []
-    for jump in (*jumps, every):
-        root = lower_root(np.concatenate([state.root, jump.root], 1)[None])[0]
-        trial = replace(
-            state,
-            shots=since,
-            folded=FoldedWindows.none(state.mean),
-            begun=(state.mean, root),
-        )
+    for jump, mean, wide in each:
+        begun = mean, lower_root(wide[None])[0]
+        none = FoldedWindows.none(mean)
+        trial = replace(state, mean=mean, shots=since, folded=none, begun=begun)
         fit = _Fit(problem, trial, levels)
         for _ in range(_ROUNDS):
             if not fit.go_on():
                 break
-        found.append((fit.log_evidence() + jump.log_odds, jump, root))
-    _, jump, root = max(found, key=lambda each: each[0])
-    known = None if jump is every else jump
-    return Memory(jump.name, jump.parameters, state.mean, state.root, known), root
+        found.append((fit.log_evidence() + jump.log_odds, jump, begun))
+    _, jump, begun = max(found, key=lambda each: each[0])
+    known = jump if jump.root.shape[1] and jump is not every else None
+    return Memory(jump.name, jump.parameters, state.mean, state.root, known), begun
 
 
 def _sticks(problem, velocities):
