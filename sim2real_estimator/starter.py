@@ -42,8 +42,9 @@ _UNLIKELY, _STEADY = 2.5, 2.5
 # told soon: the filter does not wait for them.
 _MANY = 30
 _FRAMES_OF_MANY = FramesConfig(max_rate=100.0)
-# Measured torques are used in blocks of that length, and every sample in a frame counts.
-_FRAMES_OF_TORQUES = FramesConfig(max_rate=50.0)
+# Measured torques are used in blocks of that length, windows in steps of it, and every sample in a
+# frame counts.
+_LONG_FRAMES = FramesConfig(max_rate=50.0)
 _ESTIMATOR_OF_MANY = EstimatorConfig(
     settings={
         'starts': 1,
@@ -112,7 +113,9 @@ def starter_yaml(urdf, folder='.', base='fixed', effort=None, is_trusting=False)
     for reason in dict.fromkeys(chosen.left_out.values()):
         names = [name for name, why in chosen.left_out.items() if why == reason]
         lines += ['#', *_comment(f'Not estimated: {reason}.'), *_comment(', '.join(names), '  ')]
-    if missing := [p for p in _PATTERNS if p[2:] in LOSSES and p not in config.estimate]:
+    missing = [p for p in _PATTERNS if p[2:] in LOSSES and p not in config.estimate]
+    # Where nothing drives the robot every joint has those of a bearing.
+    if missing and not _is_passive(config):
         lines += ['#', *_comment(_NO_LOSSES.format(' and '.join(missing)))]
     return '\n'.join(lines) + '\n'
 
@@ -195,11 +198,16 @@ def _config(model, parameters, described, effort, is_trusting):
         estimate=estimate,
         simulation=SimulationConfig(max_step=step),
     )
-    if _measured(config):
-        return replace(config, frames=_FRAMES_OF_TORQUES)
+    if _measured(config) or _is_passive(config):
+        return replace(config, frames=_LONG_FRAMES)
     if len(chosen.priors) <= _MANY:
         return config
     return replace(config, frames=_FRAMES_OF_MANY, estimator=_ESTIMATOR_OF_MANY)
+
+
+def _is_passive(config):
+    """Tell whether nothing drives any joint."""
+    return {joint.effort for joint in config.joints.values()} == {'none'}
 
 
 def _measured(config):
