@@ -40,6 +40,7 @@ from .inference.torque_delay import Delay
 from .inference.torque_outliers import Disruption
 from .inference.torque_regression import Earlier, Fit, Rows, Sums, TorqueNoise
 from .inference.torque_state import Branch, TorqueState
+from .inference.wrong_sensors import Wrong
 from .records import (
     CombinationFinding,
     Estimate,
@@ -114,6 +115,7 @@ KINDS = {
     'torque state': TorqueState,
     'update report': UpdateReport,
     'window': Window,
+    'wrong sensor': Wrong,
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 # Arrays of one of these types are laid end to end in one array of the file.

@@ -25,6 +25,12 @@ _OF_REPORTS = {
     'forgotten': Event(
         'forgotten', 'no single change explains the data: all is estimated anew', True
     ),
+    'motion lost': Event(
+        'motion lost',
+        'samples were wrong for so long that nobody knows where the robot is; what is known of '
+        'its parameters is kept, and used again once they fit',
+        True,
+    ),
     'resumed': Event('resumed', 'after a gap the parameters known before are used again'),
     'reset': Event('reset', 'forgotten on request; it begins again from what was known at first'),
 }
@@ -157,7 +163,7 @@ class Chronicle:
             event = replace(event, text='the robot has changed') if is_known else event
             self._before = self._before or self._latest
             values = _named('before', self._before)
-        if word == 'reset':
+        if word in ('reset', 'motion lost'):
             self._before = None
         events = [replace(event, values=values)]
         if word == 'handed over' and self._before is not None:
@@ -185,6 +191,11 @@ def _doubted(names):
 def _said_of(name, key, text):
     """Return the function from a joint's or sensor's name to the warning about it; key: which."""
     return lambda owner: Event(name, text.format(owner), True, {key: owner})
+
+
+def _back(sensor):
+    """Return the event of a sensor whose samples fit again."""
+    return Event('sensor right', f'samples of {sensor} are used again', values={'sensor': sensor})
 
 
 def _elastic(words):
@@ -279,6 +290,20 @@ _OF_WORDS = {
         'joint',
         'the cause that is named leaves much of the torque of {} unexplained: something may '
         'have changed, there or before it, that no cause is for. What was known before is kept',
+    ),
+    'sensor wrong: ': _said_of(
+        'sensor wrong',
+        'sensor',
+        'samples of {} are off by more than anything that moves the robot could do. They are left '
+        'out until they fit again; everything else goes on. See whether it is occluded, flipped, '
+        'taken for another, or has slipped',
+    ),
+    'sensor right: ': _back,
+    'sensor moved: ': _said_of(
+        'sensor moved',
+        'sensor',
+        'samples of {} fit again if it is at another place of its link, or its clock is another; '
+        'that is what is estimated from now on. See whether it has slipped',
     ),
     'left out: ': _said_of(
         'left out',

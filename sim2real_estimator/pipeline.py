@@ -6,11 +6,13 @@ samples, settings and seed give the same posterior, bit for bit, whenever they a
 """
 
 from collections import Counter, deque
+from contextlib import suppress
 import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 import logging
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from .config import to_yaml
@@ -27,6 +29,9 @@ from .summary import summarize
 _HERE = 'this pipeline'
 # By these words estimators report that they have left out the samples of a frame.
 _LEFT_OUT = Status.UPDATE_REFUSED, Status.OUTLIER
+# What numbers of bad data may raise where nobody has looked for it: matrices that have no inverse,
+# numbers that are too large. Anything else is a mistake in the program, and is not caught.
+_NUMERICAL_ERRORS = np.linalg.LinAlgError, ArithmeticError
 _logger = logging.getLogger(__name__)
 
 
@@ -316,8 +321,31 @@ class Pipeline:
         """
         Return the `Progress` with one more frame, all of whose samples are there.
 
-        events: of the frames before that the same new one has let go.
+        events: of the frames before that the same new one has let go. A frame of which something
+        cannot be computed is refused: the motion goes on without its samples, or, where that
+        cannot be computed either, is found anew with what is known of the parameters.
         """
+        try:
+            return self._updated(progress, frame, events)
+        except _NUMERICAL_ERRORS:
+            _logger.exception(
+                'the frame that ends at %.3f s is left out: it could not be computed',
+                1e-9 * frame.end_ns,
+            )
+        fates = progress.fates + Counter(
+            (sample.sensor, Status.UPDATE_REFUSED) for sample in frame.samples
+        )
+        progress, events = replace(progress, fates=fates), (*events, Status.UPDATE_REFUSED.value)
+        with suppress(*_NUMERICAL_ERRORS):
+            return self._updated(progress, replace(frame, samples=()), events)
+        report = UpdateReport(progress.estimate.report.stage, events=events)
+        findings, tangents = progress.standing.latest, progress.standing.tangents
+        known = self.problem, progress.mixture, frame.end_ns, report, findings, tangents
+        estimate, state = summarize(*known), self.estimator.interrupted(progress.state)
+        return replace(progress, state=state, estimate=estimate)
+
+    def _updated(self, progress, frame, events):
+        """Return the `Progress` with a frame, as of `_taken_in`, if all of it can be computed."""
         state, report = self.estimator.update(self._begun, progress.state, frame)
         # Where nothing known is of use the data before are forgotten, and so is this frame.
         is_forgotten = 'forgotten' in report.events
@@ -327,9 +355,14 @@ class Pipeline:
         last_change = partial(self.estimator.last_change, state)
         standing = progress.standing.after(self.problem, mixture, frame, report, last_change)
         outcome = next((s for s in _LEFT_OUT if s.value in report.events), Status.USED)
+        if report.left_out:
+            outcome = Status.USED
         fates = progress.fates.copy()
         for sample in frame.samples:
             fates[sample.sensor, outcome] += 1
+        for sensor, status, number in report.left_out:
+            fates[sensor, Status.USED] -= number
+            fates[sensor, Status(status)] += number
         report = replace(report, events=(*events, *report.events)) if events else report
         findings, tangents = standing.latest, standing.tangents
         estimate = summarize(self.problem, mixture, frame.end_ns, report, findings, tangents)

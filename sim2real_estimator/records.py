@@ -29,6 +29,7 @@ class Status(Enum):
     OUTSIDE = 'outside frames'
     THINNED = 'thinned'
     OUTLIER = 'outlier'
+    SENSOR_WRONG = 'sensor wrong'
     UPDATE_REFUSED = 'update refused'
     UNKNOWN_JOINT = 'unknown joint'
     MISSING_JOINT = 'missing joint'
@@ -116,7 +117,9 @@ class UpdateReport:
 
     stage: 'batch' or 'filter'; nis: normalised innovation squared of the heaviest component and
     its degrees of freedom; events: what happened, as text; changed: names of the parameters by
-    which a change has just been explained.
+    which a change has just been explained; left_out: (sensor, value of a
+    `Status`, number) of samples, of this frame or of those before, that are left out while others
+    are used.
     """
 
     stage: str
@@ -124,6 +127,7 @@ class UpdateReport:
     degrees: int = 0
     events: tuple = ()
     changed: tuple = ()
+    left_out: tuple = ()
 
 
 @dataclass(frozen=True)

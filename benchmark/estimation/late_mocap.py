@@ -33,12 +33,12 @@ def measure(seed):
     return {
         'delay_error': max(error[name] for name in late_mocap.DELAYS),
         'mount_error': max(error[name] for name in late_mocap.MOUNTS),
-        'dynamics': judge(mixture, _dynamics(problem, values)),
+        'dynamics': judge(mixture, dynamics(problem, values)),
         'false_alarms': changes,
     }
 
 
-def _dynamics(problem, values):
+def dynamics(problem, values):
     """Return the logarithms of length, inertias and dampings as `Quantities`."""
 
     def logs(named):

@@ -34,6 +34,8 @@ STUDIES = (
     'noise_scale',
     'identifiability',
     'late_mocap',
+    'bad_mocap',
+    'bad_frames',
     'p3',
     'p3_swing',
     'driven_elbow',

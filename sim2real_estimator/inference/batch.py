@@ -220,7 +220,8 @@ class Objective:
             chains[step] = chain
             chain = np.concatenate([transition[step] @ chain, chain[:, size:]], axis=1)
         rows = np.zeros((count, residual[:, 0].size, len(self.centre)))
-        rows[..., moved] = np.moveaxis(slope @ chains, 0, 1).reshape(*rows.shape[:2], -1)
+        chained = np.moveaxis(slope @ chains, 0, 1)
+        rows[..., moved] = chained.reshape(*rows.shape[:2], len(moved))
         return np.moveaxis(residual, 0, 1).reshape(count, -1), rows
 
     @property

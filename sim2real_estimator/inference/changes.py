@@ -89,7 +89,11 @@ class ChangeDetector:
         """
         if memory.left_out or bad != 1 or len(memory.recent) < self.frames:
             return False
-        return misfit > _bound(rows, self.probability) and not _is_uneasy(memory.recent[1:])
+        return self.is_far_off(misfit, rows) and not _is_uneasy(memory.recent[1:])
+
+    def is_far_off(self, misfit, rows):
+        """Tell whether a frame fits worse than noise can explain."""
+        return misfit > _bound(rows, self.probability)
 
     def remember(self, memory, misfit, rows, surprises, pull=None):
         """Return the memory with one more frame that was taken in."""

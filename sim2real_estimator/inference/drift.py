@@ -11,6 +11,9 @@ _HOUR = 3600.0
 # What wanders goes on the same way for about so long [s], as bearings warm: within seconds it gets
 # nowhere.
 _SLOW = 120.0
+# The same of clocks, whose rate stays: after so long [s] steps are large enough to follow it, with
+# none of the lag; larger ones, as of 120 s, make what is known of a clock 1.9 times as uncertain.
+_OF_CLOCKS = 10.0
 # A random walk goes a step whenever the stamps pass a multiple of this.
 _STEP_NS = 100_000_000
 
@@ -22,13 +25,15 @@ class Drift:
 
     losses: damping and friction, which change as bearings warm; efforts: how strong they are that
     commands ask for, as motors warm, all alike; others: all else. Relative standard deviations,
-    which grow in proportion to the time for some minutes, then with its root. begun_ns: stamp
-    since which parameters are watched; None: for a long time.
+    which grow in proportion to the time for some minutes, then with its root. clocks: by how many
+    seconds the clocks of sensors go wrong in one, at first. begun_ns: stamp since which
+    parameters are watched; None: for a long time.
     """
 
     others: float = 0.0
     losses: float = 0.0
     efforts: float = 0.0
+    clocks: float = 0.0
     begun_ns: int | None = None
 
     def since(self, begun_ns):
@@ -38,7 +43,7 @@ class Drift:
     @property
     def is_still(self):
         """Whether nothing drifts."""
-        return not (self.others or self.losses or self.efforts)
+        return not (self.others or self.losses or self.efforts or self.clocks)
 
 
 STILL = Drift()
@@ -54,19 +59,35 @@ def walk(problem, drift, begin_ns, end_ns):
     steps = end_ns // _STEP_NS - begin_ns // _STEP_NS
     if steps <= 0 or drift.is_still:
         return None
-    time = steps * _STEP_NS * _NANO
+    time, age = steps * _STEP_NS * _NANO, None
     if drift.begun_ns is not None:
         age = (end_ns // _STEP_NS * _STEP_NS - drift.begun_ns) * _NANO
-        time = _wandered(age) - _wandered(age - time)
-    roots = [getattr(drift, kind) * root for kind, root in problem.drifting.items()]
-    return np.sqrt(time / _HOUR) * np.concatenate(roots, 1)
+    slowly = np.sqrt(_wandered(time, age, _SLOW) / _HOUR)
+    # A clock that goes wrong by the second is off in proportion to the time at first.
+    sizes = {
+        'others': slowly * drift.others,
+        'losses': slowly * drift.losses,
+        'efforts': slowly * drift.efforts,
+        'clocks': drift.clocks * np.sqrt(2 * _OF_CLOCKS * _wandered(time, age, _OF_CLOCKS)),
+    }
+    drifting = problem.drifting.items()
+    roots = [sizes[kind] * root for kind, root in drifting if getattr(drift, kind)]
+    return np.concatenate(roots, 1) if roots else None
 
 
-def _wandered(age):
-    """Return in how long a time [s] at full pace a walk of some age [s] would come as far."""
-    if age >= _SLOW:
-        return age - _SLOW / 2
-    return max(age, 0.0) ** 2 / (2 * _SLOW)
+def _wandered(time, age, slow):
+    """
+    Return in how long a time [s] at full pace a walk would come as far as in its latest.
+
+    age: of the walk [s], None: it has its full pace, as after the time `slow` [s].
+    """
+    if age is None:
+        return time
+    first, last = (
+        each - slow / 2 if each >= slow else max(each, 0.0) ** 2 / (2 * slow)
+        for each in (age - time, age)
+    )
+    return last - first
 
 
 def drifted(problem, mixture, drift, begin_ns, end_ns):

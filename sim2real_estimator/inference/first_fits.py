@@ -5,26 +5,30 @@ Where the motion follows from its beginning, that and the parameters are found f
 else, and with many unknowns, all states are free. Fits are repeated while the batch grows.
 """
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..records import UpdateReport
+from ..records import Status, UpdateReport
 from .batch import Objective, Window
 from .disturbances import neighbours, spread_over_bank
 from .doubting import doubted, DOUBTS, fit_doubting
 from .filtering import survivors
 from .gaussian import log_normalized
 from .lagging import begun
-from .laplace import mixture_at_end
+from .laplace import mixture_at_end, modes
 from .phases import BatchState, DoubtingState, FilterState
 from .refinement import refine
 from .resuming import refit
 from .smoothed_fits import courses_to_begin, fit_smoothly, resume_smoothly
-from .starts import cover_prior, is_covered, shoot_again
+from .starts import cover_prior, fit_more, is_covered, shoot_again, Shots
+from .wrong_sensors import cleared, far_off, sorted_out, unknown_sensors
 
 # Components of less weight do not count: they do not delay the hand-over.
 _NOTABLE = 0.01
+# So often frames are left out that do not fit what was known before the motion was lost.
+_TRIES = 3
 # By which factor a batch grows from fit to fit beyond the given horizons.
 _GROWTH = 1.25
 
@@ -53,18 +57,38 @@ class FirstFits:
 
     def _shoot(self, problem, state, window, generator):
         """Fit frames whose motion is followed from its beginning."""
-        objective = Objective(problem, window, self.settings.noise)
+        rest = replace(window, frames=cleared(window.frames, state.wrong))
+        objective = Objective(problem, rest, self.settings.noise)
         draws = cover_prior(problem, self.settings.starts, generator, state.mixture)
         limits = self.settings.merge, self.settings.prune
         is_free = is_covered(problem, state.mixture)
-        shots = shoot_again(objective, state.fits, draws, limits, is_free)
-        if not len(shots.kept.costs):
+        shots, sorting = shoot_again(objective, state.fits, draws, limits, is_free), None
+        is_explained = objective.is_explained_by(shots.kept)
+        if not is_explained:
+            sorting = self._sorted_out(problem, state, window, draws)
+        if sorting is not None and sorting.is_while:
+            is_explained = True
+        elif not len(shots.kept.costs) and sorting is None:
             return self._bounded(state), UpdateReport('batch', events=('update refused',))
-        if problem.disturbance_size and not objective.is_explained_by(shots.kept):
+        elif problem.disturbance_size and not is_explained:
             # Something is wrong that is held fixed, or something else moves the robot besides:
             # what is found without is wrong, and sure.
-            found = self._doubted(problem, state, objective, shots.kept, generator)
-            return found or self._fit_smoothly(problem, state, window, generator)
+            found = None
+            if len(shots.kept.costs):
+                found = self._doubted(problem, state, objective, shots.kept, generator)
+            if found:
+                return found
+            if sorting is None:
+                return self._fit_smoothly(problem, state, window, generator)
+        if sorting is not None:
+            wrong, objective = tuple(sorted(sorting.wrong)), sorting.objective
+            state = replace(state, wrong=wrong)
+            fits = fit_more(objective, sorting.fits, draws[:, :0], limits)
+            shots = Shots(fits, modes(fits, *limits), draws)
+        elif state.wrong and is_explained:
+            # What was left out of a few frames may fit in many.
+            found = far_off(problem, window, shots.kept)
+            state = state if found is None else replace(state, wrong=tuple(sorted(found)))
         mixture, share, is_narrow = self._described(objective, shots.kept, generator)
         if is_narrow and not state.share:
             # Before a filter begins all starts have looked for other answers.
@@ -82,8 +106,26 @@ class FirstFits:
             )
         mixture = spread_over_bank(problem, mixture, self.settings.disturbances)
         begun_ns, end_ns = window.frames[0].start_ns, window.frames[-1].end_ns
-        state = FilterState(mixture, share=share, begun_ns=begun_ns, end_ns=end_ns)
-        return state, UpdateReport('batch', events=('handed over',))
+        left_out = Counter(name for name, _ in state.wrong)
+        left_out = tuple(
+            (name, Status.SENSOR_WRONG.value, count) for name, count in left_out.items()
+        )
+        report = UpdateReport('batch', events=('handed over',), left_out=left_out)
+        known = {
+            'begun_ns': begun_ns,
+            'end_ns': end_ns,
+            'wrong': unknown_sensors(problem, mixture),
+        }
+        return FilterState(mixture, share=share, **known), report
+
+    def _sorted_out(self, problem, state, window, draws):
+        """Return the window `SortedOut` of samples of sensors that are wrong; None: of none."""
+        begins, size = [], problem.tangent_size
+        if state.fits is not None:
+            known = state.fits.pick([int(np.argmin(state.fits.costs))])
+            begins.append((known.offsets, known.parameters))
+        begins.append((np.zeros((size, draws.shape[1])), draws))
+        return sorted_out(problem, window, self.settings.noise, begins, self.settings.merge)
 
     def _doubted(self, problem, state, objective, kept, generator):
         """
@@ -130,12 +172,13 @@ class FirstFits:
             wider = self._smoothed(problem, window, begins, beyond, first)[0]
             mixture = mixture if wider is None else wider
         begun_ns = window.frames[0].start_ns
-        return self._filter_from(problem, window, mixture, begun_ns, 'handed over')
+        more = {'wrong': unknown_sensors(problem, mixture)}
+        return self._filter_from(problem, window, mixture, begun_ns, 'handed over', **more)
 
     @staticmethod
-    def _filter_from(problem, window, mixture, begun_ns, event):
+    def _filter_from(problem, window, mixture, begun_ns, event, **more):
         """Return the filter that goes on with a mixture at a window's end, and the report."""
-        state = filter_of(problem, mixture, begun_ns, window.frames[-1].end_ns)
+        state = filter_of(problem, mixture, begun_ns, window.frames[-1].end_ns, **more)
         return state, UpdateReport('batch', events=(event,))
 
     def _drifts(self, window):
@@ -215,7 +258,13 @@ class FirstFits:
                 problem, window, state.knowledge, self.settings.noise, drifts
             )
             return self._resumed(problem, window, mixture, state.begun_ns)
-        fits, log_weights, noises = refit(problem, window, state.knowledge, self.settings.noise)
+        known = state.knowledge
+        fits, log_weights, noises, fitting = refit(problem, window, known, self.settings.noise)
+        fitting &= bool(np.isfinite(log_weights).all())
+        if not (fitting or known.scales.any()) and state.tries < _TRIES:
+            # Sensors may be wrong still: what is known of the robot waits for better ones.
+            state = replace(state, tries=state.tries + 1).emptied()
+            return state, UpdateReport('batch', events=('update refused',))
         if not np.isfinite(log_weights).all():
             return self._resumed(problem, window, None, None)
         scales = state.knowledge.scales

@@ -16,9 +16,11 @@ class BatchState:
 
     knowledge: what was known of the parameters before the first of these frames, where the
     motion was lost sight of; None: the prior; courses: of the mixture, where all states were free;
-    is_astray: whether these did not fit the frames;
+    is_astray: whether these did not fit the frames; wrong: what samples are known by, as of
+    `wrong_sensors.sample_key`, that belong to nothing else;
     share: how well the mixture of the last fit that was narrow stood for the posterior; begun_ns:
-    stamp of the first frame that knowledge comes from.
+    stamp of the first frame that knowledge comes from; tries: how often frames did not fit what
+    was known before them.
     """
 
     frames: tuple = ()
@@ -30,11 +32,14 @@ class BatchState:
     share: float = 0.0
     courses: Courses | None = None
     is_astray: bool = False
+    wrong: tuple = ()
     begun_ns: int | None = None
+    tries: int = 0
 
     def emptied(self):
         """Return this without its frames."""
-        return BatchState(mixture=self.mixture, knowledge=self.knowledge, begun_ns=self.begun_ns)
+        kept = {'mixture': self.mixture, 'knowledge': self.knowledge, 'tries': self.tries}
+        return BatchState(begun_ns=self.begun_ns, **kept)
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class FilterState:
     memory: of the change detector; share: how well the batch's mixture stood for the posterior
     when the filter took over; begun_ns, end_ns: stamps of the first frame that it comes from and
     of that end, None where unknown; past, memories: `Past`s of the last frames and `Memory`s of
-    what was known before changes.
+    what was known before changes; wrong: `Wrong` sensors.
     """
 
     mixture: Mixture
@@ -63,6 +68,7 @@ class FilterState:
     lag: Lag | None = None
     past: tuple = ()
     memories: tuple = ()
+    wrong: tuple = ()
 
     @property
     def last_change(self):

@@ -5,7 +5,8 @@ A sample y of a sensor whose clock is late by d is a nonlinear measurement of th
 
     y = h(q(t - d), x) + e,
 
-lengths, encoder zeros, mounts, the pose of the world of motion capture and d. Samples that are
+lengths, encoder zeros, mounts, the pose of the world of motion capture and d, which is another
+later, as the clock runs fast or slow: d = d_0 + r (t - t_0). Samples that are
 spread over the motion are kept as they came, each with the positions of joints about its time,
 and are linearised anew for every posterior; what becomes too many is added to sums that are
 linearised where the posterior is then. As of torques, the variance s^2 of every position and turn
@@ -17,8 +18,9 @@ marker for a while moves nothing.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import block_diag
 
+from .factors import solve_triangular
 from .protocol import Gaussian
 from .torque_regression import inflations
 
@@ -45,7 +47,11 @@ _OUTLIER, _MEDIAN_SQUARES = 3.0, {2: 1.386, 3: 2.366}
 _PRIOR_SAMPLES = 10.0
 # Correlation is judged over so many samples, and expected to be so much.
 _LAGS, _PRIOR_INFLATION = 40, 2.0
-_AXES = 3
+# By how many seconds a clock goes wrong in one, standard deviation: that of a usual crystal.
+_RATE = 5e-5
+# Values of a pose beyond this [m] are no measurements.
+_MOST = 1e6
+_AXES, _NANO = 3, 1e-9
 _POWERS = np.arange(_POINTS)
 _PLACES = np.linspace(-1.0, 1.0, _POINTS)
 _TO_POLYNOMIAL = np.linalg.inv(_PLACES[:, None] ** _POWERS)
@@ -126,16 +132,20 @@ class PoseState:
     """
     All that is carried on: what has been seen, and what is known of it.
 
-    prior: `Gaussian` of the kinematics; fit: `PoseFit`; kept: `Poses`; sums: `PoseSums` of others;
+    fit: `PoseFit` of the kinematics [k], delays as they are now; whole: of the kinematics with
+    delays as they were at the stamp begun_ns, followed by the rates of clocks that may be late;
+    prior: `Gaussian` of these; kept: `Poses`; sums: `PoseSums` of others, by these;
     waiting: ((sensor, stamp_ns, values), ...) whose motion is not known yet; moved_ns: by how much
     the stamps of encoders have been set earlier; seen: number of samples so far, and fitted: at
     the last fit; renewals: number of fits, the last one at renewed_ns.
     """
 
     prior: Gaussian
+    whole: PoseFit
     fit: PoseFit
     kept: Poses
     sums: PoseSums
+    begun_ns: int | None = None
     waiting: tuple = ()
     moved_ns: int = 0
     seen: int = 0
@@ -153,13 +163,39 @@ def begin(model, prior):
     coordinates.
     """
     root = np.linalg.qr(prior.root[model.places].T, 'r').T
-    own, parts = Gaussian(prior.mean[model.places], root), len(model.parts)
-    size = len(own.mean)
-    zero = np.zeros(parts)
+    mean, parts, rates = prior.mean[model.places], len(model.parts), len(_late(model, root)[0])
+    whole = Gaussian(
+        np.concatenate([mean, np.zeros(rates)]), block_diag(root, _RATE * np.eye(rates))
+    )
+    zero, ones, size = np.zeros(parts), np.ones(parts), len(whole.mean)
     sums = PoseSums(np.zeros((parts, size, size)), np.zeros((parts, size)), zero, zero)
-    ones = np.ones(parts)
-    fit = PoseFit(own.mean, own.root, ones, _PRIOR_INFLATION * ones, ones)
-    return PoseState(own, fit, None, sums)
+    fit = PoseFit(mean, root, ones, _PRIOR_INFLATION * ones, ones)
+    return PoseState(whole, replace(fit, mean=whole.mean, root=whole.root), fit, None, sums)
+
+
+def _late(model, root):
+    """Return (sensors whose clocks may be late, the coordinates that are their delays)."""
+    _, slope = model.delays(np.zeros(len(root)))
+    late = np.flatnonzero((slope > 0).any(1))
+    return late, slope[late].argmax(1)
+
+
+def _delays_of(model, mean, sensors, stamps, begun_ns):
+    """Return the delays [N] of samples of sensors with stamps; mean: of all coordinates."""
+    size = len(model.places)
+    delays, rates = model.delays(mean[:size])[0], np.zeros(len(model.sensors))
+    rates[_late(model, np.eye(size))[0]] = mean[size:]
+    return delays[sensors] + rates[sensors] * _NANO * (stamps - begun_ns)
+
+
+def _as_now(model, whole, age):
+    """Return the `PoseFit` of kinematics whose delays are those of so many seconds later."""
+    size = len(model.places)
+    late, columns = _late(model, np.eye(size))
+    later = np.eye(size, len(whole.mean))
+    later[columns, size + np.arange(len(late))] = age
+    root = np.linalg.qr((later @ whole.root).T, 'r').T
+    return replace(whole, mean=later @ whole.mean, root=root)
 
 
 def received(model, state, frame):
@@ -167,6 +203,8 @@ def received(model, state, frame):
     if not frame.samples:
         return state
     found, moved_ns = model.read(frame, state.moved_ns)
+    # No pose is that far away; beside parts that are missing all are to be finite.
+    found = tuple(each for each in found if not (np.abs(each[-1]) > _MOST).any())
     waiting = (*state.waiting, *found)[-_MOST_WAITING:]
     return replace(state, waiting=waiting, moved_ns=moved_ns)
 
@@ -213,8 +251,11 @@ def placed(model, state, until_ns, positions_at=None, known_ns=None):
     if not len(kept.sensors):
         return state
     before = () if state.kept is None else (state.kept,)
-    joined = Poses.joined([*before, kept])
-    return replace(state, kept=joined, seen=state.seen + len(kept.sensors))
+    joined, begun_ns = Poses.joined([*before, kept]), state.begun_ns
+    if begun_ns is None:
+        begun_ns = int(kept.stamps[0])
+    seen = state.seen + len(kept.sensors)
+    return replace(state, kept=joined, seen=seen, begun_ns=begun_ns)
 
 
 def _spread(kept, new):
@@ -256,10 +297,10 @@ def renewed(model, state, now_ns):
     if state.seen == state.fitted or not is_late:
         return state
     state = replace(state, fitted=state.seen, renewals=state.renewals + 1, renewed_ns=now_ns)
-    prior, fit = state.prior, state.fit
+    prior, fit = state.prior, state.whole
     for _ in range(_STEPS):
         at, before = fit.mean, fit.variance
-        seen = _linearised(model, at, state.kept)
+        seen = _linearised(model, at, state)
         used, variance = _judged(state, fit, seen)
         mean, root, step = _step(state, fit, variance, at, _own_sums(seen, used, len(variance)))
         if not np.isfinite(mean).all():
@@ -268,7 +309,9 @@ def renewed(model, state, now_ns):
         if np.abs(step).max() < _SETTLED and (np.abs(variance / before - 1) < _SAME).all():
             break
     inflation, share = _correlated(seen, used, len(variance))
-    state = replace(state, fit=replace(fit, inflation=inflation, share=share))
+    whole = replace(fit, inflation=inflation, share=share)
+    age = _NANO * (state.kept.stamps.max() - state.begun_ns)
+    state = replace(state, whole=whole, fit=_as_now(model, whole, age))
     return _folded(state, seen, used, at - prior.mean)
 
 
@@ -291,22 +334,28 @@ def _step(state, fit, variance, at, own):
     return at + prior.root @ (inverse @ step), prior.root @ inverse, step
 
 
-def _linearised(model, mean, kept):
-    """Return the `_Linear` of `Poses` at a mean."""
-    delays, _ = model.delays(mean)
+def _linearised(model, mean, state):
+    """Return the `_Linear` of the samples that are kept, at a mean of all coordinates."""
     most = max(sum(number == k for number, _ in model.parts) for k in range(len(model.sensors)))
-    count = len(kept.sensors)
+    kept, size = state.kept, len(model.places)
+    count, ages = len(kept.sensors), _NANO * (kept.stamps - state.begun_ns)
+    late, columns = _late(model, np.eye(size))
     residuals = np.zeros((count, most, _AXES))
     slopes = np.zeros((count, most, _AXES, len(mean)))
     parts = np.full((count, most), -1)
-    positions, velocities = kept.motion(delays[kept.sensors])
+    delays = _delays_of(model, mean, kept.sensors, kept.stamps, state.begun_ns)
+    positions, velocities = kept.motion(delays)
     for number in range(len(model.sensors)):
         own = np.flatnonzero(kept.sensors == number)
         if not len(own):
             continue
         rows, by_mean = model.residuals(
-            mean, number, positions[own], velocities[own], kept.values[own]
+            mean[:size], number, positions[own], velocities[own], kept.values[own]
         )
+        by_rates = np.zeros((*rows.shape, len(late)))
+        for rate in np.flatnonzero(late == number):
+            by_rates[..., rate] = by_mean[..., columns[rate]] * ages[own, None]
+        by_mean = np.concatenate([by_mean, by_rates], -1)
         places = [place for place, (sensor, _) in enumerate(model.parts) if sensor == number]
         for column, place in enumerate(places):
             part = model.parts[place][1]

@@ -78,7 +78,8 @@ class Problem(Protocol):
     disturbance of one leaves for good, however long it is listened to. `noise_prior`: of
     the sensors whose noise is estimated, of one component, or None. `spacing` [p]: how far apart
     the starts of a fit may be along each parameter so that one of them leads to the optimum,
-    infinite where any does. `is_driven`: whether hidden forces always push the robot, so that its
+    infinite where any does. `late_sensors`: name -> direction [p] that is how late a clock is, of
+    those that may be late. `is_driven`: whether hidden forces always push the robot, so that its
     motion does not follow from its first state.
     """
 
@@ -93,6 +94,7 @@ class Problem(Protocol):
     lasting_root: np.ndarray
     noise_prior: NoiseScales | None
     spacing: np.ndarray
+    late_sensors: dict
     is_driven: bool
     # The same problem with what is held fixed, and may be wrong, among its unknowns, or None.
     wider: 'Problem | None'

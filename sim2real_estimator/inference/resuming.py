@@ -11,17 +11,19 @@ from .protocol import Gaussian
 
 def refit(problem, window, before, noise):
     """
-    Return (`Fits`, log weights [K], `NoiseScales`) of a window, one for every component.
+    Return (`Fits`, log weights [K], `NoiseScales`) of a window, and whether noise explains it.
 
-    before: the `Mixture` whose parameters and noises are the prior; of its states nothing is used.
+    One fit for every component. before: the `Mixture` whose parameters and noises are the prior;
+    of its states nothing is used.
     """
-    parts, noises, log_weights = [], [], []
+    parts, noises, log_weights, is_explained = [], [], [], False
     for k, root in enumerate(lower_root(before.parameter_roots())):
         prior = Gaussian(before.means[:, k], root)
         offsets = np.zeros((problem.tangent_size, 1))
         known = None if before.noises is None else before.noises.pick([k])
         objective = Objective(problem, window, noise, prior, known)
         found, left = objective.settled(fit(objective, offsets, before.means[:, [k]]))
+        is_explained |= objective.is_explained_by(found)
         noises.append(left)
         parts.append(found)
         narrowness = np.log(np.abs(np.diag(root))).sum()
@@ -33,4 +35,4 @@ def refit(problem, window, before, noise):
         np.concatenate([p.information for p in parts]),
     )
     joined = None if before.noises is None else NoiseScales.joined(noises)
-    return fits, log_normalized(np.array(log_weights)), joined
+    return fits, log_normalized(np.array(log_weights)), joined, is_explained

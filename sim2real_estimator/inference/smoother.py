@@ -131,6 +131,7 @@ class Smoother:
         """Whether a filter weighs rows the same wherever it goes: noise is normal, and known."""
         return self.known.noises is None and isinstance(self.noise, NormalNoise)
 
+    @np.errstate(all='ignore')
     def forward(self, courses, noises, is_final=False, before=(), found=None):
         """
         Return the filter's steps over all frames, linearised about courses.
@@ -197,6 +198,7 @@ class Smoother:
         state = (found.transition @ mean[..., None])[..., 0] + gap
         return np.concatenate([state, mean[:, self.size :]], 1)
 
+    @np.errstate(all='ignore')
     def backward(self, steps):
         """
         Return the most probable deviations [H + 1, K, n], all samples considered.

@@ -8,7 +8,10 @@ from ..records import UpdateReport
 from .changes import ChangeMemory
 from .explaining import CarriedOn, Inquiry, known_before, Past
 from .mixture import Mixture
+from .wrong_sensors import off_sensors
 
+# What is reported where sensors were wrong for so long that nobody knows where the robot is.
+MOTION_LOST = 'motion lost'
 # After so many frames it is asked what has changed, for the last time after the last of these.
 _ASKED = (12, 25, 50)
 # An answer of this probability is taken before that.
@@ -32,7 +35,8 @@ class SuspectState:
     past: `Past`s up to the frame at which it was noticed; frames: since then; known: the mixture
     before all of these; memories: `Memory`s of what was known before earlier changes; answer:
     the last, where it was found what has changed, but not yet well how much; begun_ns: as of the
-    `FilterState`; noticed: the memory of the detector then.
+    `FilterState`; noticed: the memory of the detector then; is_told: whether it is told by now
+    that something has changed; wrong: as of the `FilterState`, until then.
     """
 
     past: tuple
@@ -42,6 +46,8 @@ class SuspectState:
     answer: CarriedOn | None = None
     begun_ns: int | None = None
     noticed: ChangeMemory = ChangeMemory()
+    is_told: bool = True
+    wrong: tuple = ()
 
     @property
     def mixture(self):
@@ -85,7 +91,9 @@ def look_into(problem, state, frame, noise, drift, scales, is_narrow):
     Return (state, mixture now or None, memories, `UpdateReport`) after one more frame.
 
     While it is not known what has changed, or not how much, there is a state; then there is a
-    mixture with which to go on, or neither where nothing that was known is of use. scales: of
+    mixture with which to go on, or neither where nothing that was known is of use. Where it is
+    the motion that has been lost, and nothing is known to have changed, the report has
+    `MOTION_LOST` among its events. scales: of
     disturbances; is_narrow: tells whether a filter may go on with a mixture.
     """
     state = replace(state, frames=(*state.frames, frame))
@@ -95,6 +103,10 @@ def look_into(problem, state, frame, noise, drift, scales, is_narrow):
     inquiry = Inquiry(problem, state.past, state.frames, noise, drift)
     answer, is_final = _answered(inquiry, state, scales)
     if answer is None and is_final:
+        # No robot moves as a sensor says that is wrong; what is known of this one may be of use.
+        off = off_sensors(problem, state.known, [*(p.frame for p in state.past), *state.frames])
+        if off:
+            return None, state.known, state.memories, UpdateReport('batch', events=(MOTION_LOST,))
         return None, None, (), UpdateReport('batch', events=('forgotten',))
     if answer is None or not (count == _AWAITED[-1] or is_narrow(answer.mixture)):
         state = replace(state, answer=answer)

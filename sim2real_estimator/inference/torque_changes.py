@@ -10,8 +10,8 @@ not just some of it; with a fixed noise unchanged real arms give causes a factor
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
+from .factors import solve_triangular
 from .hypotheses import Memory
 from .torque_regression import Fit, Rows, Sums
 
@@ -323,7 +323,7 @@ class _Window:
         for k, jump in enumerate(jumps):
             own = slice(begin, begin + jump.root.shape[1])
             root, begin = _root(matrix[own, own]), own.stop
-            moved = solve_triangular(root, missing[own], lower=True, check_finite=False)
+            moved = solve_triangular(root, missing[own], lower=True)
             result[k] = moved @ moved / 2 - np.log(np.abs(np.diag(root))).sum()
         for place, k in enumerate(np.argsort(-result)):
             is_likely = place < _LOOKED_AT and result[k] > _WORTH_A_LOOK

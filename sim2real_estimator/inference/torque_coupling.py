@@ -9,8 +9,8 @@ says so in its config.
 """
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
+from .factors import solve_triangular
 from .torque_regression import TorqueNoise
 
 # Residual over signal of a joint from which on a pair is tried.

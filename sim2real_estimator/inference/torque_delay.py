@@ -12,7 +12,8 @@ only a zero is looked for, and no least sum of squares, keeps out what interpola
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
+
+from .factors import solve_triangular
 
 # Torques are kept so much later than the motion of their rows [s]: drives are 0 to 30 ms late.
 LAGS = 8e-3 * np.arange(-1, 5)

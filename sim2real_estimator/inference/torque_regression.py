@@ -20,7 +20,8 @@ that weighs fast motion, where models of real robots are wrong.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
+
+from .factors import solve_triangular
 
 # Rows that the prior of a joint's variance counts for, and its standard deviation as part of the
 # joint's limit. Chosen on recordings of a UR10e and on arms in MuJoCo.

@@ -34,6 +34,9 @@ _OUTLIER_SDS = 8.0
 # Where more than this part of the samples about a block is off nobody knows the motion: a clock
 # that was set back mixes two of them.
 _MOST_OFF = 0.1
+# Positions [rad or m], and torques by their limits, beyond this are no measurements, and rows of
+# motion that is no motion spoil sums for good from here on.
+_MOST, _MOST_OF_ROWS = 1e6, 1e9
 
 
 def have_moved(positions, encoder_sd):
@@ -208,3 +211,32 @@ def _outliers(residuals, usable, limits):
         centre = np.sort(order, 0)[middle, joints]
         spread = 1.48 * np.sort(np.abs(order - centre), 0)[middle, joints]
         return np.abs(residuals - centre) > _OUTLIER_SDS * np.maximum(spread, 5e-3 * limits)
+
+
+def sound_reading(model, reading):
+    """
+    Return (`Reading` without numbers that nothing can be computed with, whether there were any).
+
+    What is not a number is missing, and no fault; what is infinite or beyond all sizes is.
+    """
+    refused = False
+
+    def checked(entries, most):
+        nonlocal refused
+        found = []
+        for stamp_ns, values in entries:
+            beyond = np.abs(values) > most
+            if beyond.any():
+                refused, values = True, np.where(beyond, np.nan, values)
+            found.append((stamp_ns, values))
+        return tuple(found)
+
+    positions = checked(reading.positions, _MOST)
+    torques = checked(reading.torques, _MOST * model.limits)
+    return replace(reading, positions=positions, torques=torques), refused
+
+
+def sound_rows(rows):
+    """Tell whether all numbers of `Rows` are such that sums of their squares are of use."""
+    parts = rows.columns, rows.torques, rows.shares
+    return all((np.abs(part) < _MOST_OF_ROWS).all() for part in parts)

@@ -90,15 +90,22 @@ def _told_alike(is_told):
 
 
 def _fit_positions(problem, point, frame):
-    """Return (state at rest nearest to `point` that explains a frame's samples, what is told)."""
+    """
+    Return (state at rest nearest to `point` that explains a frame's samples, what is told).
+
+    Samples with which nothing can be computed tell nothing.
+    """
     nv, parameters = problem.model.velocity_size, problem.prior.mean[:, None]
     origin = point[:, None]
     current = origin
     for _ in range(_ITERATIONS):
-        residual, slope = problem.observe(current, parameters, frame)
+        with np.errstate(all='ignore'):
+            residual, slope = problem.observe(current, parameters, frame)
         moved = problem.local(origin, current)[:nv, 0] / _REACH
         rows = np.concatenate([slope[0, :, :nv], np.eye(nv) / _REACH])
         right = np.concatenate([residual[0], moved])
+        if not (np.isfinite(rows).all() and np.isfinite(right).all()):
+            return point, np.zeros(nv, dtype=bool)
         delta = np.zeros((problem.tangent_size, 1))
         delta[:nv, 0] = -np.linalg.lstsq(rows, right, rcond=None)[0]
         current = problem.retract(current, delta)

@@ -91,6 +91,30 @@ def test_what_is_watched_for_seconds_has_not_wandered_off():
     np.testing.assert_allclose(before, 0.0)
 
 
+def test_clocks_go_apart_in_proportion_to_the_time():
+    parameters, rate, ten = pendulum(), 5e-5, 10 * SECOND
+    sensors = tuple(
+        JointPositions(name, parameters.model, ['shoulder', 'elbow'], NOISE)
+        for name in ('encoder', 'camera')
+    )
+    delays = {name: Prior(0.0, 0.01, False) for name in ('camera.delay', 'commands.delay')}
+    chosen = priors(parameters, {'lower.mass': 0.3}) | delays
+    problem = RobotProblem(parameters, sensors, choose_chart(parameters, sensors, chosen))
+
+    def covariance(begin_ns, end_ns):
+        root = walk(problem, Drift(clocks=rate, begun_ns=0), begin_ns, end_ns)
+        return root @ root.T
+
+    place = problem.labels.index('camera.delay')
+    for seconds in (2, 10):
+        now = covariance(0, seconds * SECOND)
+        assert now[place, place] == pytest.approx((rate * seconds) ** 2)
+        assert now.sum() == now[place, place]
+    # Then steps stay as they are, large enough to follow a clock whose rate does.
+    later = [covariance(k * ten, (k + 1) * ten)[place, place] for k in (1, 2)]
+    assert later == pytest.approx([2 * (rate * 10) ** 2] * 2)
+
+
 def test_every_coordinate_drifts_by_what_its_parameters_do():
     delay = {'commands.delay': Prior(0.001, 0.004, False)}
     timed = problem_of({name: PENDULUM_PRIORS[name] for name in NAMES}, delay)

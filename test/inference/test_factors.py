@@ -30,10 +30,22 @@ def test_a_square_has_its_lower_root(count, size):
 
 
 @pytest.mark.parametrize('count', [1, 5])
-def test_what_is_no_square_is_refused(count):
-    squares = np.tile(np.diag([1.0, -1.0]), (count, 1, 1))
-    with pytest.raises(np.linalg.LinAlgError):
-        cholesky(squares)
+@pytest.mark.parametrize('bad', [np.diag([1.0, -1.0]), np.full((2, 2), np.nan)])
+def test_what_is_no_square_spoils_no_other(count, bad):
+    squares = np.tile(4 * np.eye(2), (count, 1, 1))
+    squares[0] = bad
+    found = cholesky(squares)
+    assert np.isnan(found[0]).any()
+    np.testing.assert_array_equal(found[1:], np.tile(2 * np.eye(2), (count - 1, 1, 1)))
+
+
+@pytest.mark.parametrize('count', [1, 5])
+def test_what_has_no_inverse_spoils_no_other(count):
+    lower = np.tile(2 * np.eye(2), (count, 1, 1))
+    lower[0, 1, 1] = 0.0
+    found = inverse_of_lower(lower)
+    assert np.isnan(found[0]).all()
+    np.testing.assert_array_equal(found[1:], np.tile(0.5 * np.eye(2), (count - 1, 1, 1)))
 
 
 @pytest.mark.parametrize('count', COUNTS)

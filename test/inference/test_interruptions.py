@@ -132,11 +132,25 @@ def test_a_single_sample_that_is_far_off_is_left_out(problem, frames, by):
 
 def test_samples_that_stay_off_are_a_change(problem, frames):
     before, _ = run(problem, frames[:150])
-    spoilt = [off(frame, np.array([0.0, 0.2])) for frame in frames[160:170]]
+    spoilt = [off(frame, np.array([0.0, 0.05])) for frame in frames[160:170]]
     state, events = run(problem, [*frames[150:160], *spoilt], before)
     assert events == ['outlier', 'changed'] and isinstance(state, SuspectState)
     # What was left out at first is evidence of what has changed.
     assert state.past[-2].frame is spoilt[0] and state.past[-1].frame is spoilt[1]
+
+
+def test_what_no_push_does_is_a_change_once_nobody_has_seen_the_robot_for_long(problem, frames):
+    before, _ = run(problem, frames[:150])
+    spoilt = [off(frame, np.array([0.0, 0.5])) for frame in frames[160:200]]
+    state, events = run(problem, [*frames[150:160], *spoilt[:20]], before)
+    assert events == ['outlier', 'sensor wrong: encoder'] and isinstance(state, FilterState)
+    # Back in time, nothing was lost but what was not seen.
+    there, events = run(problem, frames[180:], state)
+    assert events == ['sensor right: encoder'] and isinstance(there, FilterState)
+    assert np.abs(misses(problem, there)[0]).max() < 4
+    state, events = run(problem, spoilt[20:26], state)
+    assert events == ['changed'] and isinstance(state, SuspectState)
+    assert [each.frame for each in state.past[-20:-5]] == spoilt[5:20]
 
 
 def test_where_nothing_that_was_known_fits_after_a_gap_it_is_forgotten(problem, frames):
@@ -144,14 +158,26 @@ def test_where_nothing_that_was_known_fits_after_a_gap_it_is_forgotten(problem, 
     first = frames[190]
     again = Frame(first.end_ns, first.end_ns, first.samples, first.inputs, after_gap=True)
     events = []
-    for frame in [again, *map(absurd, frames[191:230])]:
+    for frame in [again, *map(absurd, frames[191:240])]:
         state, report = ESTIMATOR.update(problem, state, frame)
         events += report.events
-        if events:
+        if 'forgotten' in events:
             break
     # Who reads events is told that nothing is known any more, and that no data are part of it.
-    assert events == ['changed', 'forgotten']
+    assert events == [*['update refused'] * 3, 'changed', 'forgotten']
     assert state == ESTIMATOR.init(problem)
+
+
+def test_frames_after_a_gap_that_do_not_fit_wait_for_better_ones(problem, frames):
+    before, _ = run(problem, frames[:150])
+    first = frames[190]
+    again = Frame(first.end_ns, first.end_ns, first.samples, first.inputs, after_gap=True)
+    spoilt = [
+        off(frame, np.array([3.0, 0.5]) * (k % 2)) for k, frame in enumerate(frames[191:215])
+    ]
+    after, events = run(problem, [again, *spoilt, *frames[215:]], before)
+    assert set(events) == {'update refused', 'resumed'} and isinstance(after, FilterState)
+    assert np.abs(misses(problem, after)[0]).max() < 4
 
 
 def test_an_unknown_effort_widens_the_state_and_is_not_taken_for_zero(problem, frames):

@@ -23,6 +23,14 @@ class AbstractEstimator(ABC):
         """Return (state, `UpdateReport`) after one more frame."""
 
     @abstractmethod
+    def interrupted(self, state):
+        """
+        Return a state that lets go of the latest samples, and knows what it knew of parameters.
+
+        With these samples an update has failed, and it would again.
+        """
+
+    @abstractmethod
     def kept_frames(self, state):
         """Return the latest frames that a state still holds to look at again."""
 

@@ -7,6 +7,7 @@ until the posterior is narrow. Each mode found then becomes a component of a Gau
 that an extended Kalman filter in square-root form carries on, weighted by evidence.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -17,11 +18,13 @@ from ..changes import ChangeDetector
 from ..drift import Drift, drifted
 from ..filtering import take_frame
 from ..first_fits import filter_of, FirstFits
+from ..lagging import begun as lag_begun
 from ..lagging import take_frame_lagging
 from ..mixture import Mixture
 from ..phases import BatchState, DoubtingState, FilterState
 from ..robust import NormalNoise
-from ..suspicion import look_into, remembered, suspect, SuspectState
+from ..suspicion import look_into, MOTION_LOST, remembered, suspect, SuspectState
+from ..wrong_sensors import believed, found_anew, off_sensors, with_samples, without, wrong_of
 from .base import AbstractEstimator
 
 # Part of a batch that may lack efforts.
@@ -34,6 +37,31 @@ _LAG_OF_DISTURBED = 2
 _BANK = (0.0, 0.001, 0.003, 0.01, 0.014, 0.02, 0.028, 0.04, 0.056, 0.08, 0.11, 0.3)
 # Spread of the mass matrix at which a filter goes on where little but one jump is not known.
 _CHANGED = 0.1
+# A sensor of which so many samples were left out may be off because the robot has changed.
+_NEW = 2
+# Where there are several sensors a change is told so many frames after it was noticed, if it was
+# none of a sensor that was wrong from up to so many frames before. What is frozen is off by little
+# at first; of no frame farther back is every state known.
+_WAITS, _SEEN = 6, 8
+# So many frames tell whether a sensor was moved.
+_ASKED_ABOUT = 32
+
+
+@dataclass(frozen=True)
+class _Told:
+    """
+    What a frame has told a filter.
+
+    step: `Step`, None where it cannot be computed; past: `Past`s; memory: of the detector; events;
+    wrong: `Wrong` sensors; left_out: as of an `UpdateReport`.
+    """
+
+    step: object
+    past: tuple
+    memory: object
+    events: tuple
+    wrong: tuple
+    left_out: tuple
 
 
 @dataclass(frozen=True)
@@ -50,7 +78,8 @@ class GaussianSum(AbstractEstimator):
     reckons with, in the problem's units;
     drift: relative standard deviation by which parameters wander off in an hour, see `Drift`:
     below what that implies no posterior narrows; drift_of_losses: the same
-    of damping and friction, drift_of_efforts: of all efforts at once; refinement: iterations of
+    of damping and friction, drift_of_efforts: of all efforts at once; drift_of_clocks: by how many
+    seconds the clocks of sensors go wrong in one; refinement: iterations of
     the variational fit where Laplace's mixture falls short of the `share`; lag: so many frames a
     filter looks back where joints are driven, two at most where disturbances push; shooting: of
     so many parameters at most the first fits follow the motion from its beginning, of more they
@@ -70,6 +99,7 @@ class GaussianSum(AbstractEstimator):
     drift: float = 1e-3
     drift_of_losses: float = 5e-3
     drift_of_efforts: float = 1e-2
+    drift_of_clocks: float = 5e-5
     refinement: int = 0
     lag: int = 10
     shooting: int = 16
@@ -81,7 +111,8 @@ class GaussianSum(AbstractEstimator):
     @property
     def drifts(self):
         """How parameters drift."""
-        return Drift(self.drift, self.drift_of_losses, self.drift_of_efforts)
+        others = self.drift_of_losses, self.drift_of_efforts, self.drift_of_clocks
+        return Drift(self.drift, *others)
 
     def init(self, problem):
         """Return the state before any data."""
@@ -117,6 +148,15 @@ class GaussianSum(AbstractEstimator):
         """Tell whether the last of these frames lacks efforts for too long, or one of too many."""
         missing = sum(not problem.knows_inputs(frame) for frame in frames)
         return missing > _MISSING * len(frames) or problem.loses_sight(frames[-1])
+
+    def interrupted(self, state):
+        """Return a batch without frames: as after a gap, the state is found anew."""
+        if isinstance(state, DoubtingState):
+            return DoubtingState(self.interrupted(state.state))
+        if isinstance(state, BatchState):
+            return replace(state.emptied(), due=self.horizons[0])
+        known = state.mixture
+        return BatchState(mixture=known, knowledge=known, begun_ns=state.begun_ns)
 
     def kept_frames(self, state):
         """Return the frames of the batch; the filter keeps none."""
@@ -160,47 +200,169 @@ class GaussianSum(AbstractEstimator):
 
     def _filter(self, problem, state, frame):
         """Take one frame into every component; begin again where the robot has changed."""
-        step, past, memory, events = self._taken(problem, state, frame)
-        if step is None:
-            return state, UpdateReport('filter', events=events)
-        report = UpdateReport('filter', step.misfit, step.rows, events=events)
-        may_ask = not problem.is_driven
-        if not may_ask:
-            past = ()
-        if self.detector.has_changed(memory, self.noise.expects_outliers):
-            events += ('changed',)
-            if not may_ask:
-                return self.init(problem), replace(report, events=(*events, 'forgotten'))
+        told = self._taken(problem, state, frame)
+        if told.step is None:
+            state = replace(state, wrong=told.wrong)
+            return state, UpdateReport('filter', events=told.events, left_out=told.left_out)
+        if self.detector.has_changed(told.memory, self.noise.expects_outliers):
+            told = self._in_hindsight(problem, state, told) or told
+        step, past, memory, events = told.step, told.past, told.memory, told.events
+        report = UpdateReport('filter', step.misfit, step.rows, events, left_out=told.left_out)
+        # What was left out just now may be the beginning of a change.
+        new = [each for each in told.wrong if each.number <= _NEW or each.is_blind]
+        new = [each for each in new if not each.is_new]
+        is_lost = any(each.is_blind for each in told.wrong)
+        if is_lost or self.detector.has_changed(memory, self.noise.expects_outliers):
+            if problem.is_driven:
+                return self.init(problem), replace(
+                    report, events=(*events, 'changed', 'forgotten')
+                )
+            frames = with_samples([each.frame for each in past], new)
+            past = tuple(replace(each, frame=f) for each, f in zip(past, frames))
             suspected = suspect(past, state.memories, state.begun_ns, memory)
-            return suspected, replace(report, events=events)
-        step, known = step.tidied(self.prune, self.merge), (past, state.memories)
+            sensors = {s.sensor for each in past[-_SEEN:] for s in each.frame.samples}
+            if len(sensors) > 1 and not is_lost:
+                # Some frames later it shows whether one of them is wrong.
+                return replace(suspected, is_told=False, wrong=state.wrong), report
+            return suspected, replace(report, events=(*events, 'changed'))
+        step, known = step.tidied(self.prune, self.merge), (past, state.memories, told.wrong)
         stamps = state.begun_ns, frame.end_ns
-        return FilterState(step.mixture, memory, state.share, *stamps, step.lag, *known), report
+        after = FilterState(step.mixture, memory, state.share, *stamps, step.lag, *known)
+        due = next((each for each in told.wrong if each.is_due), None)
+        if due is None:
+            return after, report
+        return self._asked_about(problem, after, due, frame, report)
 
     def _taken(self, problem, state, frame):
         """
-        Return (`Step` of a frame or None, `Past`s, memory of the detector, events).
+        Return what a frame has `_Told`, without the samples of sensors that are wrong.
 
         Where its samples make no sense, or one of them seems to be an outlier, the motion goes on
         without them. In case it was the beginning of a change, the past has them all the same.
         """
-        told, memory = self._step(problem, state, frame), state.memory
-        step, without, events = told, replace(frame, samples=()), ()
+        whole, memory, events = frame, state.memory, ()
+        frame, wrong = believed(problem, state.mixture, state.wrong, frame)
+        events += tuple(
+            f'sensor right: {each.sensor}'
+            for each in state.wrong
+            if each.number > 1 and each.sensor not in {other.sensor for other in wrong}
+        )
+        told, word = self._step(problem, state, frame), Status.OUTLIER
+        if told is None:
+            word = Status.UPDATE_REFUSED
+        if told is None or self.detector.is_far_off(told.misfit, told.rows):
+            off = off_sensors(problem, state.mixture, (frame,))
+            if off:
+                wrong = (*wrong, *wrong_of(frame, off))
+                frame, events = without(frame, off), (*events, word.value)
+                told = self._step(problem, state, frame)
+        before = {each.sensor: each.number for each in state.wrong}
+        events += tuple(
+            f'sensor wrong: {each.sensor}'
+            for each in wrong
+            if each.number >= 2 > before.get(each.sensor, 0) and not each.is_new
+        )
+        # Of the first sample nobody knows yet what it belongs to.
+        first = {each.sensor: word for each in wrong if each.number == 1}
+        left_out = _left_out(whole, frame, first)
+        step, bare = told, replace(frame, samples=())
         is_outlier = told is not None and self._is_outlier(problem, memory, told, frame)
         if told is None:
-            frame, events = without, (Status.UPDATE_REFUSED.value,)
-            step = told = self._step(problem, state, without)
+            frame, events, left_out = bare, (*events, Status.UPDATE_REFUSED.value), ()
+            step = told = self._step(problem, state, bare)
         elif is_outlier:
-            events, step = (Status.OUTLIER.value,), self._step(problem, state, without)
+            events, left_out = (*events, Status.OUTLIER.value), ()
+            step = self._step(problem, state, bare)
         if step is None:
-            return None, (), memory, events
+            return _Told(None, (), memory, events, wrong, left_out)
         if is_outlier:
             memory = self.detector.pass_over(memory)
         else:
             fit = step.misfit, step.rows, step.surprises, step.pull
             memory = self.detector.remember(memory, *fit)
         past = remembered(state.past, frame, state.mixture, told.log_evidence)
-        return step, past, memory, events
+        return _Told(step, past, memory, events, wrong, left_out)
+
+    def _in_hindsight(self, problem, state, told):
+        """
+        Return what the last frames have `_Told` if a sensor is wrong that was believed in them.
+
+        None where none is, or what the others tell is no better.
+        """
+        past, recent = told.past[: -self.detector.frames], told.past[-self.detector.frames :]
+        if not recent or recent[0].mixture is None:
+            return None
+        frames = tuple(each.frame for each in recent)
+        known = FilterState(recent[0].mixture, state.memory, begun_ns=state.begun_ns, past=past)
+        if state.lag is not None:
+            known = replace(known, lag=lag_begun(known.mixture))
+        found = self._without_wrong(problem, replace(known, wrong=told.wrong), frames)
+        if found is None:
+            return None
+        left_out = (*told.left_out, *found.left_out)
+        return replace(found, events=(*told.events, *found.events), left_out=left_out)
+
+    def _without_wrong(self, problem, state, frames):
+        """
+        Return what frames have `_Told` a filter without sensors that are wrong, not what it knew.
+
+        None where no sensor is, none is left, or what the others tell is a change as well.
+        """
+        off = off_sensors(problem, state.mixture, frames)
+        if not off or not any(without(frame, off).samples for frame in frames):
+            return None
+        memory, past, wrong, step = replace(state.memory, recent=()), state.past, state.wrong, None
+        for whole in frames:
+            wrong, frame = wrong_of(whole, off, wrong), without(whole, off)
+            step = self._step(problem, state, frame)
+            if step is None:
+                return None
+            fit = step.misfit, step.rows, step.surprises, step.pull
+            memory = self.detector.remember(memory, *fit)
+            if self.detector.has_changed(memory, self.noise.expects_outliers):
+                return None
+            past = remembered(past, frame, state.mixture, step.log_evidence)
+            state = replace(state, mixture=step.mixture, lag=step.lag)
+        more = Counter(s.sensor for frame in frames for s in frame.samples if s.sensor in off)
+        left_out = tuple(
+            (name, Status.SENSOR_WRONG.value, number) for name, number in more.items()
+        )
+        events = tuple(f'sensor wrong: {name}' for name in off)
+        return _Told(step, past, memory, events, wrong, left_out)
+
+    def _believed_again(self, problem, state, frame):
+        """Return (state, report) of a robot of which only a sensor is wrong, else None."""
+        past, recent = state.past[:-_SEEN], state.past[-_SEEN:]
+        if not recent or recent[0].mixture is None:
+            return None
+        begun, begin_ns = state.begun_ns, recent[0].frame.start_ns
+        more = {'memory': state.noticed, 'memories': state.memories, 'past': past}
+        known = filter_of(problem, recent[0].mixture, begun, begin_ns, wrong=state.wrong, **more)
+        frames = (*(each.frame for each in recent), *state.frames)
+        told = self._without_wrong(problem, known, frames)
+        if told is None:
+            return None
+        step = told.step.tidied(self.prune, self.merge)
+        parts = {'mixture': step.mixture, 'lag': step.lag, 'memory': told.memory}
+        after = replace(known, end_ns=frame.end_ns, past=told.past, wrong=told.wrong, **parts)
+        report = UpdateReport('filter', step.misfit, step.rows, told.events)
+        return after, replace(report, left_out=told.left_out)
+
+    def _asked_about(self, problem, state, wrong, frame, report):
+        """Return (state, report) after it was asked where a sensor is, and how late."""
+        others = tuple(each for each in state.wrong if each is not wrong)
+        asked = replace(state, wrong=(*others, replace(wrong, asked=wrong.number)))
+        known = [k for k, each in enumerate(state.past[:-_ASKED_ABOUT]) if each.mixture]
+        past = state.past[known[-1] if known else 0 :]
+        drifts = self.drifts.since(state.begun_ns)
+        mixture = found_anew(problem, past, wrong, self.noise, drifts) if past else None
+        if mixture is None:
+            return asked, report
+        more = {'memory': state.memory.begun_anew(was_nothing=False), 'share': state.share}
+        more |= {'memories': state.memories, 'wrong': others}
+        after = filter_of(problem, mixture, state.begun_ns, frame.end_ns, **more)
+        word = 'sensor right' if wrong.is_new else 'sensor moved'
+        return after, replace(report, events=(*report.events, f'{word}: {wrong.sensor}'))
 
     def _is_outlier(self, problem, memory, step, frame):
         """Tell whether a frame fits as badly as only a bad sample does, where none is expected."""
@@ -220,6 +382,15 @@ class GaussianSum(AbstractEstimator):
 
     def _look_into(self, problem, state, frame):
         """Ask what has changed; go on with what is still known, or begin again."""
+        if not state.is_told:
+            state = replace(state, frames=(*state.frames, frame))
+            if len(state.frames) < _WAITS:
+                return state, UpdateReport('batch')
+            found = self._believed_again(problem, state, frame)
+            return found or (
+                replace(state, is_told=True),
+                UpdateReport('batch', events=('changed',)),
+            )
         begun, noticed = state.begun_ns, state.noticed
         state, mixture, memories, report = look_into(
             problem,
@@ -234,6 +405,23 @@ class GaussianSum(AbstractEstimator):
             return state, report
         if mixture is None:
             return self.init(problem), report
+        if MOTION_LOST in report.events:
+            return BatchState(mixture=mixture, knowledge=mixture, begun_ns=begun), report
         memory = noticed.begun_anew(was_nothing=not report.changed)
         more = {'memory': memory, 'memories': memories}
         return filter_of(problem, mixture, begun, frame.end_ns, **more), report
+
+
+def _left_out(whole, frame, first):
+    """
+    Return what of a whole frame is not in a frame any more, as of an `UpdateReport`.
+
+    first: sensor -> `Status` of its samples, where nothing else of it was left out.
+    """
+    found = Counter(sample.sensor for sample in whole.samples)
+    found.subtract(sample.sensor for sample in frame.samples)
+    return tuple(
+        (name, first.get(name, Status.SENSOR_WRONG).value, number)
+        for name, number in found.items()
+        if number
+    )

@@ -159,6 +159,10 @@ class GumbelMixture(AbstractEstimator):
             loss=float(losses[sound].mean()),
         )
 
+    def interrupted(self, state):
+        """Return the state without frames: what was learned stays."""
+        return replace(state, frames=(), point=self.point, ends=None)
+
     def kept_frames(self, state):
         """Return all frames."""
         return state.frames

@@ -41,6 +41,8 @@ from ..torque_rows import (
     MOST_SAMPLES,
     motion_at,
     rows_between,
+    sound_reading,
+    sound_rows,
     without_outliers,
 )
 from ..torque_state import (
@@ -144,15 +146,14 @@ class MeasuredTorque(AbstractEstimator):
 
     def update(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
-        reading = problem.torque.read(frame)
+        reading, refused = sound_reading(problem.torque, problem.torque.read(frame))
         report = _Report()
+        if refused:
+            report.events += (Status.UPDATE_REFUSED.value,)
         if frame.after_gap and len(state.motion[0]):
             # What is left is used; the motion in between is unknown.
             state = self._taken(problem, state, None, report)
-            none = tuple(part[:0] for part in state.motion)
-            state = replace(state, motion=none, torques=(), until_ns=None)
-            if state.poses:
-                state = replace(state, poses=replace(state.poses, waiting=()))
+            state = self.interrupted(state)
         if state.poses:
             poses = pose_regression.received(problem.poses, state.poses, frame)
             state = replace(state, poses=poses)
@@ -179,6 +180,14 @@ class MeasuredTorque(AbstractEstimator):
         if newest_ns - _LAG_NS < due_ns or len(stamps) <= _LAG_SAMPLES:
             return False
         return bool(stamps[-1 - _LAG_SAMPLES] >= due_ns)
+
+    def interrupted(self, state):
+        """Return the state without the samples that no row was made of yet."""
+        none = tuple(part[:0] for part in state.motion)
+        state = replace(state, motion=none, torques=(), until_ns=None)
+        if state.poses:
+            state = replace(state, poses=replace(state.poses, waiting=()))
+        return state
 
     def kept_frames(self, state):
         """Return no frames: none is looked at again."""
@@ -253,6 +262,9 @@ class MeasuredTorque(AbstractEstimator):
             problem, state, until_ns, (times[window], motion) if is_known else None
         )
         state = self._trimmed(state, times, until_ns)
+        if rows is not None and not sound_rows(rows[0]):
+            report.events += (Status.UPDATE_REFUSED.value,)
+            rows = None
         if rows is not None:
             state = self._told(problem, state, rows, until_ns, report)
         elif state.poses and state.poses.seen > state.poses.fitted:

@@ -59,6 +59,30 @@ def test_noise_is_learned(recording):
     assert sum(event.startswith('noise of ') for event in events) in (0, 4)
 
 
+def test_bursts_of_wrong_poses_and_a_fast_clock_move_nothing(recording):
+    """Bodies are swapped and frozen for a while, one is hidden, and their clock runs fast."""
+    truth, rate, rng, held = recording.truth, 5e-5, np.random.default_rng(3), {}
+    first, second = BODIES
+    swapped = {first: second, second: first}
+    poses = {body: dict(enumerate(entries)) for body, entries in recording.poses.items()}
+    found = {body: [] for body in BODIES}
+    for body, entries in poses.items():
+        for k, (t, y) in entries.items():
+            if 200 <= k < 245 and k in poses[swapped[body]]:
+                y = poses[swapped[body]][k][1]
+            if body == first and 350 <= k < 390:
+                y = held.setdefault(body, y) + 1e-5 * rng.standard_normal(7)
+            if not (body == second and 450 <= k < 650):
+                found[body].append((t * (1 + rate), y))
+    bad = type(recording)(truth, recording.times, recording.q, recording.tau, found)
+    pipeline, events = followed(bad.samples())
+    assert events == ['fitted']
+    later = {f'{body}.delay': truth[f'{body}.delay'] + rate * SECONDS for body in BODIES}
+    assert max(scores(pipeline, {**truth, **later})) < 1.5
+    for body in BODIES:
+        assert abs(spread_of(pipeline, f'{body}.delay')[0] - later[f'{body}.delay']) < 3e-4
+
+
 def test_lengths_that_are_off_do_not_spoil_torques(expected, recording):
     """Torques alone, with these lengths, are predicted worse and are surer than they should be."""
     unseen = record(SECONDS, 1, recording.truth, bodies=())
