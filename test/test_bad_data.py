@@ -20,6 +20,9 @@ FRAMES = {
     ('measured_torque', 'beginning'): 3000,
     ('measured_torque', 'noise learned'): 3000,
     ('measured_torque', 'posterior'): 3000,
+    ('multiple_shooting', 'beginning'): 1000,
+    ('multiple_shooting', 'first windows'): 1000,
+    ('multiple_shooting', 'many windows'): 1000,
     ('gumbel_mixture', 'beginning'): 16,
     ('gumbel_mixture', 'later'): 16,
 }

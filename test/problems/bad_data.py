@@ -94,6 +94,16 @@ def measured_torque():
     return Case(pipeline, frames, _followed(pipeline, frames, stages), 200)
 
 
+def multiple_shooting():
+    """Return the `Case` of the estimator by windows, of encoders and a pose."""
+    known = with_values(_with_hand(simulated.config()), {'frames.max_rate': 50.0})
+    estimator = replace(known.estimator, name='multiple_shooting', settings={})
+    pipeline = Pipeline.from_config(replace(known, estimator=estimator))
+    frames = _frames(pipeline, 5.0)
+    stages = {'beginning': 0, 'first windows': 70, 'many windows': len(frames)}
+    return Case(pipeline, frames, _followed(pipeline, frames, stages), 200)
+
+
 def gumbel_mixture():
     """Return the `Case` of the paper's estimator, of encoders and a pose."""
     known = _with_hand(simulated.config())
@@ -103,7 +113,8 @@ def gumbel_mixture():
     return Case(pipeline, frames, _followed(pipeline, frames, {'beginning': 0, 'later': 10}), 8)
 
 
-CASES = {case.__name__: case for case in (gaussian_sum, measured_torque, gumbel_mixture)}
+_CASES = (gaussian_sum, measured_torque, multiple_shooting, gumbel_mixture)
+CASES = {case.__name__: case for case in _CASES}
 
 
 def _with_hand(config, settings=None):

@@ -180,6 +180,10 @@ class MultipleShooting(AbstractEstimator):
             return self._led_on(problem, state, frame), UpdateReport('filter')
         return self._with_window(problem, state)
 
+    def interrupted(self, state):
+        """Return a state without the window to come."""
+        return replace(state, pending=(), doubted=(), point=None)
+
     def kept_frames(self, state):
         """Return the frames of the window to come."""
         return state.pending
