@@ -359,9 +359,9 @@ def _linearised(model, mean, state):
         places = [place for place, (sensor, _) in enumerate(model.parts) if sensor == number]
         for column, place in enumerate(places):
             part = model.parts[place][1]
-            size = part.stop - part.start
-            residuals[own, column, :size] = rows[:, part]
-            slopes[own, column, :size] = by_mean[:, part]
+            length = part.stop - part.start
+            residuals[own, column, :length] = rows[:, part]
+            slopes[own, column, :length] = by_mean[:, part]
             # What is missing has neither residual nor slope.
             parts[own, column] = np.where(rows[:, part].any(1), place, -1)
     sizes = np.array([part.stop - part.start for _, part in model.parts])
