@@ -1,0 +1,177 @@
+"""Identify the robots of examples/ from published recordings; `make examples` runs this."""
+
+import argparse
+from concurrent.futures import as_completed, ProcessPoolExecutor
+import json
+import multiprocessing
+import os
+from pathlib import Path
+import sys
+import time
+import traceback
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from published import repeating  # noqa: E402, after the path is set
+from published.measuring import data_folder, HORIZONS, measure, piece  # noqa: E402
+from published.robots import error_of, EXAMPLES  # noqa: E402
+from rich import box  # noqa: E402
+from rich.console import Console  # noqa: E402
+from rich.markup import escape  # noqa: E402
+from rich.table import Table  # noqa: E402
+
+_ROOT = Path(__file__).resolve().parents[1]
+_COLUMNS = 150
+
+
+def parse(arguments=None):
+    """Return the arguments of the command line."""
+    parser = argparse.ArgumentParser(prog='make examples', description=__doc__)
+    parser.add_argument(
+        '--shared',
+        default=os.environ.get('REAL_SHARED'),
+        help='folder with data/, of which the README of an example says what is in it '
+        '($REAL_SHARED); what is not there is left out',
+    )
+    parser.add_argument(
+        '--only',
+        action='append',
+        choices=[each.folder for each in EXAMPLES],
+        help='this example only; may be repeated',
+    )
+    parser.add_argument(
+        '--repeat',
+        action='store_true',
+        help='instead: identify every recording of a robot alone, compare what they say, and '
+        f'draw {repeating.PICTURE.relative_to(_ROOT)}',
+    )
+    parser.add_argument(
+        '--processes', type=int, default=2, help='how many to identify side by side (2)'
+    )
+    return parser.parse_args(arguments)
+
+
+def main():
+    """Measure what there are recordings for, and print one table; return the exit code."""
+    arguments, begin = parse(), time.perf_counter()
+    chosen = [e for e in EXAMPLES if not arguments.only or e.folder in arguments.only]
+    there = [each for each in chosen if _is_there(each, arguments.shared)]
+    if not there:
+        print('Give the folder of the recordings: ARGS="--shared FOLDER", or $REAL_SHARED.')
+        return 0
+    if arguments.repeat:
+        tasks = {
+            (each.folder, recording.name): (piece, each, recording, arguments.shared)
+            for each in there
+            for recording in each.pieces
+        }
+    else:
+        tasks = {(each.folder,): (measure, each, arguments.shared) for each in there}
+    found = _measured(tasks, arguments.processes)
+    console = Console(width=_COLUMNS)
+    if arguments.repeat:
+        comparisons = repeating.compare(there, found)
+        console.print(repeating.table(comparisons))
+        repeating.draw(comparisons)
+        print(f'picture: {repeating.PICTURE.relative_to(_ROOT)}')
+    else:
+        console.print(_table(there, found))
+    path = _ROOT / 'results' / ('examples_repeated.json' if arguments.repeat else 'examples.json')
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({' / '.join(key): each for key, each in found.items()}, indent=1))
+    print(f'{time.perf_counter() - begin:.0f} s; as JSON: {path.relative_to(_ROOT)}')
+    return 1 if any(isinstance(each, str) for each in found.values()) else 0
+
+
+def _is_there(example, shared):
+    """Tell whether there are recordings of an example, and print where there are none."""
+    try:
+        data_folder(example, shared)
+    except FileNotFoundError as error:
+        print(f'{example.title}: left out, {error}')
+        return False
+    return True
+
+
+def _measured(tasks, processes):
+    """Return key -> what came of a task (function, *arguments), or the error it ended in."""
+    os.environ |= dict.fromkeys(('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'), '1')
+    context, found = multiprocessing.get_context('spawn'), {}
+    with ProcessPoolExecutor(processes, context) as pool:
+        waiting = {pool.submit(_attempt, *task): key for key, task in tasks.items()}
+        for number, future in enumerate(as_completed(waiting), 1):
+            key = waiting[future]
+            found[key] = future.result()
+            text = f'FAILED\n{found[key]}' if isinstance(found[key], str) else 'measured'
+            print(f'[{number}/{len(tasks)}] {" / ".join(key)}: {text}', flush=True)
+    return {key: found[key] for key in tasks}
+
+
+def _attempt(function, *arguments):
+    """Return what a function returns; an estimator that fails is an outcome."""
+    try:
+        return function(*arguments)
+    except Exception:
+        return traceback.format_exc()
+
+
+def _table(examples, found):
+    """Return the table: a line for each quantity, and for each way of predicting."""
+    table = Table(box=box.SIMPLE, padding=(0, 1))
+    headings = 'quantity', 'reference', 'median', '90 % interval', 'error', 'of prior', 'reads'
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify='right' if 0 < number < 6 else 'left', no_wrap=True)
+    for example in examples:
+        record = found[example.folder,]
+        table.add_section()
+        if isinstance(record, str):
+            table.add_row(example.title, *[''] * 5, 'FAILED', style='bold')
+            continue
+        alarms = sum(record['alarms'].values())
+        about = (
+            f'{record["seconds"]:.0f} s, {record["used"]:.2f} CPU s/s, '
+            f'{alarms or "no"} alarm{"" if alarms == 1 else "s"}'
+        )
+        table.add_row(f'[bold]{example.title}', *[''] * 5, about)
+        for row in (*_quantities(example, record), *_predictions(record)):
+            table.add_row(*map(escape, row))
+        for sentence in record['distrust']:
+            table.add_row('  caution', *[''] * 5, escape(sentence[:60]))
+    return table
+
+
+def _quantities(example, record):
+    """Yield the rows of quantities."""
+    for name, (low, middle, high) in record['quantities'].items():
+        before = record['prior'][name]
+        # How much narrower than before any data.
+        left = (high - low) / max(before[2] - before[0], 1e-300)
+        known, reference, error = example.known.get(name), '', ''
+        verdict = record['verdicts'].get(name, 'tells' if left < 0.5 else 'prior-only')
+        if known:
+            reference = f'{known.low:.4g}'
+            reference += f' .. {known.high:.4g}' if known.high > known.low else ''
+            error = f'{error_of(known, middle):.1f} %' if known.middle else ''
+            verdict += ', within' if low <= known.high and known.low <= high else ', OUTSIDE'
+            if known.most is not None and error_of(known, middle) > known.most:
+                verdict += f', wanted {known.most:g} %'
+        interval = f'{low:.4g} .. {high:.4g}'
+        yield f'  {name}', reference, f'{middle:.4g}', interval, error, f'{left:.2f}', verdict
+
+
+def _predictions(record):
+    """Yield the rows of predictions of what is held out."""
+    for signal, rows in record['open_loop'].items():
+        factor, unit = (1e3, 'mrad') if '[rad]' in signal else (1e3, 'mm')
+        for horizon, (nominal, mean) in zip(HORIZONS, rows):
+            name = f'  open loop {horizon:g} s, {signal.split(" [")[0]} [{unit}]'
+            verdict = 'description is better' if mean > nominal else ''
+            beside = f'description {factor * nominal:.3g}'
+            yield name, beside, f'{factor * mean:.3g}', '', '', '', verdict
+    if torques := record.get('torques'):
+        for who, error in torques.items():
+            yield f'  held-out torque, {who}', '', f'{error:.3g} %', '', '', '', ''
+
+
+if __name__ == '__main__':
+    sys.exit(main())
