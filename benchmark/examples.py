@@ -13,7 +13,7 @@ import traceback
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from published import repeating  # noqa: E402, after the path is set
-from published.measuring import data_folder, HORIZONS, measure, piece  # noqa: E402
+from published.measuring import data_folder, FOLDER, HORIZONS, measure, piece  # noqa: E402
 from published.robots import error_of, EXAMPLES  # noqa: E402
 from rich import box  # noqa: E402
 from rich.console import Console  # noqa: E402
@@ -22,6 +22,8 @@ from rich.table import Table  # noqa: E402
 
 _ROOT = Path(__file__).resolve().parents[1]
 _COLUMNS = 150
+# Between these lines a page has what is printed.
+_BEGIN, _END = '<!-- printed -->', '<!-- until here -->'
 
 
 def parse(arguments=None):
@@ -46,6 +48,12 @@ def parse(arguments=None):
         f'draw {repeating.PICTURE.relative_to(_ROOT)}',
     )
     parser.add_argument(
+        '--write',
+        action='store_true',
+        help='put what is printed into the README of each example, or with --repeat into '
+        'docs/results.md',
+    )
+    parser.add_argument(
         '--processes', type=int, default=2, help='how many to identify side by side (2)'
     )
     return parser.parse_args(arguments)
@@ -68,14 +76,17 @@ def main():
     else:
         tasks = {(each.folder,): (measure, each, arguments.shared) for each in there}
     found = _measured(tasks, arguments.processes)
-    console = Console(width=_COLUMNS)
     if arguments.repeat:
         comparisons = repeating.compare(there, found)
-        console.print(repeating.table(comparisons))
+        tables = {_ROOT / 'docs' / 'results.md': repeating.table(comparisons)}
         repeating.draw(comparisons)
         print(f'picture: {repeating.PICTURE.relative_to(_ROOT)}')
     else:
-        console.print(_table(there, found))
+        tables = {FOLDER / each.folder / 'README.md': _table([each], found) for each in there}
+    for path, table in tables.items():
+        if arguments.write:
+            _put(_text(table), path)
+    Console(width=_COLUMNS).print(table if arguments.repeat else _table(there, found))
     path = _ROOT / 'results' / ('examples_repeated.json' if arguments.repeat else 'examples.json')
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({' / '.join(key): each for key, each in found.items()}, indent=1))
@@ -113,6 +124,22 @@ def _attempt(function, *arguments):
         return function(*arguments)
     except Exception:
         return traceback.format_exc()
+
+
+def _text(table):
+    """Return a table as lines without colours."""
+    console = Console(width=_COLUMNS, no_color=True)
+    with console.capture() as captured:
+        console.print(table)
+    lines = (line.rstrip() for line in captured.get().splitlines())
+    return '\n'.join(line for line in lines if line)
+
+
+def _put(text, path):
+    """Put a text between the lines of a page that wait for it."""
+    before, rest = path.read_text(encoding='utf-8').split(_BEGIN)
+    after = rest.split(_END)[1]
+    path.write_text(f'{before}{_BEGIN}\n```\n{text}\n```\n{_END}{after}', encoding='utf-8')
 
 
 def _table(examples, found):

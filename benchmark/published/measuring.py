@@ -3,6 +3,7 @@
 from collections import Counter
 from pathlib import Path
 import tempfile
+import time
 
 import numpy as np
 
@@ -74,11 +75,35 @@ def measure(example, shared):
 
 
 def piece(example, recording, shared):
-    """Return what one recording alone tells of an `Example`, as `measure` does."""
+    """
+    Return what one recording alone tells of an `Example`, as `measure` does.
+
+    By the `Pipeline` alone, and without what data cannot tell: quantiles of `repeated` only.
+    """
     with tempfile.TemporaryDirectory() as place:
         data, folder = data_folder(example, shared), FOLDER / example.folder
-        bag = converted(data, folder, recording, place)
-        return record_of(example, identify(bag, folder / 'robot.yaml', held_out=0.0))
+        path = converted(data, folder, recording, place)
+        config, events = load_config(folder / 'robot.yaml'), Counter()
+        pipeline, begin = Pipeline.from_config(config), time.process_time()
+        with BagReader(path) as bag:
+            feed = Feed(bag, digest_of(path), config, pipeline, share=0.0)
+            for _, decoded in feed.messages():
+                for name, each in decoded:
+                    pipeline.take(name, each)
+                for estimate in pipeline.step():
+                    events.update(map(str, estimate.report.events))
+        for estimate in pipeline.finish():
+            events.update(map(str, estimate.report.events))
+        seconds = (feed.end_ns - feed.bag.begin_ns) / _NANO
+        used = (time.process_time() - begin) / seconds
+    chart, parameters = pipeline.problem.chart, pipeline.problem.parameters
+    drawn = chart.to_named(pipeline.mixture.draw(_DRAWS, np.random.default_rng(0)))
+    values = {**chart.fixed, **dict(zip(chart.names, drawn))}
+    told = example.quantities(Drawn(parameters, values, _DRAWS))
+    quantities = {each: np.quantile(told[each], QUANTILES).tolist() for each in example.repeated}
+    alarms = {name: number for name, number in events.items() if name in _ALARMS}
+    known = {'quantities': quantities, 'seconds': seconds, 'used': used}
+    return known | {'alarms': alarms, 'events': dict(events)}
 
 
 def converted(data, folder, recording, place, start=None):
