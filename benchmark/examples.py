@@ -21,7 +21,9 @@ from rich.markup import escape  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 _ROOT = Path(__file__).resolve().parents[1]
-_COLUMNS = 150
+_COLUMNS, _FIRST = 150, 40
+# A robot that is predicted so far off has flown apart [rad or m].
+_AWAY = 100.0
 # Between these lines a page has what is printed.
 _BEGIN, _END = '<!-- printed -->', '<!-- until here -->'
 
@@ -143,11 +145,16 @@ def _put(text, path):
 
 
 def _table(examples, found):
-    """Return the table: a line for each quantity, and for each way of predicting."""
+    """
+    Return the table: a line for each quantity, and for each way of predicting.
+
+    Of predictions open loop, errors of the description stand where else references do.
+    """
     table = Table(box=box.SIMPLE, padding=(0, 1))
-    headings = 'quantity', 'reference', 'median', '90 % interval', 'error', 'of prior', 'reads'
+    headings = 'quantity', 'reference', 'median', '90 % interval', 'error', 'of prior', 'verdict'
     for number, heading in enumerate(headings):
-        table.add_column(heading, justify='right' if 0 < number < 6 else 'left', no_wrap=True)
+        width = {'max_width': _FIRST, 'min_width': _FIRST} if number == 0 else {'no_wrap': True}
+        table.add_column(heading, justify='right' if 0 < number < 6 else 'left', **width)
     for example in examples:
         record = found[example.folder,]
         table.add_section()
@@ -155,15 +162,13 @@ def _table(examples, found):
             table.add_row(example.title, *[''] * 5, 'FAILED', style='bold')
             continue
         alarms = sum(record['alarms'].values())
-        about = (
-            f'{record["seconds"]:.0f} s, {record["used"]:.2f} CPU s/s, '
-            f'{alarms or "no"} alarm{"" if alarms == 1 else "s"}'
-        )
-        table.add_row(f'[bold]{example.title}', *[''] * 5, about)
+        said = f'{alarms or "no"} alarm{"" if alarms == 1 else "s"}'
+        about = f'{record["seconds"]:.0f} s of data, {record["used"]:.2f} CPU s/s, {said}'
+        table.add_row(f'[bold]{example.title}[/]: {about}', *[''] * 6)
         for row in (*_quantities(example, record), *_predictions(record)):
             table.add_row(*map(escape, row))
         for sentence in record['distrust']:
-            table.add_row('  caution', *[''] * 5, escape(sentence[:60]))
+            table.add_row(f'  caution: {escape(sentence)}', *[''] * 6)
     return table
 
 
@@ -174,11 +179,13 @@ def _quantities(example, record):
         # How much narrower than before any data.
         left = (high - low) / max(before[2] - before[0], 1e-300)
         known, reference, error = example.known.get(name), '', ''
-        verdict = record['verdicts'].get(name, 'tells' if left < 0.5 else 'prior-only')
+        verdict = record['verdicts'].get(name, 'learned' if left < 0.5 else 'prior-only')
+        verdict = verdict.split(' with ')[0]
         if known:
             reference = f'{known.low:.4g}'
             reference += f' .. {known.high:.4g}' if known.high > known.low else ''
-            error = f'{error_of(known, middle):.1f} %' if known.middle else ''
+            is_one = known.most is not None or known.low == known.high != 0
+            error = f'{error_of(known, middle):.1f} %' if is_one else ''
             verdict += ', within' if low <= known.high and known.low <= high else ', OUTSIDE'
             if known.most is not None and error_of(known, middle) > known.most:
                 verdict += f', wanted {known.most:g} %'
@@ -189,15 +196,26 @@ def _quantities(example, record):
 def _predictions(record):
     """Yield the rows of predictions of what is held out."""
     for signal, rows in record['open_loop'].items():
-        factor, unit = (1e3, 'mrad') if '[rad]' in signal else (1e3, 'mm')
-        for horizon, (nominal, mean) in zip(HORIZONS, rows):
-            name = f'  open loop {horizon:g} s, {signal.split(" [")[0]} [{unit}]'
-            verdict = 'description is better' if mean > nominal else ''
-            beside = f'description {factor * nominal:.3g}'
-            yield name, beside, f'{factor * mean:.3g}', '', '', '', verdict
+        unit = 'mrad' if '[rad]' in signal else 'mm'
+        nominal, mean = zip(*rows)
+        name = f'  open loop, {signal.split(" position")[0]} [{unit}]'
+        worse = [f'{t:g}' for t, a, b in zip(HORIZONS, nominal, mean) if b > a]
+        verdict = f'worse at {", ".join(worse)} s' if worse else ''
+        yield name, _in_thousandths(nominal), _in_thousandths(mean), '', '', '', verdict
     if torques := record.get('torques'):
         for who, error in torques.items():
             yield f'  held-out torque, {who}', '', f'{error:.3g} %', '', '', '', ''
+
+
+def _short(number):
+    return f'{number:.0f}' if number >= 100 else f'{number:.3g}'
+
+
+def _in_thousandths(errors):
+    """Return errors at `HORIZONS`, in thousandths of their unit."""
+    if min(errors) > _AWAY:
+        return 'flies apart'
+    return ' / '.join('away' if each > _AWAY else _short(1e3 * each) for each in errors)
 
 
 if __name__ == '__main__':
