@@ -11,6 +11,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
 from .robots import Known
@@ -113,7 +114,9 @@ def table(comparisons):
             held = [f'{each.holds_others.mean():.2f}', _share(each.holds_reference)]
             beyond = 'MISSES' if each.spread > SPREAD else ''
             count, spread = str(len(each.names)), f'{each.spread:.2f}'
-            result.add_row(f'{robot}, {each.quantity}', count, *errors, *held, spread, beyond)
+            result.add_row(
+                escape(f'{robot}, {each.quantity}'), count, *errors, *held, spread, beyond
+            )
         result.add_row(*_together(f'{robot}, together', of_robot), style='bold')
     result.add_section()
     result.add_row(*_together('all', comparisons), style='bold')
@@ -146,7 +149,8 @@ def draw(comparisons):
         axis.axhline(0, color='0.5', lw=0.8)
         if each.known is not None:
             bounds = [100 * (x / middle - 1) for x in (each.known.low, each.known.high)]
-            axis.axhspan(*bounds, color='tab:orange', alpha=0.35, lw=1.2)
+            axis.axhspan(*bounds, color='tab:orange', alpha=0.35, lw=0)
+            axis.axhline(np.mean(bounds), color='tab:orange', lw=1.0)
         axis.set_title(f'{each.robot}\n{each.quantity}', fontsize=8)
         axis.set_xticks([])
         axis.tick_params(labelsize=7)

@@ -128,7 +128,7 @@ def _driven_double(drawn):
         'G1 [kg m]': drawn.below('upper') + mass * length,
         'friction 1 [N m]': drawn['shoulder.friction'],
         'friction 2 [N m]': drawn['elbow.friction'],
-        'm1 [kg]': drawn.mass('upper'),
+        'upper.mass': drawn['upper.mass'],
     }
 
 
@@ -154,7 +154,7 @@ def _free_double(drawn):
         'a3/a2': moment * length / unit,
         'g1/a2 [1/s2]': _GRAVITY * both / unit,
         'g2/a2 [1/s2]': _GRAVITY * moment / unit,
-        'm2 [kg]': mass,
+        'lower.mass': drawn['lower.mass'],
     }
 
 
@@ -163,7 +163,7 @@ def _free_single(drawn):
     inertia = drawn.about_y('arm')
     return {
         'm g a/J [1/s2]': _GRAVITY * drawn.below('arm') / inertia,
-        'mass [kg]': drawn.mass('arm'),
+        'arm.mass': drawn['arm.mass'],
     }
 
 
@@ -172,7 +172,7 @@ def _body(drawn):
     middle = np.mean([drawn[f'cube.inertia.{each}'] for each in ('xx', 'yy', 'zz')], 0)
     found = {f'com.{axis} [mm]': 1e3 * drawn[f'cube.com.{axis}'] for axis in 'xyz'}
     found |= {f'I{axis}/mean': drawn[f'cube.inertia.{axis}'] / middle for axis in ('xx', 'zz')}
-    return found | {'gravity [m/s2]': drawn['world.gravity'], 'mass [kg]': drawn['cube.mass']}
+    return found | {'gravity [m/s2]': drawn['world.gravity'], 'cube.mass': drawn['cube.mass']}
 
 
 def _named(*names):
