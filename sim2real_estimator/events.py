@@ -31,6 +31,12 @@ _OF_REPORTS = {
 # What it may report again and again: told when it begins.
 _LASTING = {
     'at rest': Event('at rest', 'the robot does not move, and nothing is learnt until it does'),
+    'sticks': Event(
+        'sticks', 'a driven joint hardly moves; such stretches of motion are left out'
+    ),
+    'window doubted': Event(
+        'window doubted', 'a stretch of motion does not fit what is known, and waits', True
+    ),
     'efforts unknown': Event(
         'efforts unknown', 'the first fits need efforts that are unknown; see ~/parameters', True
     ),

@@ -42,8 +42,9 @@ _UNLIKELY, _STEADY = 2.5, 2.5
 # told soon: the filter does not wait for them.
 _MANY = 30
 _FRAMES_OF_MANY = FramesConfig(max_rate=100.0)
-# Measured torques are used in blocks of that length, and every sample in a frame counts.
-_FRAMES_OF_TORQUES = FramesConfig(max_rate=50.0)
+# Measured torques are used in blocks of that length, windows in steps of it, and every sample in a
+# frame counts.
+_LONG_FRAMES = FramesConfig(max_rate=50.0)
 _ESTIMATOR_OF_MANY = EstimatorConfig(
     settings={
         'starts': 1,
@@ -65,6 +66,10 @@ _OF_EFFORTS = {
     'commanded': 'Efforts are taken as commanded: just what acts, without noise. Those of torque '
     'sensors or motor currents are measured.',
 }
+_NO_LOSSES = (
+    'Not estimated: {}. The robot description gives neither <dynamics> nor limits to tell how '
+    'large they may be, and no joint is without; give one of both there, or a mean and an sd here.'
+)
 _NO_ENCODERS = (
     'Efforts are taken as commanded: just what acts, without noise. To take them as measured '
     'needs encoders on all joints, and {} has none; what noise and offset real ones have counts '
@@ -108,6 +113,10 @@ def starter_yaml(urdf, folder='.', base='fixed', effort=None, is_trusting=False)
     for reason in dict.fromkeys(chosen.left_out.values()):
         names = [name for name, why in chosen.left_out.items() if why == reason]
         lines += ['#', *_comment(f'Not estimated: {reason}.'), *_comment(', '.join(names), '  ')]
+    missing = [p for p in _PATTERNS if p[2:] in LOSSES and p not in config.estimate]
+    # Where nothing drives the robot every joint has those of a bearing.
+    if missing and not _is_passive(config):
+        lines += ['#', *_comment(_NO_LOSSES.format(' and '.join(missing)))]
     return '\n'.join(lines) + '\n'
 
 
@@ -189,11 +198,16 @@ def _config(model, parameters, described, effort, is_trusting):
         estimate=estimate,
         simulation=SimulationConfig(max_step=step),
     )
-    if _measured(config):
-        return replace(config, frames=_FRAMES_OF_TORQUES)
+    if _measured(config) or _is_passive(config):
+        return replace(config, frames=_LONG_FRAMES)
     if len(chosen.priors) <= _MANY:
         return config
     return replace(config, frames=_FRAMES_OF_MANY, estimator=_ESTIMATOR_OF_MANY)
+
+
+def _is_passive(config):
+    """Tell whether nothing drives any joint."""
+    return {joint.effort for joint in config.joints.values()} == {'none'}
 
 
 def _measured(config):

@@ -27,6 +27,7 @@ estimate:
   bar.com.z: {{mean: -0.29, sd: 0.5, log: true}}
   pivot.damping: {{mean: 0.05, sd: 0.7, log: true}}
 frames: {{max_rate: {p3.RATE}}}
+estimator: {{name: gaussian_sum}}
 """
 
 

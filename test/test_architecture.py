@@ -32,14 +32,15 @@ ROOMS = {
     'findings': {'inference', 'problem', 'records'},
     'usual_priors': {'model', 'problem'},
     'torque_priors': {'dynamics', 'model', 'problem', 'usual_priors'},
+    'window_priors': {'problem', 'torque_priors', 'usual_priors'},
     'priors': {'errors', 'config', 'model', 'problem', 'usual_priors'},
     'starter': {
         *('config', 'errors', 'model', 'priors', 'problem', 'torque_priors', 'usual_priors'),
     },
     'delays': {'errors', 'problem', 'stream'},
     'sources': {'errors', 'config', 'model', 'sensors'},
-    'build': (_FLOW | {'delays', 'priors', 'sources', 'torque_priors', 'usual_priors'})
-    - {'pipeline'},
+    'build': _FLOW - {'pipeline'}
+    | {'delays', 'priors', 'sources', 'torque_priors', 'usual_priors', 'window_priors'},
     'identity': {'errors'},
     'even_numbers': set(),
     'encoding': {'errors', 'even_numbers', 'identity', 'inference', 'records', 'stream'},
@@ -126,6 +127,7 @@ THIRD_PARTY = {
     'findings': {'numpy'},
     'usual_priors': set(),
     'torque_priors': {'numpy'},
+    'window_priors': set(),
     'priors': set(),
     'starter': set(),
     'delays': set(),

@@ -285,13 +285,29 @@ def test_every_source_has_a_topic():
     assert [source.places for source in sources[1:]] == [(0,), (1,)]
 
 
-@pytest.mark.parametrize('effort', ['measured', 'commanded'])
-def test_who_is_not_told_takes_the_estimator_that_fits_the_efforts(effort):
+@pytest.mark.parametrize(
+    ('effort', 'expected'),
+    [
+        ('measured', 'measured_torque'),
+        ('commanded', 'gaussian_sum'),
+        ('none', 'multiple_shooting'),
+    ],
+)
+def test_who_is_not_told_takes_the_estimator_that_fits_the_efforts(effort, expected):
     efforts = {f'joints.{joint}.effort': effort for joint in ('shoulder', 'elbow')}
     problem, estimator, *_ = build_parts(with_values(shipped(), efforts))
-    is_measured = effort == 'measured'
-    assert estimator.name == ('measured_torque' if is_measured else 'gaussian_sum')
-    assert (problem.torque is not None) == is_measured
+    assert estimator.name == expected
+    assert (problem.torque is not None) == (effort == 'measured')
+
+
+def test_windows_take_measured_efforts_and_every_joint_is_pushed():
+    efforts = {f'joints.{joint}.effort': 'measured' for joint in ('shoulder', 'elbow')}
+    changes = {**efforts, 'estimator.name': 'multiple_shooting'}
+    problem, estimator, *_ = build_parts(with_values(shipped(), changes))
+    assert estimator.name == 'multiple_shooting' and problem.torque is None
+    labels = [problem.labels[k] for k in problem.pushes.places]
+    assert labels == ['shoulder.torque_offset', 'elbow.torque_offset']
+    assert (problem.pushes.sd > 0).all()
 
 
 @pytest.mark.parametrize('name', ['gaussian_sum', 'gumbel_mixture'])

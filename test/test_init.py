@@ -1,6 +1,7 @@
 """`sim2real-estimator init`: what it writes loads and runs as it is."""
 
 from pathlib import Path
+import re
 import sysconfig
 
 import numpy as np
@@ -208,6 +209,14 @@ def test_who_trusts_the_units_of_the_description_believes_its_losses(
     assert not caplog.messages and 'not believed' not in path.read_text()
 
 
+def test_losses_whose_size_nobody_tells_are_named(written, double_pendulum_urdf):
+    urdf = re.sub('<(dynamics|limit) [^>]*/>', '', double_pendulum_urdf)
+    path = written(urdf, '--effort', 'commanded')
+    text = ' '.join(line.lstrip('# ') for line in path.read_text().splitlines())
+    assert 'Not estimated: *.damping and *.friction. The robot description gives' in text
+    assert load_config(path).joints['elbow'].effort == 'commanded'
+
+
 def test_much_friction_is_believed_of_a_drive_that_is_strong_enough(written, double_pendulum_urdf):
     urdf = double_pendulum_urdf.replace('damping="0.1" friction="0.02"', STICKY)
     path = written(urdf.replace('effort="20"', 'effort="50"'), '--effort', 'commanded')
@@ -250,3 +259,15 @@ def test_a_real_arm(tmp_path, effort, least, most):
     assert least <= len(pipeline.problem.labels) <= most
     assert set(pipeline.estimate().verdicts) == {'prior-only'}
     assert np.isfinite(run(pipeline, 3)[-1].mean).all()
+
+
+def test_what_swings_freely_is_estimated_window_by_window(written, double_pendulum_urdf):
+    urdf = re.sub('<(dynamics|limit) [^>]*/>', '', double_pendulum_urdf)
+    path = written(urdf, '--effort', 'none')
+    assert 'Not estimated' not in path.read_text()
+    config = load_config(path)
+    assert {joint.effort for joint in config.joints.values()} == {'none'}
+    pipeline = Pipeline.from_config(config)
+    assert pipeline.estimator.name == 'multiple_shooting'
+    assert config.frames.max_rate == 50.0
+    assert {'elbow.friction', 'elbow.damping'} <= set(pipeline.problem.chart.names)

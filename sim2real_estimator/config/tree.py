@@ -324,8 +324,9 @@ class EstimatorConfig:
 
     name: str = setting(
         'auto',
-        'measured_torque, gaussian_sum or gumbel_mixture; auto: measured_torque where the effort '
-        'of a joint is measured, else gaussian_sum',
+        'measured_torque, multiple_shooting, gaussian_sum or gumbel_mixture; auto: '
+        'measured_torque where the effort of a joint is measured, multiple_shooting where nothing '
+        'drives any joint, else gaussian_sum',
     )
     seed: int = setting(
         0, 'seed of all random numbers; the same seed gives the same posterior', low=0

@@ -129,6 +129,8 @@ class _Window:
         self.problem, self.frames, self.levels = problem, frames, levels
         self.parameters, self.pushes = parameters, pushes
         self.means = [problem.channel_means(frame) for frame in frames]
+        # Frames without samples of a channel say nothing of it.
+        self.told = np.array([means.any(1) for means in self.means])
 
     def improved(self, now, step):
         """Return the `_Linear` after as much of a step as makes the cost less, None: none does."""
@@ -177,9 +179,7 @@ class _Linear:
         self.window, self.course, self.pushes = window, course, pushes
         self.left, self._slope = left, slope
         t, places = window.problem.tangent_size, window.pushes.places
-        scaled = (left / window.levels).ravel()
-        # Frames without samples of a channel say nothing of it.
-        told = self._told = np.isfinite(scaled)
+        scaled, told = (left / window.levels).ravel(), window.told.ravel()
         self._rows = scaled[told]
         slopes = (by / window.levels[:, None]).reshape(len(scaled), -1)[told]
         # What a window is simulated from: its first state, and the efforts besides.
@@ -213,7 +213,7 @@ class _Linear:
         step = -cho_solve(factor, pulled)
         # What is left once the step has been taken.
         left = np.full(self.left.size, np.nan)
-        left[self._told] = self._rows + self._begin @ step
+        left[window.told.ravel()] = self._rows + self._begin @ step
         to_end = np.concatenate([self._slope[:, :t], self._slope[:, t + places]], 1)
         # Of the inverse of U'U.
         root = solve_triangular(factor[0], np.eye(len(follow)))

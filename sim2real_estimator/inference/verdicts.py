@@ -73,13 +73,14 @@ def judge(beliefs, draws, modes=None, directions=(), blind=0.0, impossible=()):
     share, unseen = draws.std(1) / beliefs.sd, blind / beliefs.sd
     is_told = (share < _IDENTIFIED) & (unseen < np.maximum(_MOSTLY * share, _BLIND))
     aliases = _aliases(beliefs.names, draws / beliefs.sd[:, None], share, ~is_told, directions)
-    result, means = [], draws.mean(1)
+    # A centre is a moment over a mass: where this may be next to nothing its mean says little.
+    result, middles = [], np.median(draws, 1)
     if modes is not None and len(modes[0]) == 1:
         modes = None
     for k in range(len(share)):
         if modes is not None and _has_several_modes(modes, k):
             verdict = Verdict.AMBIGUOUS
-        elif k in impossible or _is_out_of_prior(beliefs, k, means[k], share[k]):
+        elif k in impossible or _is_out_of_prior(beliefs, k, middles[k], share[k]):
             verdict = Verdict.OUT_OF_PRIOR
         elif share[k] >= _ASSISTED:
             verdict = Verdict.PRIOR_ONLY
@@ -91,18 +92,18 @@ def judge(beliefs, draws, modes=None, directions=(), blind=0.0, impossible=()):
     return result
 
 
-def _is_out_of_prior(beliefs, k, mean, share):
+def _is_out_of_prior(beliefs, k, middle, share):
     """
-    Tell whether a mean is where the prior hardly reaches, or at a limit that somebody has set.
+    Tell whether the middle of draws is where the prior hardly reaches, or at a limit that is set.
 
     A parameter that no data has told stands as far from its limits as they are wide.
     """
-    if abs(mean - beliefs.mean[k]) > _OUT_OF_PRIOR * beliefs.sd[k]:
+    if abs(middle - beliefs.mean[k]) > _OUT_OF_PRIOR * beliefs.sd[k]:
         return True
     if beliefs.limits[k] is None or share >= _ASSISTED:
         return False
     least, most = beliefs.limits[k]
-    return min(mean - least, most - mean) < _AT_A_LIMIT * share * beliefs.sd[k]
+    return min(middle - least, most - middle) < _AT_A_LIMIT * share * beliefs.sd[k]
 
 
 def _has_several_modes(modes, k):

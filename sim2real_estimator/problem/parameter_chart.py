@@ -4,7 +4,6 @@ from dataclasses import dataclass
 import math
 
 import numpy as np
-from scipy.special import expit
 import torch
 
 from ..dynamics.mass_matrix import mass_matrix
@@ -167,7 +166,7 @@ class DirectChart:
             values[log] = rates[log] = self._sign * np.exp(np.clip(values[log], -500, 500))
         if self.soft:
             soft = self._is_soft
-            rates[soft] = expit(values[soft] / self._soft)
+            rates[soft] = 0.5 * (1 + np.tanh(0.5 * values[soft] / self._soft))
             values[soft] = softplus(values[soft], self._soft)
         return values, rates
 

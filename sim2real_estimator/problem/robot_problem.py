@@ -357,14 +357,13 @@ class RobotProblem:
         """
         Return the matrix [C, m] that turns a frame's residual rows into means by channel.
 
-        A channel is a row of the samples of one sensor; NaN where the frame has none of it.
+        A channel is a row of the samples of one sensor; its row is zero where there are none.
         """
         sizes = [sensor.row_size for sensor in self.sensors]
         first = np.cumsum([0, *sizes])
         channels = [c for k in self._order((frame,)) for c in range(first[k], first[k + 1])]
         is_of = np.arange(first[-1])[:, None] == np.array(channels, dtype=int)
-        with np.errstate(invalid='ignore'):
-            return is_of / is_of.sum(1, keepdims=True)
+        return is_of / np.maximum(is_of.sum(1, keepdims=True), 1)
 
     def in_rows(self, frame):
         """Return (index of the sensor, sample) of a frame in the order of their residual rows."""

@@ -114,12 +114,13 @@ class WrenchMeasurement:
 
     def __init__(self, sensors, efforts, model, stream):
         """Take the only `WrenchInput` of a topic and a `StreamConfig`."""
-        (source,), self._stream = efforts, stream
+        (source,) = efforts
+        self._sds = np.repeat([stream.moment_sd, stream.effort_sd], 3)
         self._places = slice(source.places[0], source.places[-1] + 1)
 
     def __call__(self, plant, efforts, chance):
         """Return `WrenchValues`."""
-        noise = self._stream.effort_sd * chance.standard_normal(6)
+        noise = self._sds * chance.standard_normal(6)
         numbers = (noise + efforts[self._places]).tolist()
         return WrenchValues(tuple(numbers[3:]), tuple(numbers[:3]))
 

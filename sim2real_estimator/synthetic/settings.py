@@ -83,7 +83,10 @@ class StreamConfig:
         unit='rad/s or m/s',
         low=0,
     )
-    effort_sd: float = setting(0.0, 'of efforts, and of wrenches', unit='N m or N', low=0)
+    effort_sd: float = setting(
+        0.0, 'of efforts, and of forces of wrenches', unit='N m or N', low=0
+    )
+    moment_sd: float = setting(0.0, 'of torques of wrenches', unit='N m', low=0)
     occlusion: float = setting(
         0.0, 'share of time in which motion capture does not see the body', low=0, high=0.9
     )

@@ -41,6 +41,7 @@ DELAY = Prior(0.002, 0.005, False)
 UNITS = {
     'damping': 'N m s/rad',
     'delay': 's',
+    'friction': 'N m',
     'mass': 'kg',
     'offset': 'rad',
     'yy': 'kg m^2',
@@ -87,6 +88,17 @@ def test_direct_coordinates_give_the_same_values_bit_for_bit():
     chart = DirectChart(DIRECT)
     draws = draws_of(chart)
     np.testing.assert_array_equal(arrived(chart).to_named(draws), chart.to_named(draws))
+
+
+def test_losses_above_zero_come_and_go_with_it():
+    chart = DirectChart(
+        DIRECT | {'elbow.friction': Prior(0.1, 0.7, True)}, soft={'elbow.friction'}
+    )
+    mapping, draws = arrived(chart), draws_of(chart)
+    values = chart.to_named(draws)
+    np.testing.assert_array_equal(mapping.to_named(draws), values)
+    assert (values[-1] > 0).all() and values[-1].max() > 0.5 > 0.01 > values[-1].min()
+    np.testing.assert_allclose(mapping.to_coordinates(values), draws, atol=1e-9)
 
 
 def test_combinations_and_delays_give_the_same_values(slice_chart):

@@ -12,7 +12,14 @@ from sim2real_estimator.config import to_yaml, with_values
 
 pytest.importorskip('rclpy')
 
-from geometry_msgs.msg import PointStamped, PoseStamped, Transform, TransformStamped, Twist
+from geometry_msgs.msg import (
+    PointStamped,
+    PoseStamped,
+    Transform,
+    TransformStamped,
+    Twist,
+    WrenchStamped,
+)
 from live import node_process
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from recordings import SECOND
@@ -48,6 +55,9 @@ SETTINGS = {
     'efforts.commanded': 'effort_controller/commands',
     'efforts.commanded_type': 'std_msgs/msg/Float64MultiArray',
     'efforts.commanded_joints': ['elbow', 'shoulder'],
+    'wrenches.push.topic': 'hand_force',
+    'wrenches.push.link': 'lower',
+    'cameras.side.scale': 800.0,
 }
 SENSORS = {
     'upper': {
@@ -69,6 +79,13 @@ SENSORS = {
         'angular_velocity_sd': 0.1,
     },
     'tip': {'kind': 'marker', 'link': 'lower', 'point': [0.0, 0.0, -0.3], 'sd': 0.01},
+    'pixels': {
+        'kind': 'planar_camera',
+        'link': 'lower',
+        'point': [0.0, 0.0, -0.3],
+        'camera': 'side',
+        'sd': 0.5,
+    },
 }
 
 
@@ -98,6 +115,12 @@ def ball(angle=0.0, norm=1.0, name='wrist', has_twist=True):
 def point(shift=0.1):
     message = PointStamped()
     message.point.x = shift
+    return message
+
+
+def wrench(force=0.1, frame='lower'):
+    message = WrenchStamped()
+    message.wrench.force.x, message.header.frame_id = force, frame
     return message
 
 
@@ -161,6 +184,13 @@ KINDS = {
         ],
     ),
     'tip': ('vicon/tip', PointStamped, point, [(point(NAN), 'non-finite')]),
+    'pixels': ('camera/tip', PointStamped, point, [(point(NAN), 'non-finite')]),
+    'push': (
+        'hand_force',
+        WrenchStamped,
+        wrench,
+        [(wrench(frame='upper'), 'malformed'), (wrench(NAN), 'missing effort')],
+    ),
 }
 
 

@@ -26,6 +26,7 @@ joints: {floating_base: {effort: none}}
 sensors:
   mocap: {kind: link_pose, topic: pose, link: body, position_sd: 0.001, orientation_sd: 0.005}
 wrenches: {thrust: {topic: thrust, link: body}}
+estimator: {name: gaussian_sum}
 estimate: {'*.mass': {}, '*.inertia.xx': {}, '*.inertia.yy': {}, '*.inertia.zz': {}}
 """
 FLIGHT = """

@@ -26,6 +26,8 @@ from ..shooting import shoot
 from .base import AbstractEstimator
 
 _NANO = 1e-9
+# Robots change slowly: of windows no longer kept about so many count.
+_REMEMBERED = 1000.0
 # What is known of how fast a robot turns is of about so many windows.
 _TURNS_OF = 30.0
 # Residuals count in so many times their median: there is always more than is seen of most.
@@ -60,6 +62,8 @@ _RIDGE = 1e-12
 _LONGEST_STEP, _FARTHEST = 1.5, 6.0
 # So many windows after a change tell of it, and so many have to have been there before.
 _ASKED, _BEFORE = 4, 8
+# That several things changed at once is so many times less probable, as powers of their number.
+_SEVERAL = 2.0
 # Misfits per degree of all of them but one, and that of one by itself, from which they do not
 # belong to the robot that is known.
 _MISFIT, _ABSURD = 4.0, 25.0
@@ -91,9 +95,13 @@ class FoldedWindows:
 
     def with_shot(self, shot, meat):
         """Return this with a `Shot` that is given up; meat [p, p]: its own."""
-        more = shot.pull_at(self.at)
+        more, kept = shot.pull_at(self.at), 1 - 1 / _REMEMBERED
         return FoldedWindows(
-            self.at, self.gram + shot.gram, self.pull + more, self.meat + meat, self.number + 1
+            self.at,
+            kept * self.gram + shot.gram,
+            kept * self.pull + more,
+            kept * self.meat + meat,
+            kept * self.number + 1,
         )
 
 
@@ -107,9 +115,9 @@ class ShootingState:
     known, and wait for what the next ones say; shots: of the windows kept; folded: of those
     before; mean [p], root [p, p]: posterior of the parameters; levels [C]: of residuals; point
     [nx], place [t, t + d], by [t, p]: state at the end of the last frame, root of its covariance
-    where parameters are given, derivative by them; misfits: per degree, of the last windows, by
-    what was known before them; begun: prior (mean, root) since the last change, None: the
-    problem's; last_change: `Memory` of before that.
+    where parameters are given, derivative by them; latest: (misfit per degree, mean, root) of the
+    last windows, by what was known before them; begun: prior (mean, root) since the last change,
+    None: the problem's; last_change: `Memory` of before that.
     """
 
     pending: tuple = ()
@@ -123,7 +131,7 @@ class ShootingState:
     point: np.ndarray | None = None
     place: np.ndarray | None = None
     by: np.ndarray | None = None
-    misfits: tuple = ()
+    latest: tuple = ()
     begun: tuple | None = None
     last_change: object = None
 
@@ -253,39 +261,40 @@ class MultipleShooting(AbstractEstimator):
 
     def _weighed(self, problem, state, shot, misfit, report):
         """Return (state, report) with a window that may be of another robot than what is known."""
-        misfits = (*state.misfits, misfit)[-_ASKED:]
-        state = replace(state, misfits=misfits)
-        if len(misfits) == _ASKED and np.sort(misfits)[1] > _MISFIT:
+        latest = (*state.latest, (misfit, state.mean, state.root))[-_ASKED:]
+        state = replace(state, latest=latest)
+        if sum(each > _MISFIT for each, _, _ in latest) >= _ASKED - 1:
             return self._changed(problem, state, shot, report)
-        if misfit > _ABSURD:
-            return replace(state, doubted=(*state.doubted, shot)), replace(
-                report, events=('window doubted',)
-            )
+        if misfit > (_MISFIT if state.doubted else _ABSURD):
+            report = replace(report, events=('window doubted',))
+            return replace(state, doubted=(*state.doubted, shot)), report
         # What was doubted was no change of the robot.
         if state.doubted:
-            report = replace(report, events=(*report.events, Status.OUTLIER.value))
+            report = replace(report, events=(Status.OUTLIER.value,))
         return self._taken(problem, replace(state, doubted=()), (shot,), report)
 
     def _changed(self, problem, state, shot, report):
         """Return (state, report) after a change: evidence decides what it was."""
-        since = (*state.shots[len(state.shots) + len(state.doubted) + 1 - _ASKED :],)
-        since = (*since, *state.doubted, shot)[-_ASKED:]
-        memory, root = _explained(problem, state, since)
-        state = ShootingState(
+        # It happened during the first of those that do not fit, of which nothing is right.
+        first = next(k for k, (misfit, _, _) in enumerate(state.latest) if misfit > _MISFIT)
+        _, mean, root = state.latest[first]
+        since = (*state.shots, *state.doubted, shot)[first + 1 - len(state.latest) :]
+        memory, known = _explained(problem, replace(state, mean=mean, root=root), since)
+        mean, root = known
+        begun = ShootingState(
             turns=state.turns,
-            folded=FoldedWindows.none(state.mean),
-            mean=state.mean,
+            folded=FoldedWindows.none(mean),
+            mean=mean,
             root=root,
             levels=state.levels,
             point=state.point,
             place=state.place,
             by=state.by,
-            begun=(state.mean, root),
+            begun=known,
             last_change=memory,
         )
-        state, report = self._taken(problem, state, since, report)
-        events = 'changed', 'explained', f'cause: {memory.name}'
-        events = (*report.events, *events)
+        state, report = self._taken(problem, begun, since, report)
+        events = (*report.events, 'changed', 'explained', f'cause: {memory.name}')
         return state, replace(report, events=events, changed=memory.parameters)
 
     def _taken(self, problem, state, shots, report):
@@ -330,11 +339,12 @@ class MultipleShooting(AbstractEstimator):
 class _Fit:
     """Gauss and Newton on the sum of what windows cost; those that moved are simulated again."""
 
-    def __init__(self, problem, state):
+    def __init__(self, problem, state, levels=None):
         self._problem, self._state = problem, state
         self._expected, self._prior_root = state.begun or (problem.prior.mean, problem.prior.root)
         self._information = _information(self._prior_root)
-        self._levels, self._damping = _levels(state), 0.0
+        self._levels = _levels(state) if levels is None else levels
+        self._damping = 0.0
         self._are_few = len(state.shots) < _FEW
         self._slack = 0.0 if self._are_few else _INEXACT
         self.mean, self.shots = state.mean, state.shots
@@ -380,6 +390,12 @@ class _Fit:
         return replace(
             self._state, shots=self.shots, mean=self.mean, root=root, levels=self._levels
         )
+
+    def log_evidence(self):
+        """Return how probable the windows are, up to what does not hang on the prior."""
+        told = self._gram(self.shots) - self._information
+        whole = np.eye(len(told)) + self._prior_root.T @ told @ self._prior_root
+        return -0.5 * (self._cost + np.linalg.slogdet(whole)[1])
 
     def _gram(self, shots):
         """Return the information [p, p] of prior, folded windows and others, as of white noise."""
@@ -476,26 +492,34 @@ def _misfit(shot, root):
 
 def _explained(problem, state, since):
     """
-    Return (`Memory` of what was known, root [p, p] of what is now) by windows since a change.
+    Return (`Memory` of what was known, (mean, root) of what is now) by windows since a change.
 
-    Nothing, one of the possible changes, or all of them at once: evidence decides.
+    One of the possible changes, all of them at once, or back to what was known before the last
+    change: evidence decides, of windows fitted anew under each.
     """
-    gram = sum(shot.gram for shot in since) / _USUAL_COLOUR
-    pull = sum(shot.pull_at(state.mean) for shot in since) / _USUAL_COLOUR
     jumps = problem.jumps(state.mean)
-    every = Jump('several things', (), np.concatenate([jump.root for jump in jumps], 1))
-    best, root = None, None
-    for jump in (*jumps, every):
-        wide = np.concatenate([state.root, jump.root], 1)
-        inner = np.eye(wide.shape[1]) + wide.T @ gram @ wide
-        asked = wide.T @ pull
-        evidence = 0.5 * asked @ np.linalg.solve(inner, asked) - 0.5 * np.linalg.slogdet(inner)[1]
-        evidence += jump.log_odds
-        if best is None or evidence > best[0]:
-            best, root = (evidence, jump), lower_root(wide[None])[0]
-    jump = best[1]
-    known = jump if jump is not every else None
-    return Memory(jump.name, jump.parameters, state.mean, state.root, known), root
+    together = np.concatenate([jump.root for jump in jumps], 1)
+    several = -_SEVERAL * np.log(len(jumps))
+    each = [(jump, state.mean, np.concatenate([state.root, jump.root], 1)) for jump in jumps]
+    every = Jump('several things', (), together, log_odds=several)
+    each.append((every, state.mean, np.concatenate([state.root, together], 1)))
+    if before := state.last_change:
+        # The robot that was known then, and may have drifted since.
+        back = Jump(f'as before: {before.name}', before.parameters, np.zeros((len(state.mean), 0)))
+        each.append((back, before.mean, before.root))
+    levels, found = np.sqrt(_USUAL_COLOUR) * state.levels, []
+    for jump, mean, wide in each:
+        begun = mean, lower_root(wide[None])[0]
+        none = FoldedWindows.none(mean)
+        trial = replace(state, mean=mean, shots=since, folded=none, begun=begun)
+        fit = _Fit(problem, trial, levels)
+        for _ in range(_ROUNDS):
+            if not fit.go_on():
+                break
+        found.append((fit.log_evidence() + jump.log_odds, jump, begun))
+    _, jump, begun = max(found, key=lambda each: each[0])
+    known = jump if jump.root.shape[1] and jump is not every else None
+    return Memory(jump.name, jump.parameters, state.mean, state.root, known), begun
 
 
 def _sticks(problem, velocities):

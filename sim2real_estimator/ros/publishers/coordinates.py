@@ -7,12 +7,15 @@ import numpy as np
 from ...errors import DataError
 from ...model.body_numbers import about_frames, at_centres, NO_MASS
 from ...model.parameters import AXES, INERTIA_NAMES
+from ...problem.parameter_chart import inverse_softplus, softplus
 from .statuses import status, status_array, values_of
 
 _COORDINATE, _PARAMETER = 'coordinate ', 'parameter '
 _SLOPE = 'slope by '
 # Sign of the values whose logarithm is taken; 0: they are taken as they are.
 _TRANSFORMS = {'none': 0.0, 'log(x)': 1.0, 'log(-x)': -1.0}
+# Of values s log(1 + exp(z / s)), which are above zero; s comes as another value.
+_SOFT, _SOFTNESS = 'softplus', 'softness'
 # Of the numbers of bodies in which torques are linear.
 _FIRST_MOMENT, _FRAME_INERTIA = 'mass*com', 'inertia about the frame'
 # As the estimator does: far out, but never infinite.
@@ -24,19 +27,21 @@ class CoordinateMap:
     """
     The map between the coordinates x [p] of a posterior and physical parameters [P].
 
-    z = reference + slopes x, and a parameter is z, exp(z) or -exp(z). Back again
-    x = combinations (z - reference). Of bodies all of whose numbers are unknown z are mass, mass
-    times centre of mass, and the inertia about the frame of the link.
+    z = reference + slopes x, and a parameter is z, exp(z), -exp(z) or s log(1 + exp(z / s)). Back
+    again x = combinations (z - reference). Of bodies all of whose numbers are unknown z are mass,
+    mass times centre of mass, and the inertia about the frame of the link.
 
     labels [p]: of the coordinates; names, units [P]: of the parameters; signs [P]: 1 or -1 where
-    z is a logarithm, else 0; reference [P]; slopes [P, p]; combinations [p, P]; prior_mean,
-    prior_sd [P]: of z, before any data; bodies [L, 10]: the rows of such bodies.
+    z is a logarithm, else 0; softness [P]: s where it is a softplus, else 0; reference [P]; slopes
+    [P, p]; combinations [p, P]; prior_mean, prior_sd [P]: of z, before any data; bodies [L, 10]:
+    the rows of such bodies.
     """
 
     labels: tuple
     names: tuple
     units: tuple
     signs: np.ndarray
+    softness: np.ndarray
     reference: np.ndarray
     slopes: np.ndarray
     combinations: np.ndarray
@@ -55,6 +60,8 @@ class CoordinateMap:
         log = self.signs != 0
         size = np.exp(np.clip(values[log], -_LARGEST_LOG, _LARGEST_LOG))
         values[log] = self.signs[log, None] * size
+        soft = self.softness > 0
+        values[soft] = softplus(values[soft], self.softness[soft, None])
         return at_centres(values, self.bodies, NO_MASS * self.prior_mean[self.bodies[:, 0]])
 
     def to_coordinates(self, values):
@@ -67,6 +74,8 @@ class CoordinateMap:
         log = self.signs != 0
         with np.errstate(invalid='ignore', divide='ignore'):
             transformed[log] = np.log(self.signs[log, None] * transformed[log])
+            soft = self.softness > 0
+            transformed[soft] = inverse_softplus(transformed[soft], self.softness[soft, None])
         transformed = about_frames(transformed, self.bodies)
         return self.combinations @ (transformed - self.reference[:, None])
 
@@ -83,6 +92,7 @@ def map_of(chart, units):
         tuple(chart.names),
         tuple(units),
         chart.inner.apart.signs,
+        chart.inner.apart.softness,
         reference,
         chart.basis,
         chart.combinations,
@@ -105,6 +115,8 @@ def coordinates_message(mapping, stamp_ns):
     ]
     words = {sign: word for word, sign in _TRANSFORMS.items()}
     transforms = [words[sign] for sign in mapping.signs]
+    for k in np.flatnonzero(mapping.softness):
+        transforms[k] = _SOFT
     for body in mapping.bodies:
         for places, word in ((body[1:4], _FIRST_MOMENT), (body[4:], _FRAME_INERTIA)):
             for k in places:
@@ -112,6 +124,7 @@ def coordinates_message(mapping, stamp_ns):
     for k, name in enumerate(mapping.names):
         values = {
             'transform': transforms[k],
+            **({_SOFTNESS: mapping.softness[k]} if mapping.softness[k] else {}),
             'unit': mapping.units[k],
             'prior mean': mapping.prior_mean[k],
             'prior sd': mapping.prior_sd[k],
@@ -144,6 +157,7 @@ def read_coordinates(message):
         names,
         tuple(values['unit'] for values in parameters.values()),
         np.array([_TRANSFORMS.get(values['transform'], 0.0) for values in parameters.values()]),
+        np.array([float(values.get(_SOFTNESS, 0.0)) for values in parameters.values()]),
         column('reference'),
         _dense(labels, _SLOPE, parameters.values()),
         _dense(names, '', coordinates.values()),
