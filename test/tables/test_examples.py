@@ -50,13 +50,16 @@ EDITS = {
     'dfki_double_pendulum_a0': ({}, {'estimator.name'}),
     'dfki_double_pendulum_c0': ({}, {'estimator.name'}),
     'dfki_simple_pendulum': ({}, {'estimator.name'}),
-    'ibm_double_pendulum': ({'effort': 'none'}, {'estimate.upper.length', 'frames.max_rate'}),
-    'multiarm_double': ({'effort': 'none'}, {'estimate.upper.length', 'frames.max_rate'}),
-    'multiarm_single': ({'effort': 'none'}, {'frames.max_rate'}),
+    'ibm_double_pendulum': ({'effort': 'none'}, {'estimate.upper.length'}),
+    'multiarm_double': ({'effort': 'none'}, {'estimate.upper.length'}),
+    'multiarm_single': ({'effort': 'none'}, set()),
     'staubli_tx40': ({}, {'model.couplings.joint_6'}),
     'tiago_arm': ({}, {'joints.torso_lift_joint.effort'}),
     'unitree_go2_legs': ({}, set()),
-    'contactnets_cube': ({'base': 'floating'}, {'estimate.world.gravity'}),
+    'contactnets_cube': (
+        {'base': 'floating'},
+        {'estimate.world.gravity', 'estimator.name', 'frames.max_rate'},
+    ),
 }
 
 
