@@ -78,6 +78,9 @@ def main():
     else:
         tasks = {(each.folder,): (measure, each, arguments.shared) for each in there}
     found = _measured(tasks, arguments.processes)
+    saved = _ROOT / 'results' / ('examples_repeated.json' if arguments.repeat else 'examples.json')
+    saved.parent.mkdir(exist_ok=True)
+    saved.write_text(json.dumps({' / '.join(key): each for key, each in found.items()}, indent=1))
     if arguments.repeat:
         comparisons = repeating.compare(there, found)
         tables = {_ROOT / 'docs' / 'results.md': repeating.table(comparisons)}
@@ -89,10 +92,7 @@ def main():
         if arguments.write:
             _put(_text(table), path)
     Console(width=_COLUMNS).print(table if arguments.repeat else _table(there, found))
-    path = _ROOT / 'results' / ('examples_repeated.json' if arguments.repeat else 'examples.json')
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({' / '.join(key): each for key, each in found.items()}, indent=1))
-    print(f'{time.perf_counter() - begin:.0f} s; as JSON: {path.relative_to(_ROOT)}')
+    print(f'{time.perf_counter() - begin:.0f} s; as JSON: {saved.relative_to(_ROOT)}')
     return 1 if any(isinstance(each, str) for each in found.values()) else 0
 
 
