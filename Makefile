@@ -13,7 +13,7 @@ WITH_PACKAGE = PYTHONPATH="$(CURDIR)$${PYTHONPATH:+:$$PYTHONPATH}"
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint evaluate benchmark
+.PHONY: help demo examples test lint evaluate benchmark
 
 help: ## show this list
 	@echo 'make <target>, where <target> is'
@@ -22,6 +22,10 @@ help: ## show this list
 demo: ## estimate a simulated robot over ROS 2, live in this terminal; ARGS='--seed 7' for another
 	$(SET_UP)
 	@$(PYTHON_OF_VENV) -m sim2real_estimator.cli demo $(ARGS)
+
+examples: ## identify published robots: recordings in REAL_SHARED=; ARGS='--repeat' compares them
+	$(SET_UP) peers
+	@$(WITH_PACKAGE) $(PYTHON_OF_VENV) benchmark/examples.py $(ARGS)
 
 # Many tests wait for processes that talk over DDS: two at a time keep two cores busy.
 PROCESSES ?= 2

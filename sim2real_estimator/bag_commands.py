@@ -56,6 +56,13 @@ def add_bag_commands(commands):
         metavar='FIRST:LAST',
         help='only these rows, the first of all being 1; either may be left out (all)',
     )
+    convert.add_argument(
+        '--start',
+        type=float,
+        metavar='SECONDS',
+        help="the time at which the table's clock is zero, since 1970; give several recordings "
+        'of one robot different ones',
+    )
     convert.set_defaults(run=_convert)
 
 
@@ -155,6 +162,7 @@ def _convert(chosen):
         chosen.output,
         is_trusting=chosen.trust_units,
         rows=chosen.rows,
+        start=chosen.start,
     )
     _tell(counts, chosen.output)
     return 0

@@ -1,5 +1,6 @@
 """A table becomes a bag."""
 
+from dataclasses import replace
 from pathlib import Path
 import shutil
 
@@ -20,15 +21,20 @@ _WRENCH = 'geometry_msgs/msg/WrenchStamped'
 _WITHOUT_FRAME = (_JOINT_STATE, _WRENCH)
 
 
-def convert(table, columns, output, storage='mcap', is_trusting=False, rows=slice(None)):
+def convert(
+    table, columns, output, storage='mcap', is_trusting=False, rows=slice(None), start=None
+):
     """
     Write a table as a recording; return topic -> number of its messages.
 
     table: path of a .csv or .npz file; columns: path of the YAML file that says which column is
     what; output: folder, which must not exist; is_trusting: whether units that look wrong are
-    right; rows: a slice of those that count. Where an error is raised, there is no folder.
+    right; rows: a slice of those that count; start: the time at which the table's clock is zero
+    [s since 1970], instead of that of the columns. Where an error is raised, there is no folder.
     """
-    streams = streams_of(Table(table, rows), load_config(columns, Columns), is_trusting)
+    columns = load_config(columns, Columns)
+    columns = columns if start is None else replace(columns, start=start)
+    streams = streams_of(Table(table, rows), columns, is_trusting)
     messages = [_Messages(stream) for stream in streams]
     stamps = np.concatenate([stream.stamps for stream in streams])
     whose = np.repeat(np.arange(len(streams)), [len(stream.stamps) for stream in streams])

@@ -390,6 +390,11 @@ def test_rows_are_chosen(tmp_path, capsys):
         main([*files, '-o', str(tmp_path / 'other'), '--rows', '5'])
 
 
+def test_a_table_can_be_told_when_its_clock_was_zero(made):
+    begin, _ = made(swing(), start=1.8e9)['/joint_states'][0]
+    assert begin == 1_800_000_000 * SECOND
+
+
 def test_forces_become_wrenches(made, refused):
     t = PERIOD * np.arange(COUNT)
     force = np.stack([t, 2 * t, 9.81 * np.cos(t)], 1)

@@ -1,0 +1,1 @@
+"""Published recordings of real robots: those of `examples/`, and what is known of them."""
