@@ -354,6 +354,10 @@ _GRAVE = {
 
 def _reasons(found):
     """Yield why not to trust an `Identification`."""
+    told = [each for each in found.events if each.name in ('misfit', 'fits again')]
+    if told:
+        wrong = [each.values['wrong'] for each in told if each.name == 'misfit'][-1]
+        yield wrong if told[-1].name == 'misfit' else f'for a time it looked as if {wrong}'
     torques = found.noise.torques if found.noise else ()
     unexplained = [joint for joint, _, _, is_explained, _ in torques if not is_explained]
     if unexplained:
