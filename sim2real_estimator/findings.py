@@ -134,7 +134,7 @@ class Standing:
             parameters = tuple(map(self._marked, found.parameters))
             found = replace(found, parameters=parameters)
         if self.is_misfit:
-            found = replace(found, parameters=tuple(map(_of_misfit, found.parameters)))
+            found = of_misfit(found)
         return replace(found, **self._known(mixture, report, change))
 
     def _known(self, mixture, report, change):
@@ -150,11 +150,15 @@ class Standing:
         return replace(parameter, verdict=Verdict.CHANGED.value)
 
 
-def _of_misfit(parameter):
-    """Return a `ParameterFinding` that is not called identified: data are of something else."""
-    if parameter.verdict != Verdict.IDENTIFIED.value:
-        return parameter
-    return replace(parameter, verdict=Verdict.MISFIT.value)
+def of_misfit(found):
+    """Return `Findings` in which nothing is called identified: data are of something else."""
+    parameters = tuple(
+        replace(each, verdict=Verdict.MISFIT.value)
+        if each.verdict == Verdict.IDENTIFIED.value
+        else each
+        for each in found.parameters
+    )
+    return replace(found, parameters=parameters)
 
 
 def find(problem, mixture, stamp_ns, exact=True, tangents=None):
