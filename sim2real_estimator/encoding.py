@@ -37,6 +37,7 @@ from .inference.suspicion import SuspectState
 from .inference.tangents import Tangents
 from .inference.torque_changes import Onset, Snapshot
 from .inference.torque_delay import Delay
+from .inference.torque_misfit import Misfit, Watch
 from .inference.torque_outliers import Disruption
 from .inference.torque_regression import Earlier, Fit, Rows, Sums, TorqueNoise
 from .inference.torque_state import Branch, TorqueState
@@ -83,6 +84,8 @@ KINDS = {
     'linearization': Linearization,
     'load finding': LoadFinding,
     'memory': Memory,
+    'misfit': Misfit,
+    'misfit watch': Watch,
     'mixture': Mixture,
     'moments': Moments,
     'motion noise': MotionNoise,

@@ -20,6 +20,7 @@ class Event:
 
 # What the estimator reports and everybody should know of.
 _OF_REPORTS = {
+    'misfit over': Event('fits again', 'units and description are not said to be wrong any more'),
     'handed over': Event('converged', 'the posterior is narrow; from here on it is filtered'),
     'changed': Event('changed', 'the robot has changed; looking for what it is', True),
     'forgotten': Event(
@@ -218,6 +219,55 @@ def _jitter(words):
     return Event('stamps jitter', text, values={'standard deviation [ms]': sd})
 
 
+# What is wrong -> (the same for people, what would repair it).
+_OF_ALL_UNITS = (
+    'the torques of all joints are about {:.2g} times what the robot description asks for',
+    'see whether they are in N m: motor currents need torque constants and gear ratios, and what '
+    'comes before a gear its ratio; or its masses are of another robot',
+)
+_OF_A_UNIT = (
+    'the torque of {} is about {:.2g} times what the robot description asks for',
+    'see its unit, its torque constant and its gear ratio',
+)
+_OF_A_SIGN = (
+    'the torque of {} has the wrong sign',
+    'turn its sign round where it is read, or the axis of the joint in the robot description',
+)
+_OF_GRAVITY = (
+    'upwards is along ({}) of the root of the robot description, not along (0, 0, 1)',
+    'the base is mounted otherwise: in the URDF, put a fixed joint with its roll, pitch and yaw '
+    'before it',
+)
+_OF_DEGREES = ('positions are in degrees', 'give them in rad')
+
+
+def _misfit(words):
+    """Return the event of a unit, a sign or a mount that is wrong; words: of `torque_misfit`."""
+    kind, *rest = words.split(' ')
+    joint = ''
+    if kind == 'gravity':
+        wrong, repair = _OF_GRAVITY
+        wrong = wrong.format(', '.join(rest))
+    elif kind == 'degrees':
+        wrong, repair = _OF_DEGREES
+    else:
+        factor, joint = float(rest[0]), ' '.join(rest[1:])
+        if kind == 'sign':
+            wrong, repair = _OF_A_SIGN
+            wrong = wrong.format(joint)
+        elif joint == 'all':
+            wrong, repair = _OF_ALL_UNITS
+            wrong = wrong.format(factor)
+        else:
+            wrong, repair = _OF_A_UNIT
+            wrong = wrong.format(joint, factor)
+    text = (
+        f'the data do not fit the robot description: {wrong}; {repair}. Until then nothing is '
+        'identified'
+    )
+    return Event('misfit', text, True, {'wrong': wrong, 'joint': joint})
+
+
 def _coupled(words):
     """Return the event of two joints that seem to share a motor; words: their names."""
     first, second = words.split(', ')
@@ -271,6 +321,7 @@ _OF_WORDS = {
         'tells of its own friction only. See whether the effort is of it, its unit and its sign',
     ),
     'coupled: ': _coupled,
+    'misfit: ': _misfit,
     'elastic: ': _elastic,
     'stamps jitter: ': _jitter,
     'torque late: ': _late,

@@ -6,6 +6,7 @@ from statistics import NormalDist
 import numpy as np
 
 from .inference.tangents import Tangents
+from .inference.torque_misfit import FITS, MISFIT
 from .inference.verdicts import (
     Beliefs,
     in_words,
@@ -59,7 +60,8 @@ class Standing:
     robot changed last, None where it never did; changed: names of the parameters that did, None
     while that is not known; unknown_efforts: of the newest frame; tangents:
     from what is estimated to all parameters, near the latest mean; followed_ns: when they were
-    renewed last.
+    renewed last; is_misfit: whether a unit or the description is wrong, as far as is known: then
+    nothing is identified.
     """
 
     latest: Findings
@@ -68,6 +70,7 @@ class Standing:
     unknown_efforts: tuple = ()
     tangents: Tangents | None = None
     followed_ns: int | None = None
+    is_misfit: bool = False
 
     @staticmethod
     def begun(problem, mixture):
@@ -89,9 +92,12 @@ class Standing:
             new = replace(new, changed_ns=frame.end_ns, changed=None)
         if 'explained' in report.events:
             new = replace(new, changed=report.changed)
+        told = [event for event in report.events if event.startswith((MISFIT, FITS))]
+        if told:
+            new = replace(new, is_misfit=told[-1] != FITS)
         # A clock that is set back makes what was found last of the future.
         is_old = not 0 <= frame.end_ns - self.latest.stamp_ns < _PERIOD
-        is_due = is_old or _TURNS.intersection(report.events)
+        is_due = is_old or told or _TURNS.intersection(report.events)
         if is_due or new._tangents_are_of_the_past(mixture, frame.end_ns):
             tangents = tangents_of(problem.chart, mixture, new.tangents)
             new = replace(new, tangents=tangents, followed_ns=frame.end_ns)
@@ -127,6 +133,8 @@ class Standing:
         if self.changed_ns is not None and 0 <= stamp_ns - self.changed_ns < _CHANGED_FOR:
             parameters = tuple(map(self._marked, found.parameters))
             found = replace(found, parameters=parameters)
+        if self.is_misfit:
+            found = of_misfit(found)
         return replace(found, **self._known(mixture, report, change))
 
     def _known(self, mixture, report, change):
@@ -140,6 +148,17 @@ class Standing:
         if self.changed is not None and parameter.name not in self.changed:
             return parameter
         return replace(parameter, verdict=Verdict.CHANGED.value)
+
+
+def of_misfit(found):
+    """Return `Findings` in which nothing is called identified: data are of something else."""
+    parameters = tuple(
+        replace(each, verdict=Verdict.MISFIT.value)
+        if each.verdict == Verdict.IDENTIFIED.value
+        else each
+        for each in found.parameters
+    )
+    return replace(found, parameters=parameters)
 
 
 def find(problem, mixture, stamp_ns, exact=True, tangents=None):

@@ -21,7 +21,7 @@ from .torque import arm_of, bodies_of_named, moved
 # Stamps are seconds since an epoch; those of recordings begin near zero.
 _EPOCH_NS, _NANO = 1_700_000_000 * 10**9, 10**9
 # So events begin by which the robot is said to have changed.
-_ALARMS = ('changed', 'explained', 'forgotten', 'payload', 'load')
+_ALARMS = ('changed', 'explained', 'forgotten', 'payload', 'load', 'misfit: ')
 _COUPLED = ('coupled_armature', 'coupled_damping', 'coupled_friction')
 # The places of Pinocchio's ten numbers in our order: mass, moments, xx, yy, zz, xy, xz, yz.
 _OUR_ORDER = ('mass', 'mx', 'my', 'mz', 'xx', 'yy', 'zz', 'xy', 'xz', 'yz')

@@ -18,7 +18,7 @@ _NANO = 10**9
 _OF_BODIES, _OF_LOSSES = ('mass', 'com', 'inertia', 'armature'), ('damping', 'friction')
 _OF_LOSSES += ('load_friction', 'stribeck')
 # Words in events, beside doubts, by which an estimator says that the robot is not as modelled.
-_SIGNS_OF_MISFIT = ('doubts', 'not explained', 'unexplained', 'misspecif', 'elastic', 'muted')
+_SIGNS_OF_MISFIT = ('doubts', 'not explained', 'unexplained', 'misfit: ', 'elastic', 'muted')
 # Words of events that say that the robot is another one from now on.
 _SIGNS_OF_CHANGE = ('changed', 'payload')
 # So large a squared innovation per degree of freedom, for so large a share of findings, is one.

@@ -23,6 +23,7 @@ from rich.table import Table
 from scipy.stats import binomtest, chi2
 
 from . import ours, peer, scores
+from .misfits import MISFITS, with_misfit
 from .recordings import record, Scenario
 
 _CODE = ('sim2real_estimator', 'benchmark/workday', 'benchmark/peers')
@@ -42,7 +43,14 @@ _BAND90, _BAND50, _BAND_NEES, _EARLY90, _ELASTIC90 = (
 _FOUND, _LATE, _BOX_ERROR, _LINK, _HOURS = 0.95, 5.0, 0.1, 0.9, 10.0
 # What is called identified is off by no more standard deviations.
 _OFF = 3.0
+# Seconds of motion within which a misfit has to be said: in how many, with the right hint in how
+# many, and in how many where there is none.
+_MISFIT_SECONDS, _FLAGGED, _HINTED, _FALSE_FLAGS = 5.0, 0.95, 0.7, 0.01
+# A sample more, so that what is believed then is looked at.
+_A_SAMPLE = 0.02
 _SURE, _COLUMNS = 0.95, 150
+# Words of events that say what is wrong.
+_MISFIT = 'misfit: '
 _WITHOUT_KINOVA = ('ur5', 'panda', 'xarm7', 'tiago_pro')
 
 
@@ -53,17 +61,30 @@ class Study:
 
     most: how many recordings there are; wants: what is looked at, see `_lines`; errors: seconds
     of motion after which torques are predicted. Where friction falls the motion that is predicted
-    is of the robot as it is in the end, so that it is asked for then only.
+    is of the robot as it is in the end, so that it is asked for then only. misfit: what is wrong
+    with the description or a unit, '': nothing.
     """
 
     scenario: Scenario
     most: int
     wants: tuple
     errors: tuple = (10, 60, 240)
+    misfit: str = ''
+
+    @property
+    def name(self):
+        """What it is asked for by."""
+        return f'misfit_{self.misfit}' if self.misfit else self.scenario.name
+
+    @property
+    def title(self):
+        """What it is about."""
+        return MISFITS[self.misfit][0] if self.misfit else self.scenario.title
 
 
+_SHORT = Scenario('short', 'the first five seconds of motion, all as described', 14.0)
 STUDIES = {
-    study.scenario.name: study
+    study.name: study
     for study in (
         Study(
             Scenario('noise_1', 'moves with rests, torque noise 1 % of limit'),
@@ -117,6 +138,8 @@ STUDIES = {
             30,
             ('error', 'calibration', 'alarms'),
         ),
+        Study(_SHORT, 100, ('clean',)),
+        *(Study(_SHORT, 100, ('misfit',), misfit=name) for name in MISFITS),
     )
 }
 
@@ -182,7 +205,11 @@ def measure(name, seed, index, estimator='', seconds=None):
     motion that are read at most.
     """
     study = STUDIES[name]
-    recording = record(study.scenario, seed, index)
+    recording, is_right = record(study.scenario, seed, index), None
+    if study.misfit:
+        recording, is_right = with_misfit(recording, study.misfit, seed, index)
+    if study.scenario is _SHORT:
+        seconds = min(seconds or np.inf, _MISFIT_SECONDS + _A_SAMPLE)
     grasp = recording.events[0].t if recording.events else np.inf
     until = min(
         grasp, recording.t[-1], np.inf if seconds is None else recording.moved_for(seconds)
@@ -215,6 +242,8 @@ def measure(name, seed, index, estimator='', seconds=None):
     for kind in ('body', 'loss'):
         result[kind] = {str(m): scores.calibration(b, kind) for m, b in told.beliefs.items()}
     result['identified'] = {str(m): belief.identified for m, belief in told.beliefs.items()}
+    said = [event.removeprefix(_MISFIT) for _, event in told.events if event.startswith(_MISFIT)]
+    result['hinted'] = bool(said and is_right and is_right(said[-1]))
     if recording.events and seconds is None:
         result['payload'] = scores.payload(recording, told)
     return result
@@ -267,6 +296,16 @@ def _lines(name, records, seed):
         lines.append(_share(name, 'flagged as not as modelled', [r['flagged'] for r in ran], 1.0))
         wide = partial(_ranks, kinds=('body', 'loss'), marks=_LATER)
         lines.append(line('90 % intervals', ran, wide, _within(0.9), (_ELASTIC90, None)))
+    if 'clean' in wants:
+        flags = [r['flagged'] for r in ran]
+        lines.append(_share(name, 'flagged as not as modelled', flags, None, _FALSE_FLAGS))
+    if 'misfit' in wants:
+        lines.append(_share(name, 'flagged within 5 s', [r['flagged'] for r in ran], _FLAGGED))
+        lines.append(_share(name, 'with the right hint', [r['hinted'] for r in ran], _HINTED))
+    if {'clean', 'misfit'} & set(wants):
+        title = f'identified, off by more than {_OFF:g} sd: share'
+        lines.append(line(title, ran, _are_off, np.mean, (None, 0.0)))
+        lines.append(line('parameters called identified', ran, _identified, np.mean))
     if 'payload' in wants:
         lines += _boxes(line, name, [r['payload'] for r in ran if 'payload' in r])
     return [each for each in (*lines, _alarms(name, ran)) if each.count]
@@ -368,6 +407,11 @@ def _are_off(result):
     return [abs(x) > _OFF for names in result['identified'].values() for x in names.values()]
 
 
+def _identified(result):
+    """Return how many parameters are called identified at each mark."""
+    return [len(names) for names in result['identified'].values()]
+
+
 def _within(level):
     return partial(coverage, level=level)
 
@@ -387,7 +431,7 @@ def _print(lines):
     for line in lines:
         if line.study != shown:
             table.add_section()
-            table.add_row(f'{line.study}: {STUDIES[line.study].scenario.title}', style='bold')
+            table.add_row(f'{line.study}: {STUDIES[line.study].title}', style='bold')
             shown = line.study
         low, high = line.interval or (np.nan, np.nan)
         # Units in brackets are no markup.

@@ -53,15 +53,7 @@ def regressor(robot, q, v, acceleration, load=None):
     makes its column depend on masses, in which the whole is linear only for a load that is given.
     """
     states = kinematics(robot, q, v)
-    accelerations = body_accelerations(robot, states, acceleration)
-    none = [Force.zero() for _ in robot.bodies]
-    columns = []
-    for index, (state, motion) in enumerate(zip(states, accelerations)):
-        for k in range(len(STANDARD_NAMES)):
-            body = unit_body(k).rotated(state.rotation)
-            forces = list(none)
-            forces[index] = body.force(motion, state.omega)
-            columns.append(project_forces(robot, states, forces))
+    columns = _of_bodies(robot, states, body_accelerations(robot, states, acceleration))
     load = gravity_efforts(robot, q, len(v)) if load is None else load
     for body in robot.bodies:
         own = friction_columns(body, v, load[body.moving.velocities.start], is_complete=True)
@@ -73,6 +65,29 @@ def regressor(robot, q, v, acceleration, load=None):
         own = coupled_columns(coupling, v, is_complete=True)
         for value in (coupled_sum(coupling, acceleration), *own.values()):
             columns.append([value if k in coupling.velocities else 0.0 for k in range(len(v))])
+    return columns
+
+
+def gravity_regressor(robot, q, upward):
+    """
+    Return the columns of bodies for a robot at rest under any gravity, scalars per velocity.
+
+    upward: `Vec3`, gravity's acceleration turned round, in world axes [m/s^2].
+    """
+    rest = [0.0] * max((b.moving.velocities.stop for b in robot.bodies), default=0)
+    states = kinematics(robot, q, rest)
+    return _of_bodies(robot, states, body_accelerations(robot, states, rest, upward))
+
+
+def _of_bodies(robot, states, accelerations):
+    """Return the columns of the standard parameters of all bodies, ten of each."""
+    none, columns = [Force.zero() for _ in robot.bodies], []
+    for index, (state, motion) in enumerate(zip(states, accelerations)):
+        for k in range(len(STANDARD_NAMES)):
+            body = unit_body(k).rotated(state.rotation)
+            forces = list(none)
+            forces[index] = body.force(motion, state.omega)
+            columns.append(project_forces(robot, states, forces))
     return columns
 
 

@@ -45,9 +45,13 @@ def coupled_sum(coupling, values):
     return add(*(values[k] for k in coupling.velocities))
 
 
-def body_accelerations(robot, states, acceleration):
-    """Return every body's classical acceleration less gravity, a Motion in world axes."""
-    base = Motion(Vec3.zero(), Vec3(0.0, 0.0, robot.gravity))
+def body_accelerations(robot, states, acceleration, upward=None):
+    """
+    Return every body's classical acceleration less gravity, a Motion in world axes.
+
+    upward: `Vec3` of gravity's acceleration turned round; None: along z, as strong as the robot's.
+    """
+    base = Motion(Vec3.zero(), upward or Vec3(0.0, 0.0, robot.gravity))
     result = []
     for body, state in zip(robot.bodies, states):
         parent = result[body.parent] if body.parent >= 0 else base

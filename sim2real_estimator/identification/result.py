@@ -298,7 +298,8 @@ class Identification:
     `mixture` over the coordinates problem.labels, its `prior`; findings: verdicts, quantiles,
     combinations, null directions, modes; course, events, held_out: over time; bags: what was read;
     is_merged: whether recordings were joined as independent ones; timings: 'reading' and
-    'estimating' [s of the processor], 'data' [s]; noise: `LearnedNoise`, None where none is.
+    'estimating' [s of the processor], 'data' [s]; noise: `LearnedNoise`, None where none is;
+    still_fitting: why a forward filter never took over from the first fits, '' where it did.
     """
 
     problem: RobotProblem
@@ -312,6 +313,7 @@ class Identification:
     is_merged: bool
     timings: dict
     noise: LearnedNoise | None = None
+    still_fitting: str = ''
 
     @property
     def units(self):
@@ -354,6 +356,12 @@ _GRAVE = {
 
 def _reasons(found):
     """Yield why not to trust an `Identification`."""
+    told = [each for each in found.events if each.name in ('misfit', 'fits again')]
+    if told:
+        wrong = [each.values['wrong'] for each in told if each.name == 'misfit'][-1]
+        yield wrong if told[-1].name == 'misfit' else f'for a time it looked as if {wrong}'
+    if found.still_fitting:
+        yield f'the run stays in its first fit: {found.still_fitting}'
     torques = found.noise.torques if found.noise else ()
     unexplained = [joint for joint, _, _, is_explained, _ in torques if not is_explained]
     if unexplained:

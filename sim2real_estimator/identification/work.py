@@ -8,7 +8,8 @@ from ..bags.reader import BagReader
 from ..build import build_delays, build_parts, build_stream
 from ..config import with_values
 from ..errors import ConfigError, DataError
-from ..findings import find
+from ..findings import find, of_misfit
+from ..inference.phases import BatchState, DoubtingState
 from ..pipeline import Pipeline
 from ..posterior_file import joined
 from ..records import Findings, Status
@@ -287,6 +288,7 @@ class Work:
             self._options.is_merged,
             seconds,
             LearnedNoise.of(problem, pipeline.state),
+            why_still_fitting(pipeline.state),
         )
 
     def _predicted(self, mixture):
@@ -307,10 +309,28 @@ class Work:
         """Return the `Posterior` of all recordings, with exact findings."""
         pipeline = self._pipeline
         if not self._options.is_merged:
-            return replace(pipeline.posterior(), findings=pipeline.findings())
+            findings = pipeline.findings()
+            if isinstance(pipeline.state, BatchState) and pipeline.state.is_astray:
+                findings = of_misfit(findings)
+            return replace(pipeline.posterior(), findings=findings)
         posterior = joined(self._posteriors)
         end_ns = max(recording.end_ns for recording in posterior.recordings)
         return replace(posterior, findings=find(pipeline.problem, posterior.mixture, end_ns))
+
+
+def why_still_fitting(state):
+    """Return why a forward filter has not taken over from the first fits, '' where it has."""
+    if isinstance(state, DoubtingState):
+        state = state.state
+    if not isinstance(state, BatchState) or state.mixture is None:
+        return ''
+    if state.is_astray:
+        return 'nothing explains the motion within the noise of the sensors'
+    if state.knowledge is not None:
+        return 'after a gap too little has come to go on'
+    if state.share:
+        return 'several answers, or a curved one, fit'
+    return 'the dynamics are not known well enough to be filtered'
 
 
 def require_told(path, history, pipeline):

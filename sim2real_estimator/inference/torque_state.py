@@ -18,6 +18,7 @@ from .pose_regression import PoseState
 from .protocol import Gaussian
 from .torque_changes import favour, FREEDOM, Onset, returned
 from .torque_delay import Delay
+from .torque_misfit import Watch
 from .torque_outliers import Disruption
 from .torque_regression import Earlier, Fit, ROWS_TO_JUDGE, Sums
 from .torque_rows import BLOCK_NS
@@ -73,12 +74,13 @@ class TorqueState:
     learned since;
     poses: `PoseState` of what motion capture has seen, None where it tells of nothing unknown;
     geometry: lengths and offsets by which the columns of rows are made, None: as the prior has
-    them; visited: motion [3, K, n] at the rows of `recent`; by_geometry [p, g]: how coordinates
-    move with these if torques are to stay what they are; response: of joints to frequency;
-    elastic [J]: resonances of those that are said to give way like springs [Hz], NaN of others;
-    swings: looks on end that found any; delay: `Delay` of torques; coupled: pairs of numbers of
-    joints that seem to share a motor; unexplained [J]: in how many renewals more joints have to be
-    explained until it is told again that they are not.
+    them; visited: motion [3, K, n] at the rows of each of `recent`; by_geometry [p, g]: how
+    coordinates move with these if torques are to stay what they are; response: of joints to
+    frequency; elastic [J]: resonances of those that are said to give way like springs [Hz], NaN of
+    others; swings: looks on end that found any; delay: `Delay` of torques; coupled: pairs of
+    numbers of joints that seem to share a motor; unexplained [J]: in how many renewals more joints
+    have to be explained until it is told again that they are not; misfits: `Watch` for wrong units
+    and mounts.
     """
 
     branches: tuple
@@ -115,6 +117,7 @@ class TorqueState:
     delay: Delay = Delay()
     coupled: tuple = ()
     unexplained: tuple = ()
+    misfits: Watch = Watch()
 
     @property
     def fit(self):

@@ -29,6 +29,7 @@ class Verdict(Enum):
     AMBIGUOUS = 'ambiguous'
     OUT_OF_PRIOR = 'out of prior'
     CHANGED = 'changed'
+    MISFIT = 'misfit'
 
 
 @dataclass(frozen=True)

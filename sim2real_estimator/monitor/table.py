@@ -17,6 +17,7 @@ STYLES = {
     'ambiguous': 'magenta',
     'out of prior': 'red',
     'changed': 'yellow',
+    'misfit': 'bright_red',
 }
 # Columns of characters: what all but the bar take, least and most for that, from where on there
 # is room for units.

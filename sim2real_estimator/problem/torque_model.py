@@ -6,12 +6,19 @@ from threading import Lock
 import casadi
 import numpy as np
 
-from ..dynamics.regressor import regressor, regressor_names, regressor_parameters, STANDARD_NAMES
+from ..dynamics.regressor import (
+    gravity_regressor,
+    regressor,
+    regressor_names,
+    regressor_parameters,
+    STANDARD_NAMES,
+)
 from ..dynamics.wrenches import wrench_efforts
 from ..inference.protocol import Jump
 from ..inference.torque_coupling import Pair
 from ..model.friction import COUPLED, COUPLED_FRICTIONS
 from ..model.robot import realize
+from ..spatial.vector import Vec3
 
 # A joint that turns or slides more slowly than this many times the speed over which friction
 # changes its sign may stick, and its torque is whatever holds it.
@@ -63,7 +70,8 @@ class TorqueModel:
     joints: names of the J joints with a row; pairs: a `Pair` for any two that hang on one another
     and are not coupled; velocities [J]: their places among the robot's; positive: numbers of
     coordinates that cannot be negative; own: for each joint those of friction and offset, on which
-    no other torque depends; is_friction [P]: of standard parameters; limits [J]: largest efforts;
+    no other torque depends; guessed: numbers of those that robot descriptions hardly tell, which
+    are these and rotors; is_friction [P]: of standard parameters; limits [J]: largest efforts;
     slowest [J]: speeds below which joints may stick; names: of the P standard parameters;
     geometry_places: numbers of the coordinates of lengths, origins and offsets on which columns
     hang; encoder_sd [n]: of every position, as the sensors say; wrench_size: W, six for each known
@@ -112,6 +120,7 @@ class TorqueModel:
         state, body, stacked = _regressor(model, placed, self.velocities)
         self._columns = _Evaluator('columns', [*state, body, *free], [stacked])
         self._inertias = _traced_inertias(model, robot, self.velocities, len(self.names))
+        self._weights = _traced_weights(model, robot, self.velocities)
         self._nominal = self.geometry(chart.prior.mean)
         self._by_geometry = None
         if geometry:
@@ -131,6 +140,7 @@ class TorqueModel:
             [k for k, label in enumerate(chart.labels) if label in own]
             for own in ({f'{joint}.{word}' for word in _OWN} for joint in self.joints)
         ]
+        self.guessed = [k for k, entry in enumerate(entries) if entry in (*_OWN, 'armature')]
         self._losses = np.array(
             [k for k, entry in enumerate(entries) if entry in _LOSSES], dtype=int
         )
@@ -295,6 +305,17 @@ class TorqueModel:
         """Return torques by accelerations [K, J, n] at positions [K, nq], of parameters [P]."""
         return self._inertias((positions,), standard)[0]
 
+    def weights(self, positions):
+        """
+        Return what gravity along each axis of the world contributes to columns [3, N, J, P].
+
+        positions [N, nq]. The last one is part of `columns`, but for friction that loads cause.
+        """
+        found = np.zeros((3, len(positions), *self._sizes))
+        for each, evaluated in zip(found, self._weights((positions,))):
+            each[..., : self._bodies] = evaluated
+        return found
+
     def standard(self, coordinates):
         """
         Return the standard parameters [P] at coordinates [p], and their slope [P, p].
@@ -403,6 +424,16 @@ def _traced_inertias(model, robot, rows, count):
     columns = regressor(robot, casadi.vertsplit(q), rest, casadi.vertsplit(a), rest)
     torques = casadi.horzcat(*map(_stacked, columns)) @ standard
     return _Evaluator('inertias', [q, standard], [casadi.jacobian(torques[rows.tolist()], a)])
+
+
+def _traced_weights(model, robot, rows):
+    """Return the `_Evaluator` of the columns of bodies [J, 10 B] under gravity along x, y, z."""
+    q = casadi.SX.sym('q', model.position_size)
+    positions, size, found = casadi.vertsplit(q), robot.gravity, []
+    for upward in (Vec3(size, 0.0, 0.0), Vec3(0.0, size, 0.0), Vec3(0.0, 0.0, size)):
+        columns = gravity_regressor(robot, positions, upward)
+        found.append(casadi.horzcat(*(_stacked(column)[rows.tolist()] for column in columns)))
+    return _Evaluator('weights', [q], found)
 
 
 def _traced_pushes(model, robot, rows, wrenches):

@@ -25,6 +25,7 @@ VERDICTS = {
     'ambiguous': (ORANGE, '^', '?'),
     'out of prior': (RED, 'X', '!'),
     'changed': (RED, 'P', 'Δ'),
+    'misfit': (RED, 'v', '✗'),
 }
 MEANINGS = {
     'identified': 'the data tell it, use it',
@@ -34,6 +35,7 @@ MEANINGS = {
     'ambiguous': 'several separate answers fit',
     'out of prior': 'far from what was believed, at a limit, or what no robot has: check both',
     'changed': 'it changed a moment ago, or may have',
+    'misfit': 'a unit, a sign or the robot description is wrong: repair that first',
 }
 # Width of the page [inch at 100 dpi].
 WIDTH = 10.8

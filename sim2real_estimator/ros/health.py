@@ -8,7 +8,7 @@ _NANO = 1e9
 # The start of the worker takes a while; a backlog beyond this share of what fits is more.
 _MUCH = 0.1
 # Verdicts that somebody should look at.
-_ALARMS = frozenset(('changed', 'out of prior'))
+_ALARMS = frozenset(('changed', 'misfit', 'out of prior'))
 _LOST = 'messages are lost on the way: they come faster than they are read; publish fewer'
 _RELIEVED = 'too slow: frames are longer until it has caught up; lower frames.max_rate'
 

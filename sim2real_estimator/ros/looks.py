@@ -39,6 +39,7 @@ LOOKS = {
     Verdict.AMBIGUOUS: Look('purple', (0.8, 0.47, 0.65), _WARN, 4),
     Verdict.OUT_OF_PRIOR: Look('red', (0.84, 0.37, 0.0), _WARN, 5),
     Verdict.CHANGED: Look('yellow', (0.94, 0.89, 0.26), _WARN, 6),
+    Verdict.MISFIT: Look('brown', (0.55, 0.27, 0.07), _WARN, 7),
 }
 
 NOT_ESTIMATED = Look('white', (0.9, 0.9, 0.9), _OK, -1)

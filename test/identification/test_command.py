@@ -163,6 +163,11 @@ def test_what_does_not_deserve_trust_is_said_first():
     assert distrusted(asked=('', -0.703, 0.04)) == (
         'data ask for what no robot has: arm.mass -0.703 +- 0.04',
     )
+    odd = happening(1.0, 'misfit', 'wrist')
+    odd = replace(odd, values={**odd.values, 'wrong': 'positions are in degrees'})
+    fits = happening(2.0, 'fits again')
+    assert distrusted((odd,)) == ('positions are in degrees',)
+    assert distrusted((odd, fits)) == ('for a time it looked as if positions are in degrees',)
     changed = happening(3.0, 'changed')
     noise = happening(5.0, 'more noise', 'wrist')
     assert distrusted((changed, noise, changed)) == ('changed 2 times', 'more noise: wrist')

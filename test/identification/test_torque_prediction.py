@@ -172,6 +172,22 @@ def test_late_torques_are_told_with_what_to_configure():
     assert 'estimate: {commands.delay: {mean: -0.0123, fixed: true}}' in event.text
 
 
+def test_what_would_repair_a_misfit_is_told():
+    words = (
+        'misfit: unit 0.1 all',
+        'misfit: unit 2 elbow',
+        'misfit: sign -1 elbow',
+        'misfit: gravity 0.00 1.00 0.00',
+        'misfit: degrees',
+    )
+    found = Chronicle().take((*words, 'misfit over'), _estimate())
+    assert [event.name for event in found] == [*('misfit',) * 5, 'fits again']
+    assert [event.is_warning for event in found] == [*(True,) * 5, False]
+    assert [event.values['joint'] for event in found[:5]] == ['all', 'elbow', 'elbow', '', '']
+    hints = 'motor currents', 'gear ratio', 'axis of the joint', 'roll, pitch and yaw', 'in rad'
+    assert all(hint in event.text for hint, event in zip(hints, found))
+
+
 def test_joints_that_seem_coupled_are_told_with_what_to_configure():
     (event,) = Chronicle().take(('coupled: joint_6, joint_5',), _estimate())
     assert (event.name, event.is_warning) == ('coupled', True)

@@ -22,6 +22,8 @@ from ..protocol import Gaussian
 from ..torque_changes import ask_again, look, Onset, returned, Snapshot
 from ..torque_coupling import coupled_pairs
 from ..torque_delay import delayed, estimate, late_torques, torques_at
+from ..torque_misfit import FITS, words_of
+from ..torque_misfit import look as look_for_misfit
 from ..torque_outliers import are_far_off, Disruption, judge, without
 from ..torque_regression import (
     begin,
@@ -282,9 +284,8 @@ class MeasuredTorque(AbstractEstimator):
         """
         rows, visited = rows
         recent = _kept((*state.recent, (until_ns, rows)))
-        if state.poses:
-            visited = (*state.visited, visited)[-len(recent) :]
-            state = replace(state, visited=visited)
+        visited = (*state.visited, visited)[-len(recent) :]
+        state = replace(state, visited=visited)
         used = state.used + 1e-9 * BLOCK_NS * float(rows.shares.max(1).sum())
         state = self._watched_over(problem.torque, state, rows, recent, report)
         state = replace(state, used=used)
@@ -304,7 +305,8 @@ class MeasuredTorque(AbstractEstimator):
         """Return the state with the posterior of all rows so far, if it is time for it."""
         if state.renewed_ns is None or now_ns - state.renewed_ns >= _RENEWED_NS:
             state = self._renewed(problem, state, now_ns, report)
-            return _with_unexplained(problem.torque, state, report)
+            state = _with_unexplained(problem.torque, state, report)
+            return _with_misfit(problem, state, report)
         return state
 
     @staticmethod
@@ -731,6 +733,20 @@ def _with_unexplained(model, state, report):
         for left, is_fine in zip(before, explained)
     )
     return replace(state, unexplained=unexplained)
+
+
+def _with_misfit(problem, state, report):
+    """Return the state with what is wrong with units or the mount, each told when it begins."""
+    is_calm = state.last_change is None and state.disruption is None
+    if not (is_calm and state.recent and state.misfits.is_due(state.used)):
+        return state
+    rows = Rows.joined([rows for _, rows in state.recent])
+    found = look_for_misfit(problem.torque, problem.prior, rows, np.concatenate(state.visited, 1))
+    misfits, is_news = state.misfits.after(found, state.used)
+    if is_news:
+        known = misfits.misfit
+        report.events += (FITS if known is None else words_of(known, problem.torque.joints),)
+    return replace(state, misfits=misfits)
 
 
 def _inertias(model, found):
