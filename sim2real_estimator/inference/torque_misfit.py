@@ -24,9 +24,10 @@ from .torque_regression import not_negative
 # that are as described reach 2, 2, 8 and 4, a UR10e, whose friction and rotors are not as guessed,
 # 4, 4, 6 and 8; of a fresh arm that is heavier than described the second is 9: not solved.
 _SAID, _SAID_OF_ALL, _SAID_OF_ONE, _SAID_OF_LESS, _HOLDS = 6.0, 8.0, 10.0, 15.0, 3.0
-# A factor is no description's error if it is between one over this and this; nor is a gravity that
-# is turned by less than that [rad]; and it has to be better than the second of these.
-_FACTOR, _USUAL, _TURNED = 1.5, 1.25, 0.5
+# A factor is no unit's error if it is between one over this and this, of all torques if it is so
+# of the second: a robot may weigh so many times what is described; nor is a gravity that is turned
+# by less than that [rad] another mount; and a factor has to be better than this one.
+_FACTOR, _FACTOR_OF_ALL, _TURNED, _USUAL = 1.5, 1.8, 0.5, 1.25
 # Robots stand, hang or are on walls: any other direction has to be so much better.
 _OBLIQUE = 6.0
 # Factors that are tried of all torques, and of those of a joint; where one of them is better than
@@ -281,7 +282,10 @@ def _best_factor(case, sums, none, which, tried):
     best = int(np.argmax(scores))
     if scores[best] < none.score + _WORTH_A_LOOK:
         return float(tried[best]), scores[best]
-    finer = [f for f in _FINER * tried[best] if f < 0 or not 1 / _FACTOR <= f <= _FACTOR]
+    least = _FACTOR_OF_ALL if which.all() else _FACTOR
+    finer = [f for f in _FINER * tried[best] if f < 0 or not 1 / least <= f <= least]
+    if not finer:
+        return float(tried[best]), -np.inf
     scores = [score(factor) for factor in finer]
     best = int(np.argmax(scores))
     if finer[best] < 0:

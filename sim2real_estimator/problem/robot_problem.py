@@ -155,6 +155,11 @@ class RobotProblem:
             deviations.append(PUSH * friction if friction else sd)
         return Pushes(np.array(places, dtype=int), np.array(deviations))
 
+    def least_covariance(self, share):
+        """Return the covariance [p, p] of parameters that are known to this part of their size."""
+        root = share * self.chart.relative_root
+        return root @ root.T
+
     @cached_property
     def commanded_velocities(self):
         """The velocities on which commands act."""

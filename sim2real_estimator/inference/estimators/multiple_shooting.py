@@ -43,6 +43,9 @@ _BETWEEN = 1.75
 # What the spread of windows is told by counts for so many windows of the usual one beforehand,
 # which is so many times that of white noise.
 _USUAL_WINDOWS, _USUAL_COLOUR = 4.0, 4.0
+# Clocks, lengths and what friction is made of are never quite as a model has them: nothing is known
+# better than to this part of its size.
+_LEAST_KNOWN = 2e-3
 # No window tells more of anything than this part of what is known together, for its own leverage.
 _MOST_LEVERAGE = 0.98
 # A joint that is driven sticks below this speed [rad/s or m/s]; windows in which one does for more
@@ -207,10 +210,14 @@ class MultipleShooting(AbstractEstimator):
 
     # ------------------------------------------------------------------------ windows
 
-    def _watch(self, problem, state):
-        """Find out how fast the robot turns, by the first second in which it moves."""
+    def _watch(self, problem, state, is_end=False):
+        """
+        Find out how fast the robot turns, by the first second in which it moves.
+
+        is_end: whether less has to do, as the motion is not followed any longer.
+        """
         frames = state.pending
-        if _length(frames) < _WATCHED:
+        if _length(frames) < _WATCHED and not is_end:
             return state, UpdateReport('batch')
         point = problem.first_state(frames)[0]
         if not problem.moves(point, frames):
@@ -223,10 +230,17 @@ class MultipleShooting(AbstractEstimator):
         for frame in frames:
             state, one = self.update(problem, state, frame)
             report = replace(one, events=(*report.events, *one.events))
+        if is_end:
+            state, one = self._closed(problem, state)
+            report = replace(one, events=(*report.events, *one.events))
         return state, report
 
     def _closed(self, problem, state):
         """Return (state, report) at the end of a stretch: what waits may do as a window."""
+        if state.turns is None and _length(state.pending) > 2 * _SHORTEST:
+            # A throw, or another short motion: all there is.
+            state, report = self._watch(problem, state, is_end=True)
+            return replace(state, pending=()), report
         if state.turns is None or _length(state.pending) < 0.5 * self._seconds(state):
             return replace(state, pending=()), UpdateReport('batch')
         return self._with_window(problem, state)
@@ -390,6 +404,7 @@ class _Fit:
         usual = _USUAL_COLOUR * _USUAL_WINDOWS / number * (gram - self._information)
         inverse = np.linalg.inv(gram)
         covariance = _BETWEEN**2 * inverse @ (self._information + meat + usual) @ inverse
+        covariance += self._problem.least_covariance(_LEAST_KNOWN)
         root = _at_most(self._prior_root, covariance)
         return replace(
             self._state, shots=self.shots, mean=self.mean, root=root, levels=self._levels

@@ -189,3 +189,17 @@ def test_a_load_is_noticed_named_weighed_and_its_return_recognised():
     assert 'cause: as before: mass on lower' in put_down.events
     assert load.link == 'lower'
     assert abs(load.mass - weight.mass) < 2.5 * load.mass_sd < 0.5
+
+
+def test_short_throws_add_up():
+    recording = recorded()
+    begin = recording.stamps[0]
+    # Stretches of less than the second by which it is otherwise told how lively a robot is.
+    kept = [s for s in samples_of(recording) if ((s.stamp_ns - begin) / SECOND) % 1.5 < 0.7]
+    pipeline = new_pipeline()
+    events = events_of(feed(pipeline, kept))
+    assert 'fitted' in events and 'changed' not in events
+    assert len(pipeline.state.shots) >= 6
+    name = 'moment of lower'
+    truth, low, _, high = told_of(pipeline, recording)[name]
+    assert low - 0.3 * (high - low) < truth < high + 0.3 * (high - low)
