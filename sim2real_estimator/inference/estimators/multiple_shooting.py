@@ -43,8 +43,8 @@ _BETWEEN = 1.75
 # What the spread of windows is told by counts for so many windows of the usual one beforehand,
 # which is so many times that of white noise.
 _USUAL_WINDOWS, _USUAL_COLOUR = 4.0, 4.0
-# Clocks, lengths and what friction is made of are never quite as a model has them: nothing is known
-# better than to this part of its size.
+# Clocks, lengths and what friction is made of are never quite as a model has them: nothing is
+# known better than to this part of its size.
 _LEAST_KNOWN = 2e-3
 # No window tells more of anything than this part of what is known together, for its own leverage.
 _MOST_LEVERAGE = 0.98
