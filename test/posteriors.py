@@ -18,7 +18,8 @@ def samples_of(seconds=2.5, remounted_at=1.9):
     recording, samples = record(seconds), []
     for stamp, angles, torques in zip(recording.stamps, recording.angles, recording.torques):
         if stamp - recording.stamps[0] > remounted_at * 1e9:
-            angles = angles + np.array([0.5, -0.3])
+            # No farther than a push might have moved the robot.
+            angles = angles + np.array([0.05, -0.03])
         samples.append(Sample('encoders', int(stamp), angles))
         samples.append(Sample('commanded_efforts', int(stamp), torques))
     return samples

@@ -232,7 +232,10 @@ def sound_reading(model, reading):
         return tuple(found)
 
     positions = checked(reading.positions, _MOST)
-    torques = checked(reading.torques, _MOST * model.limits)
+    # Behind the torques of joints come the numbers of wrenches, which have no limits.
+    count = len(reading.torques[0][1]) if reading.torques else len(model.limits)
+    limits = np.full(count, model.limits.max())
+    torques = checked(reading.torques, _MOST * limits)
     return replace(reading, positions=positions, torques=torques), refused
 
 

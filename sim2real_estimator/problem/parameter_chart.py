@@ -10,6 +10,7 @@ from ..dynamics.mass_matrix import mass_matrix
 from ..errors import ConfigError
 from ..inference.protocol import Gaussian
 from ..model.parameters import is_loss
+from ..model.softplus import inverse_softplus, softplus
 
 # Prior of a softplus: its sd in units of its softness. Values from a hundredth of what is expected
 # to seven times as much are within 90 %.
@@ -214,17 +215,6 @@ class DirectChart:
         scale [k, 1, 1]: by which they are divided.
         """
         return slopes * (self.rates(coordinates).T[:, None, None] / scale)
-
-
-def softplus(coordinates, softness):
-    """Return values above zero, which are about the coordinates where these are large."""
-    return softness * np.logaddexp(0.0, coordinates / softness)
-
-
-def inverse_softplus(values, softness):
-    """Return the coordinates of values; NaN where these are not above zero."""
-    shares = values / softness
-    return values + softness * np.log(-np.expm1(-shares))
 
 
 def own_size(prior, of_coordinate):
