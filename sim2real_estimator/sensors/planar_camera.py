@@ -4,15 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..dynamics.kinematics import link_poses
 from ..errors import ConfigError
 from ..model.parameters import Parameter
 from ..records import Status
 from ..spatial.scalar import add, cos, mul, neg, sin, sub
-from ..spatial.vector import Vec3
-from .base import AbstractSensor, Rows, Signal
-from .decoding import checked_type, decode_by_readers, joints_to
-from .mounting import placement, placement_parameters
+from .marker import AbstractPoint
 
 _AXES = ('x', 'y', 'z')
 
@@ -82,7 +78,7 @@ def _read_pixels(message):
     return np.array([message.point.x, message.point.y]), Status.USED
 
 
-class PlanarCamera(AbstractSensor):
+class PlanarCamera(AbstractPoint):
     """
     A point fixed to a link in the picture of a camera, which looks straight at its plane.
 
@@ -94,6 +90,7 @@ class PlanarCamera(AbstractSensor):
     value_size = 2
     row_size = 2
     output_size = 2
+    axes, unit = 'uv', 'px'
     # Pixels are whole numbers, or parts of them: they repeat themselves at rest.
     may_repeat = True
 
@@ -102,43 +99,9 @@ class PlanarCamera(AbstractSensor):
 
     def __init__(self, name, model, link, point, sd, camera, message_type=None):
         """Take the link's name, the point (x, y, z) [m] in its frame, the sd [px] and a `View`."""
-        model.link(link)
-        self.name, self.link, self.sd, self.view = name, link, sd, camera
-        self.joints = joints_to(model, link)
-        self.message_type = checked_type(self, message_type)
-        self.point = Vec3(*(float(x) for x in point))
-        self.mount = f'{name}.mount'
-        # A point has no orientation of its own.
-        self.parameters = (
-            *placement_parameters(self.mount, 'the marker besides its point')[:3],
-            *camera.parameters,
-        )
-
-    @property
-    def scale(self):
-        """Standard deviations of the values."""
-        return np.full(2, self.sd)
-
-    @property
-    def signals(self):
-        """Coordinates in the picture."""
-        return tuple(Signal(axis, 'px', self.sd, k) for k, axis in enumerate('uv'))
-
-    def decode(self, message, arrived_ns=None):
-        """Return the `Decoded` of a point."""
-        return decode_by_readers(self, message, arrived_ns)
+        super().__init__(name, model, link, point, sd, camera.parameters, message_type)
+        self.view = camera
 
     def observe(self, robot, q, v):
         """Return u and v of the point."""
-        pose = link_poses(robot, q, [0.0] * len(v))[self.link]
-        _, shift = placement(robot, self.mount)
-        return self.view.seen(robot, pose.position + pose.rotation * (self.point + shift))
-
-    def rows(self, states, outputs, values):
-        """Return the `Rows`; a hidden marker leaves them empty."""
-        error = (outputs.T - values) / self.sd
-        slope = np.broadcast_to(np.eye(2) / self.sd, (len(values), 2, 2))
-        missing = np.isnan(error)
-        return Rows(
-            np.where(missing, 0.0, error), by_outputs=np.where(missing[..., None], 0.0, slope)
-        )
+        return self.view.seen(robot, self.in_world(robot, q, v))
