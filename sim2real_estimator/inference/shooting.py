@@ -23,29 +23,45 @@ _RIDGE, _TINY = 1e-9, 1e-30
 
 
 @dataclass(frozen=True)
-class Shot:
+class Quadratic:
+    """What parameters x cost: cost + 2 pull' (x - at) + (x - at)' gram (x - at)."""
+
+    at: np.ndarray
+    cost: float
+    gram: np.ndarray
+    pull: np.ndarray
+
+    def cost_at(self, parameters):
+        """Return the cost of parameters [p]."""
+        away = parameters - self.at
+        return self.cost + 2 * self.pull @ away + away @ self.gram @ away
+
+    def pull_at(self, parameters):
+        """Return half the gradient [p] of the cost at parameters [p]."""
+        return self.pull + self.gram @ (parameters - self.at)
+
+
+@dataclass(frozen=True)
+class Shot(Quadratic):
     """
     A window of H frames, C channels (rows of a sensor's sample), seen from parameters `at` [p].
 
+    As a `Quadratic`: what parameters nearby cost, first state and pushes eliminated.
+
     frames; course [H + 1, nx]: states at their bounds; pushes [d]: constant efforts besides [N m
     or N]; left [H, C]: mean of predicted less measured over the samples of a frame, in standard
-    deviations of the sensor, NaN where there are none; levels [C]: what these were divided by;
-    cost: sum of their squares, with the pushes' own; gram [p, p], pull [p]: of the quadratic
-    cost + 2 pull' dx + dx' gram dx that the cost is about `at`, first state and pushes eliminated;
-    step [t + d]: of first state and pushes, still to be taken; follow [t + d, p]: how these go
-    along with the parameters; end_root [t, t + d]: of the covariance of the state at the end where
-    parameters are given; end_slope [t, p]: its derivative.
+    deviations of the sensor, NaN where there are none; levels [C]: what these are divided by
+    before the cost adds up their squares, and those of pushes in their deviations; step [t + d]:
+    of first state and pushes, still to be taken; follow [t + d, p]: how these go along with the
+    parameters; end_root [t, t + d]: of the covariance of the state at the end where parameters are
+    given; end_slope [t, p]: its derivative.
     """
 
     frames: tuple
-    at: np.ndarray
     course: np.ndarray
     pushes: np.ndarray
     left: np.ndarray
     levels: np.ndarray
-    cost: float
-    gram: np.ndarray
-    pull: np.ndarray
     step: np.ndarray
     follow: np.ndarray
     end_root: np.ndarray
@@ -56,15 +72,6 @@ class Shot:
         """Whether its numbers are finite."""
         parts = self.cost, self.gram, self.pull, self.step, self.end_root, self.end_slope
         return all(np.isfinite(part).all() for part in parts)
-
-    def cost_at(self, parameters):
-        """Return what the cost is at parameters [p] nearby."""
-        away = parameters - self.at
-        return self.cost + 2 * self.pull @ away + away @ self.gram @ away
-
-    def pull_at(self, parameters):
-        """Return half the gradient [p] of the cost at parameters [p] nearby."""
-        return self.pull + self.gram @ (parameters - self.at)
 
     def guess_at(self, problem, parameters):
         """Return (first state, pushes) that go along with parameters [p]."""
@@ -218,15 +225,15 @@ class _Linear:
         # Of the inverse of U'U.
         root = solve_triangular(factor[0], np.eye(len(follow)))
         return Shot(
-            window.frames,
             window.parameters,
+            self.cost + float(pulled @ step),
+            gram,
+            pull,
+            window.frames,
             self.course,
             self.pushes,
             left.reshape(self.left.shape) * window.levels,
             window.levels,
-            self.cost + float(pulled @ step),
-            gram,
-            pull,
             step,
             follow,
             to_end @ root,

@@ -22,7 +22,7 @@ from ..factors import lower_root
 from ..hypotheses import Memory
 from ..mixture import Mixture
 from ..protocol import Jump
-from ..shooting import shoot
+from ..shooting import Quadratic, shoot
 from .base import AbstractEstimator
 
 _NANO = 1e-9
@@ -73,16 +73,13 @@ _MISFIT, _ABSURD = 4.0, 25.0
 
 
 @dataclass(frozen=True)
-class FoldedWindows:
+class FoldedWindows(Quadratic):
     """
-    What windows told that are no longer kept: a quadratic about `at` [p].
+    What windows told that are no longer kept, but for a constant.
 
-    gram [p, p], pull [p]; meat [p, p]: sum of the squares of their pulls; number: of windows.
+    meat [p, p]: sum of the squares of their pulls; number: of windows.
     """
 
-    at: np.ndarray
-    gram: np.ndarray
-    pull: np.ndarray
     meat: np.ndarray
     number: float = 0.0
 
@@ -90,17 +87,14 @@ class FoldedWindows:
     def none(mean):
         """Return what no windows told."""
         empty = np.zeros((len(mean), len(mean)))
-        return FoldedWindows(mean, empty, np.zeros(len(mean)), empty)
-
-    def pull_at(self, parameters):
-        """Return half the gradient [p] at parameters [p]."""
-        return self.pull + self.gram @ (parameters - self.at)
+        return FoldedWindows(mean, 0.0, empty, np.zeros(len(mean)), empty)
 
     def with_shot(self, shot, meat):
         """Return this with a `Shot` that is given up; meat [p, p]: its own."""
         more, kept = shot.pull_at(self.at), 1 - 1 / _REMEMBERED
         return FoldedWindows(
             self.at,
+            0.0,
             kept * self.gram + shot.gram,
             kept * self.pull + more,
             kept * self.meat + meat,
@@ -226,14 +220,14 @@ class MultipleShooting(AbstractEstimator):
             )
         course, nv = problem.first_course(frames), problem.position_count
         state = replace(state, turns=_turns(course[:, -nv:], frames), pending=())
-        report = UpdateReport('batch')
+        events = []
         for frame in frames:
-            state, one = self.update(problem, state, frame)
-            report = replace(one, events=(*report.events, *one.events))
+            state, report = self.update(problem, state, frame)
+            events += report.events
         if is_end:
-            state, one = self._closed(problem, state)
-            report = replace(one, events=(*report.events, *one.events))
-        return state, report
+            state, report = self._closed(problem, state)
+            events += report.events
+        return state, replace(report, events=tuple(events))
 
     def _closed(self, problem, state):
         """Return (state, report) at the end of a stretch: what waits may do as a window."""
@@ -265,8 +259,8 @@ class MultipleShooting(AbstractEstimator):
             return replace(state, point=None), report
         velocities = shot.course[:, -problem.position_count :]
         turns = (1 - 1 / _TURNS_OF) * state.turns + _turns(velocities, frames)
-        state = replace(state, point=shot.course[-1], place=shot.end_root, by=shot.end_slope)
-        state = replace(state, turns=turns)
+        now = {'point': shot.course[-1], 'place': shot.end_root, 'by': shot.end_slope}
+        state = replace(state, turns=turns, **now)
         if _sticks(problem, velocities):
             return state, UpdateReport('filter', events=('sticks',))
         number = len(state.shots) + state.folded.number
@@ -298,16 +292,14 @@ class MultipleShooting(AbstractEstimator):
         _, mean, root = state.latest[first]
         since = (*state.shots, *state.doubted, shot)[first + 1 - len(state.latest) :]
         memory, known = _explained(problem, replace(state, mean=mean, root=root), since)
-        mean, root = known
-        begun = ShootingState(
-            turns=state.turns,
-            folded=FoldedWindows.none(mean),
-            mean=mean,
-            root=root,
-            levels=state.levels,
-            point=state.point,
-            place=state.place,
-            by=state.by,
+        begun = replace(
+            state,
+            doubted=(),
+            shots=(),
+            folded=FoldedWindows.none(known[0]),
+            mean=known[0],
+            root=known[1],
+            latest=(),
             begun=known,
             last_change=memory,
         )
@@ -318,9 +310,9 @@ class MultipleShooting(AbstractEstimator):
     def _taken(self, problem, state, shots, report):
         """Return (state, report) with windows that belong to the robot known."""
         state = replace(state, shots=(*state.shots, *shots))
-        state = self._fitted(problem, state)
-        while len(state.shots) > self.windows:
-            state = _with_less(problem, state)
+        fit = _Fit(problem, state)
+        fit.run(_ROUNDS if len(state.shots) < _FEW else _FEW_ROUNDS)
+        state = fit.state(self.windows)
         number = len(state.shots) + state.folded.number
         # What a few windows more have told is no news.
         is_news = number <= _BEFORE or number % _BEFORE == 0
@@ -343,16 +335,6 @@ class MultipleShooting(AbstractEstimator):
             by=by_state @ state.by + by_parameters,
         )
 
-    # ----------------------------------------------------------------------- the fit
-
-    def _fitted(self, problem, state):
-        """Return the state with parameters fitted to all windows."""
-        fit = _Fit(problem, state)
-        for _ in range(_ROUNDS if len(state.shots) < _FEW else _FEW_ROUNDS):
-            if not fit.go_on():
-                break
-        return fit.state()
-
 
 class _Fit:
     """Gauss and Newton on the sum of what windows cost; those that moved are simulated again."""
@@ -360,7 +342,12 @@ class _Fit:
     def __init__(self, problem, state, levels=None):
         self._problem, self._state = problem, state
         self._expected, self._prior_root = state.begun or (problem.prior.mean, problem.prior.root)
-        self._information = _information(self._prior_root)
+        inverse = np.linalg.inv(self._prior_root)
+        self._information = inverse.T @ inverse
+        nothing = np.zeros(len(self._expected))
+        prior = Quadratic(self._expected, 0.0, self._information, nothing)
+        # What is asked of parameters beside the windows kept.
+        self._others = prior, state.folded
         self._levels = _levels(state) if levels is None else levels
         self._damping = 0.0
         self._are_few = len(state.shots) < _FEW
@@ -371,12 +358,16 @@ class _Fit:
         self.shots = self._renewed(self.mean) or state.shots
         self._cost = self._cost_of(self.shots, self.mean)
 
-    def go_on(self):
+    def run(self, rounds):
+        """Take so many steps, or less if that is enough."""
+        for _ in range(rounds):
+            if not self._go_on():
+                break
+
+    def _go_on(self):
         """Take a step; return whether another is worth it."""
         self._told = gram = self._gram(self.shots)
-        pull = self._information @ (self.mean - self._expected)
-        pull = pull + self._state.folded.pull_at(self.mean)
-        pull = pull + sum(shot.pull_at(self.mean) for shot in self.shots)
+        pull = sum(each.pull_at(self.mean) for each in (*self._others, *self.shots))
         damped = gram + self._damping * np.diag(np.diag(gram))
         step = -np.linalg.solve(damped, pull)
         longest = np.abs(np.linalg.solve(self._prior_root, step)).max()
@@ -395,20 +386,23 @@ class _Fit:
         self._damping /= 10
         return np.sqrt(max(step @ gram @ step, 0.0)) > _SETTLED
 
-    def state(self):
-        """Return the state with what was found."""
-        gram, folded = self._gram(self.shots), self._state.folded
-        meat = folded.meat + sum(_squared_pulls(self.shots, self.mean, gram))
+    def state(self, most):
+        """Return the state with what was found; so many windows are kept, older ones folded."""
+        gram, folded, shots = self._gram(self.shots), self._state.folded, self.shots
+        squares = _squared_pulls(shots, self.mean, gram)
+        meat = folded.meat + sum(squares)
         # So few windows may agree by chance.
-        number = len(self.shots) + folded.number
+        number = len(shots) + folded.number
         usual = _USUAL_COLOUR * _USUAL_WINDOWS / number * (gram - self._information)
         inverse = np.linalg.inv(gram)
         covariance = _BETWEEN**2 * inverse @ (self._information + meat + usual) @ inverse
         covariance += self._problem.least_covariance(_LEAST_KNOWN)
         root = _at_most(self._prior_root, covariance)
-        return replace(
-            self._state, shots=self.shots, mean=self.mean, root=root, levels=self._levels
-        )
+        old = max(len(shots) - most, 0)
+        for shot, square in zip(shots[:old], squares):
+            folded = folded.with_shot(shot, square)
+        known = {'mean': self.mean, 'root': root, 'levels': self._levels}
+        return replace(self._state, shots=shots[old:], folded=folded, **known)
 
     def log_evidence(self):
         """Return how probable the windows are, up to what does not hang on the prior."""
@@ -418,7 +412,7 @@ class _Fit:
 
     def _gram(self, shots):
         """Return the information [p, p] of prior, folded windows and others, as of white noise."""
-        gram = self._information + self._state.folded.gram + sum(shot.gram for shot in shots)
+        gram = sum(each.gram for each in (*self._others, *shots))
         return gram + _RIDGE * np.diag(np.diag(gram))
 
     def _renewed(self, mean, are_all=False):
@@ -443,11 +437,7 @@ class _Fit:
 
     def _cost_of(self, shots, mean):
         """Return the sum of squares."""
-        away, folded = mean - self._expected, self._state.folded
-        since = mean - folded.at
-        cost = away @ self._information @ away
-        cost += 2 * folded.pull @ since + since @ folded.gram @ since
-        return cost + sum(shot.cost_at(mean) for shot in shots)
+        return sum(each.cost_at(mean) for each in (*self._others, *shots))
 
 
 def _at_most(prior_root, covariance):
@@ -456,12 +446,6 @@ def _at_most(prior_root, covariance):
     sizes, vectors = np.linalg.eigh(0.5 * (whitened + whitened.T))
     wide = prior_root @ (vectors * np.sqrt(np.clip(sizes, 0.0, 1.0)))
     return lower_root(wide[None])[0]
-
-
-def _information(root):
-    """Return the inverse of a covariance of a root [p, p]."""
-    inverse = np.linalg.inv(root)
-    return inverse.T @ inverse
 
 
 def _squared_pulls(shots, mean, gram):
@@ -475,16 +459,6 @@ def _squared_pulls(shots, mean, gram):
         pull = factor @ vectors @ (pull / (1 - np.clip(shares, 0.0, _MOST_LEVERAGE)))
         found.append(np.outer(pull, pull))
     return found
-
-
-def _with_less(problem, state):
-    """Return the state with its oldest window folded."""
-    oldest, *others = state.shots
-    root = state.begun[1] if state.begun else problem.prior.root
-    gram = _information(root) + state.folded.gram + sum(shot.gram for shot in state.shots)
-    gram += _RIDGE * np.diag(np.diag(gram))
-    folded = state.folded.with_shot(oldest, *_squared_pulls([oldest], state.mean, gram))
-    return replace(state, shots=tuple(others), folded=folded)
 
 
 def _levels(state):
@@ -532,9 +506,7 @@ def _explained(problem, state, since):
         none = FoldedWindows.none(mean)
         trial = replace(state, mean=mean, shots=since, folded=none, begun=begun)
         fit = _Fit(problem, trial, levels)
-        for _ in range(_ROUNDS):
-            if not fit.go_on():
-                break
+        fit.run(_ROUNDS)
         found.append((fit.log_evidence() + jump.log_odds, jump, begun))
     _, jump, begun = max(found, key=lambda each: each[0])
     known = jump if jump.root.shape[1] and jump is not every else None
