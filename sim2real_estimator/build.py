@@ -88,7 +88,7 @@ def build_problem(config, model, sensors):
         encoders = [sensor for sensor in sensors if sensor.measures_joints]
         poses = PoseModel.of(parameters, chart, sensors, encoders)
         geometry = poses.geometry if poses else ()
-        given = limits, geometry, tuple(wrenches.values())
+        given = limits, geometry, acting
         torque = TorqueModel(parameters, chart, encoders, commands, *given)
     return RobotProblem(
         parameters,
@@ -107,18 +107,16 @@ def build_problem(config, model, sensors):
 
 def estimator_name(config):
     """Return which estimator is meant, by its name in ESTIMATORS or another that is wrong."""
-    name, kinds = config.estimator.name, {joint.effort for joint in config.joints.values()}
-    if name != 'auto':
-        return name
-    if 'measured' in kinds:
+    if config.estimator.name != 'auto':
+        return config.estimator.name
+    if config.measured_joints:
         return MeasuredTorque.name
-    return MultipleShooting.name if kinds == {'none'} else GaussianSum.name
+    return MultipleShooting.name if config.is_passive else GaussianSum.name
 
 
 def measured_joints(config):
     """Return the names of the joints whose torque is a measurement; not every estimator can."""
-    found = tuple(name for name, joint in config.joints.items() if joint.effort == 'measured')
-    chosen = config.estimator.name
+    found, chosen = config.measured_joints, config.estimator.name
     if found and chosen in ESTIMATORS and chosen not in _OF_MEASURED:
         raise ConfigError(
             f"joints.{found[0]}.effort: is 'measured', but estimator.name is '{chosen}', which "

@@ -41,8 +41,9 @@ def choose_priors(parameters, wishes, delays=(), beside_torques=None):
     """
     Return the `Chosen` of a robot.
 
-    beside_torques: the `TorquePriors` of a robot with measured torques: what is expected where
-    wishes say nothing, and what is estimated besides; None: no torque is measured.
+    beside_torques: the `TorquePriors` of a robot with measured torques, or of one that is
+    estimated by windows: what is expected where wishes say nothing, and what is estimated
+    besides; None: of any other.
 
     parameters: a `Parameters`; wishes: pattern -> `PriorConfig`, a later one replacing what it
     gives of an earlier one; delays: names of delays that may be estimated besides. A parameter

@@ -99,7 +99,7 @@ def starter_yaml(urdf, folder='.', base='fixed', effort=None, is_trusting=False)
         '# The priors that these patterns give. To change one, copy its line to the end of',
         '# `estimate`; sd is relative where log is true.',
     ]
-    if _measured(config):
+    if config.measured_joints:
         lines += ['# Offsets, gains and more of what resists joints come with measured torques.']
     if said := disbelieved(parameters, chosen.priors):
         _logger.warning('%s: %s', model.source, said)
@@ -115,7 +115,7 @@ def starter_yaml(urdf, folder='.', base='fixed', effort=None, is_trusting=False)
         lines += ['#', *_comment(f'Not estimated: {reason}.'), *_comment(', '.join(names), '  ')]
     missing = [p for p in _PATTERNS if p[2:] in LOSSES and p not in config.estimate]
     # Where nothing drives the robot every joint has those of a bearing.
-    if missing and not _is_passive(config):
+    if missing and not config.is_passive:
         lines += ['#', *_comment(_NO_LOSSES.format(' and '.join(missing)))]
     return '\n'.join(lines) + '\n'
 
@@ -198,26 +198,16 @@ def _config(model, parameters, described, effort, is_trusting):
         estimate=estimate,
         simulation=SimulationConfig(max_step=step),
     )
-    if _measured(config) or _is_passive(config):
+    if config.measured_joints or config.is_passive:
         return replace(config, frames=_LONG_FRAMES)
     if len(chosen.priors) <= _MANY:
         return config
     return replace(config, frames=_FRAMES_OF_MANY, estimator=_ESTIMATOR_OF_MANY)
 
 
-def _is_passive(config):
-    """Tell whether nothing drives any joint."""
-    return {joint.effort for joint in config.joints.values()} == {'none'}
-
-
-def _measured(config):
-    """Return the joints whose torque is a measurement."""
-    return tuple(name for name, joint in config.joints.items() if joint.effort == 'measured')
-
-
 def _usual(parameters, config):
     """Return the `TorquePriors` of a robot, None where no torque is measured."""
-    joints = _measured(config)
+    joints = config.measured_joints
     return torque_priors(parameters, joints) if joints else None
 
 

@@ -376,3 +376,13 @@ class Config:
     samples: SamplesConfig = setting(SamplesConfig, 'draws for randomization')
     markers: MarkersConfig = setting(MarkersConfig, 'the view in rviz')
     source: str = field(default='', compare=False)
+
+    @property
+    def measured_joints(self):
+        """The names of the joints whose torque is a measurement."""
+        return tuple(name for name, joint in self.joints.items() if joint.effort == 'measured')
+
+    @property
+    def is_passive(self):
+        """Whether nothing drives any joint."""
+        return {joint.effort for joint in self.joints.values()} == {'none'}

@@ -12,7 +12,7 @@ from .integrators import INTEGRATORS
 from .joint_forces import all_efforts
 from .kinematics import kinematics
 from .rnea import inverse_dynamics
-from .wrenches import body_wrenches
+from .wrenches import body_wrenches, WRENCH_SIZE
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class System:
     def control_size(self):
         """Number of controls of one step."""
         disturbances = self.model.velocity_size if self.is_disturbed else 0
-        return len(self.model.commands) + 6 * len(self.wrenches) + disturbances
+        return len(self.model.commands) + WRENCH_SIZE * len(self.wrenches) + disturbances
 
     @cached_property
     def output_size(self):

@@ -8,6 +8,8 @@ from .kinematics import kinematics
 from .rnea import project_forces
 
 WORLD, LINK = 'world', 'link'
+# Numbers of a wrench.
+WRENCH_SIZE = 6
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ def body_wrenches(robot, states, wrenches, values):
         place = robot.links[wrench.link]
         if place.body < 0:
             continue
-        moment, force = (Vec3(*values[6 * number + k : 6 * number + k + 3]) for k in (0, 3))
+        first = WRENCH_SIZE * number
+        moment, force = (Vec3(*values[k : k + 3]) for k in (first, first + 3))
         turn = states[place.body].rotation
         if wrench.axes == LINK:
             turn_of_link = turn * place.rotation

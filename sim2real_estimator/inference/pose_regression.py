@@ -163,7 +163,7 @@ def begin(model, prior):
     coordinates.
     """
     root = np.linalg.qr(prior.root[model.places].T, 'r').T
-    mean, parts, rates = prior.mean[model.places], len(model.parts), len(_late(model, root)[0])
+    mean, parts, rates = prior.mean[model.places], len(model.parts), len(_late(model)[0])
     whole = Gaussian(
         np.concatenate([mean, np.zeros(rates)]), block_diag(root, _RATE * np.eye(rates))
     )
@@ -173,9 +173,9 @@ def begin(model, prior):
     return PoseState(whole, replace(fit, mean=whole.mean, root=whole.root), fit, None, sums)
 
 
-def _late(model, root):
+def _late(model):
     """Return (sensors whose clocks may be late, the coordinates that are their delays)."""
-    _, slope = model.delays(np.zeros(len(root)))
+    _, slope = model.delays(np.zeros(len(model.places)))
     late = np.flatnonzero((slope > 0).any(1))
     return late, slope[late].argmax(1)
 
@@ -184,14 +184,14 @@ def _delays_of(model, mean, sensors, stamps, begun_ns):
     """Return the delays [N] of samples of sensors with stamps; mean: of all coordinates."""
     size = len(model.places)
     delays, rates = model.delays(mean[:size])[0], np.zeros(len(model.sensors))
-    rates[_late(model, np.eye(size))[0]] = mean[size:]
+    rates[_late(model)[0]] = mean[size:]
     return delays[sensors] + rates[sensors] * _NANO * (stamps - begun_ns)
 
 
 def _as_now(model, whole, age):
     """Return the `PoseFit` of kinematics whose delays are those of so many seconds later."""
     size = len(model.places)
-    late, columns = _late(model, np.eye(size))
+    late, columns = _late(model)
     later = np.eye(size, len(whole.mean))
     later[columns, size + np.arange(len(late))] = age
     root = np.linalg.qr((later @ whole.root).T, 'r').T
@@ -339,7 +339,7 @@ def _linearised(model, mean, state):
     most = max(sum(number == k for number, _ in model.parts) for k in range(len(model.sensors)))
     kept, size = state.kept, len(model.places)
     count, ages = len(kept.sensors), _NANO * (kept.stamps - state.begun_ns)
-    late, columns = _late(model, np.eye(size))
+    late, columns = _late(model)
     residuals = np.zeros((count, most, _AXES))
     slopes = np.zeros((count, most, _AXES, len(mean)))
     parts = np.full((count, most), -1)

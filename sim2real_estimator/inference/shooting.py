@@ -9,7 +9,9 @@ the misfit of the window depends on the parameters, a quadratic about where they
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import cho_factor, cho_solve
+
+from .factors import solve_triangular
 
 # Steps of Gauss and Newton from a guess; each halves until it helps, so many times at the most.
 _STEPS, _HALVINGS = 4, 6
@@ -200,11 +202,14 @@ class _Linear:
     def _factor(self):
         inner = self._begin.T @ self._begin + np.diag(self._own)
         size = np.diag(inner)
-        return cho_factor(inner + np.diag(_RIDGE * np.maximum(size, _RIDGE * size.max()) + _TINY))
+        inner += np.diag(_RIDGE * np.maximum(size, _RIDGE * size.max()) + _TINY)
+        # What is not finite has no factor: a LinAlgError, which the pipeline catches.
+        return cho_factor(inner, check_finite=False)
 
     def step(self):
         """Return the step [t + d] of first state and pushes to their optimum."""
-        return -cho_solve(self._factor(), self._begin.T @ self._rows + self._pushed)
+        pulled = self._begin.T @ self._rows + self._pushed
+        return -cho_solve(self._factor(), pulled, check_finite=False)
 
     def eliminated(self):
         """Return the `Shot`."""
@@ -212,12 +217,12 @@ class _Linear:
         t, places = window.problem.tangent_size, window.pushes.places
         cross = self._begin.T @ self._by_parameters
         pulled = self._begin.T @ self._rows + self._pushed
-        follow = -cho_solve(factor, cross)
+        follow = -cho_solve(factor, cross, check_finite=False)
         # As a sum of squares it is one, however much rounding leaves of it.
         seen = self._by_parameters + self._begin @ follow
         gram = seen.T @ seen + follow.T @ (self._own[:, None] * follow)
         pull = self._by_parameters.T @ self._rows + follow.T @ pulled
-        step = -cho_solve(factor, pulled)
+        step = -cho_solve(factor, pulled, check_finite=False)
         # What is left once the step has been taken.
         left = np.full(self.left.size, np.nan)
         left[window.told.ravel()] = self._rows + self._begin @ step

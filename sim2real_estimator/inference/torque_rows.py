@@ -232,10 +232,8 @@ def sound_reading(model, reading):
         return tuple(found)
 
     positions = checked(reading.positions, _MOST)
-    # Behind the torques of joints come the numbers of wrenches, which have no limits.
-    count = len(reading.torques[0][1]) if reading.torques else len(model.limits)
-    limits = np.full(count, model.limits.max())
-    torques = checked(reading.torques, _MOST * limits)
+    # Behind the torques of joints come the numbers of wrenches, which have no limits of their own.
+    torques = checked(reading.torques, _MOST * model.limits.max())
     return replace(reading, positions=positions, torques=torques), refused
 
 

@@ -96,7 +96,12 @@ class Wrong:
 
 def without(frame, sensors):
     """Return a frame without the samples of some sensors."""
-    kept = tuple(sample for sample in frame.samples if sample.sensor not in sensors)
+    return _with_only(frame, lambda sample: sample.sensor not in sensors)
+
+
+def _with_only(frame, is_kept):
+    """Return a frame with some of its samples, the same one if these are all."""
+    kept = tuple(filter(is_kept, frame.samples))
     return frame if len(kept) == len(frame.samples) else replace(frame, samples=kept)
 
 
@@ -352,12 +357,8 @@ def cleared(frames, wrong):
     """Return frames without the samples of these `sample_key`s."""
     if not wrong:
         return frames
-    wrong, found = frozenset(wrong), []
-    for frame in frames:
-        kept = tuple(sample for sample in frame.samples if sample_key(sample) not in wrong)
-        whole = len(kept) == len(frame.samples)
-        found.append(frame if whole else replace(frame, samples=kept))
-    return tuple(found)
+    wrong = frozenset(wrong)
+    return tuple(_with_only(f, lambda sample: sample_key(sample) not in wrong) for f in frames)
 
 
 def sorted_out(problem, window, noise, begins, merge):

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..backend.choice import choose_backend
 from ..dynamics.system import System
+from ..dynamics.wrenches import WRENCH_SIZE
 from ..inference.protocol import Linearization
 from .frame_at_once import FrameAtOnce
 from .frame_forwards import FrameForwards
@@ -69,7 +70,7 @@ class FrameWalk:
         self.outputs = self._rows.slices
         require_known(chart.names, parameters.model, sensors, physical)
         clocks = ClockDelays(sensors, chart.names, chart.fixed)
-        others = 6 * len(wrenches)
+        others = WRENCH_SIZE * len(wrenches)
         self._commands = CommandDelays(parameters.model, chart.names, chart.fixed, others)
         acting = set(range(len(self._commands.owners))) - hidden.places
         self.chart, self._clocks = counted_from(chart, reference, clocks, self._commands, acting)

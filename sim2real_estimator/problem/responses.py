@@ -9,6 +9,7 @@ from torch.autograd import forward_ad
 
 from ..backend.dual_numbers import dual_level
 from ..dynamics.system import System
+from ..dynamics.wrenches import WRENCH_SIZE
 from .fibre_equations import FibreEquations, is_worth_a_program
 from .timing import is_delay
 
@@ -53,7 +54,7 @@ class Responses:
         self.chart = chart
         self.observing = tuple(s for s in sensors if s.output_size)
         self.system = System(parameters, chart.names, wrenches=tuple(wrenches))
-        driven = [*driven, *[True] * (6 * len(wrenches))]
+        driven = [*driven, *[True] * (WRENCH_SIZE * len(wrenches))]
         self._values = _fixed_values(parameters, chart)
         generator = np.random.default_rng(7)
         neutral = np.array([*model.neutral_positions(), *[0.0] * model.velocity_size])

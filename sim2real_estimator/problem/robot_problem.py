@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..dynamics.wrenches import WRENCH_SIZE
 from ..inference.noise_scales import NoiseScales
 from ..inference.shooting import Pushes
 from ..model.parameters import is_loss
@@ -31,7 +32,7 @@ _NO_DISTURBANCE = 1e-6
 # what they are of the efforts of the joint that tells most.
 _LASTING = 0.25
 # Part of the Coulomb friction by which what a model lacks pushes a joint during a window.
-PUSH = 0.4
+_PUSH = 0.4
 # Standard deviations of a sum of squares from which on it is no longer noise at rest.
 _CLEARLY = 6.0
 
@@ -103,7 +104,10 @@ class RobotProblem:
         values = self._expected = {**chart.fixed, **means}
         self._hidden = HiddenForces(parameters, times, accelerations, values)
         ratios = FrictionRatios(parameters, chart, values, self._hidden.disturbed.tolist())
-        named = (*self.model.commands, *(f'wrench {n}' for n in self.wrenches for _ in range(6)))
+        named = (
+            *self.model.commands,
+            *(f'wrench {n}' for n in self.wrenches for _ in range(WRENCH_SIZE)),
+        )
         self._noise = ProcessNoise(parameters, self.options, self._hidden, ratios, named)
         self._state = StateChart(self.model, self._hidden.size)
         self._walk = walk = FrameWalk(
@@ -152,7 +156,7 @@ class RobotProblem:
             places.append(self.labels.index(name))
             friction = self._expected.get(f'{moving.joint.name}.friction', 0.0)
             sd = float(np.sqrt(self.prior.covariance[places[-1], places[-1]]))
-            deviations.append(PUSH * friction if friction else sd)
+            deviations.append(_PUSH * friction if friction else sd)
         return Pushes(np.array(places, dtype=int), np.array(deviations))
 
     def least_covariance(self, share):
@@ -213,7 +217,7 @@ class RobotProblem:
     @property
     def input_count(self):
         """How many numbers act from outside: commands, then six of each wrench."""
-        return len(self.model.commands) + 6 * len(self.wrenches)
+        return len(self.model.commands) + WRENCH_SIZE * len(self.wrenches)
 
     def narrowed(self, mixture):
         """Return what a mixture of the wider problem knows of this one's unknowns."""

@@ -13,7 +13,7 @@ from ..dynamics.regressor import (
     regressor_parameters,
     STANDARD_NAMES,
 )
-from ..dynamics.wrenches import wrench_efforts
+from ..dynamics.wrenches import wrench_efforts, WRENCH_SIZE
 from ..inference.protocol import Jump
 from ..inference.torque_coupling import Pair
 from ..model.friction import COUPLED, COUPLED_FRICTIONS
@@ -128,7 +128,7 @@ class TorqueModel:
             slope = casadi.jacobian(stacked @ standard, symbols)
             inputs = [*state, body, symbols, standard]
             self._by_geometry = _Evaluator('by_geometry', inputs, [slope])
-        self.wrench_size = 6 * len(wrenches)
+        self.wrench_size = WRENCH_SIZE * len(wrenches)
         self._wrench_places = slice(len(model.commands), len(model.commands) + self.wrench_size)
         self._pushes = _traced_pushes(model, robot, self.velocities, wrenches)
         self._standard = _traced_parameters(parameters, chart, known)
@@ -441,7 +441,7 @@ def _traced_pushes(model, robot, rows, wrenches):
     if not wrenches:
         return None
     q = casadi.SX.sym('q', model.position_size)
-    numbers = casadi.SX.sym('wrenches', 6 * len(wrenches))
+    numbers = casadi.SX.sym('wrenches', WRENCH_SIZE * len(wrenches))
     given = casadi.vertsplit(q), model.velocity_size, wrenches, casadi.vertsplit(numbers)
     efforts = _stacked(wrench_efforts(robot, *given))
     return _Evaluator('pushes', [q, numbers], [efforts[rows.tolist()]])

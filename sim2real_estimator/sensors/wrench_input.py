@@ -8,11 +8,9 @@ import math
 
 import numpy as np
 
-from ..dynamics.wrenches import LINK, LinkWrench
+from ..dynamics.wrenches import LINK, LinkWrench, WRENCH_SIZE
 from ..records import Sample, Status
 from .decoding import Decoded, stamp_ns
-
-_SIZE = 6
 
 
 class WrenchInput:
@@ -27,15 +25,15 @@ class WrenchInput:
     message_types = ('geometry_msgs/msg/WrenchStamped',)
     message_type = message_types[0]
     joints = ()
-    value_size = _SIZE
-    limits = (math.nan,) * _SIZE
+    value_size = WRENCH_SIZE
+    limits = (math.nan,) * WRENCH_SIZE
 
     def __init__(self, name, model, link, axes=LINK, number=0):
         """Take the names, whose axes messages have, and how many wrenches come before it."""
         model.link(link)
         self.name, self.wrench = name, LinkWrench(link, axes)
-        first = len(model.commands) + _SIZE * number
-        self.places = tuple(range(first, first + _SIZE))
+        first = len(model.commands) + WRENCH_SIZE * number
+        self.places = tuple(range(first, first + WRENCH_SIZE))
         # In a message that names another frame of the robot it is of something else.
         own = link if axes == LINK else model.base
         self._others = {each.name for each in model.links} - {own}

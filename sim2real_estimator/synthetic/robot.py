@@ -5,6 +5,7 @@ import heapq
 import math
 from pathlib import Path
 
+from ..dynamics.wrenches import WRENCH_SIZE
 from ..errors import ConfigError
 from ..model.parameters import Parameters
 from ..priors import choose_with_delays
@@ -66,7 +67,7 @@ class SyntheticRobot:
         self.plant.place(settings, self._motion.starts())
         delays_ns = self._truth.command_delays_ns(model.command_joints)
         # Wrenches act at once.
-        self._commands = LateCommands([*delays_ns, *[0] * (6 * len(wrenches))])
+        self._commands = LateCommands([*delays_ns, *[0] * (WRENCH_SIZE * len(wrenches))])
         self.begin(start_ns)
         self._tick, self._waiting, self._instants = 0, [], list(self._truth.instants)
         self.truths = []

@@ -15,10 +15,9 @@ left out of the fit,
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from ...records import Status, UpdateReport
-from ..factors import lower_root
+from ..factors import lower_root, solve_triangular
 from ..hypotheses import Memory
 from ..mixture import Mixture
 from ..protocol import Jump
