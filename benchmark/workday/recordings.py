@@ -31,8 +31,8 @@ _ENCODERS = 2e-5, 1e-4
 _GAIN_SD, _OFFSET = 0.015, 0.02
 # Boxes [kg, m], their density [kg/m^3], and how much longer and shorter than cubes edges are.
 _MASSES, _AWAY, _DENSITY, _EDGES = (0.6, 3.0), 0.08, 1000.0, (0.7, 1.3)
-# A box is taken up at about this time and put down as long after [s].
-GRASP, HELD = 25.0, 18.0
+# A box is put down so long after it was taken up [s].
+HELD = 18.0
 # Motion of which torques are predicted: how long, and at which rate.
 _UNSEEN_SECONDS, _UNSEEN_EVERY = 20.0, 16
 # Streams of random numbers: what one draws does not move another.
@@ -47,11 +47,11 @@ class Scenario:
     A row of the table.
 
     seconds: of a recording; noise: white, of torques, as a part of the limit; payload: '',
-    'at rest' or 'in motion'; has_springs: whether joints are elastic; warms: whether friction
-    falls; is_harmonic: moves without rests, as for identification; robots: names of those it
-    takes in turn; rates: of messages, one of which is drawn [1/s]; is_smooth: friction as in our
-    columns, for tests of the plant; step: of the integrator [s]; jitter: standard deviation of
-    stamps [s].
+    'at rest' or 'in motion'; grasp: when about it is taken up [s]; has_springs: whether joints are
+    elastic; warms: whether friction falls; is_harmonic: moves without rests, as for
+    identification; robots: names of those it takes in turn; rates: of messages, one of which is
+    drawn [1/s]; is_smooth: friction as in our columns, for tests of the plant; step: of the
+    integrator [s]; jitter: standard deviation of stamps [s].
     """
 
     name: str
@@ -59,6 +59,7 @@ class Scenario:
     seconds: float = 90.0
     noise: float = 0.01
     payload: str = ''
+    grasp: float = 25.0
     has_springs: bool = False
     warms: bool = False
     is_harmonic: bool = False
@@ -301,7 +302,7 @@ def _box(scenario, arm, motion, generator):
     about = mass / 12 * (np.sum(edges**2) - edges**2)
     inertia = (about[0], 0.0, 0.0, about[1], 0.0, about[2])
     events = []
-    for kind, after in (('grasp', GRASP), ('release', GRASP + HELD)):
+    for kind, after in (('grasp', scenario.grasp), ('release', scenario.grasp + HELD)):
         k = int(np.argmax(motion.rests[:, 0] > after))
         begin, end = motion.rests[k]
         t = 0.5 * (begin + end) if is_at_rest else 0.5 * (end + motion.rests[k + 1, 0])

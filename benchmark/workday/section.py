@@ -118,6 +118,17 @@ STUDIES = {
         ),
         Study(
             Scenario(
+                'payload_early',
+                'a box taken in the first rest',
+                50.0,
+                payload='at rest',
+                grasp=4.0,
+            ),
+            40,
+            ('payload', 'alarms'),
+        ),
+        Study(
+            Scenario(
                 'elastic',
                 'elastic joints, which no column describes',
                 45.0,

@@ -34,6 +34,7 @@ class TrajectoryLoss:
     def __init__(self, system, backend, chart, sensors, outputs, timelines):
         """Take the parts of a `RobotProblem`; outputs: where each sensor's outputs stand."""
         self._backend, self._chart, self._timelines = backend, chart, timelines
+        self._system = system
         self._named = [chart.names.index(name) for name in system.estimated]
         self._sensors, self._outputs = sensors, outputs
         self._course = _Course((), np.zeros((0, 1)), np.zeros((0, 0, 1)), ())
@@ -71,7 +72,11 @@ class TrajectoryLoss:
         return sensor.rows(states, outputs, measured)
 
     def _inputs(self, points, values, course):
-        parts = (course.controls, course.durations)
+        # A disturbance of the state and the effort of it are none here: they are not estimated.
+        points = points[: self._system.model.state_size]
+        controls = np.zeros((len(course.controls), self._system.control_size, 1))
+        controls[:, : course.controls.shape[1]] = course.controls
+        parts = (controls, course.durations)
         return RolloutInputs(_tensor(points), values, *(_tensor(part) for part in parts))
 
     def _follow(self, frames):

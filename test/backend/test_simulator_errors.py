@@ -1,10 +1,14 @@
 """What the simulator says to arguments it cannot use: always what would fit."""
 
+from dataclasses import replace
+
 from models import draw, Inputs, pair, see
+import numpy as np
 import pytest
 import torch
 
 from sim2real_estimator.backend import BACKENDS
+from sim2real_estimator.backend.base import RolloutInputs
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.errors import ConfigError, EstimatorError, ModelError
 
@@ -135,3 +139,21 @@ def test_second_derivatives_of_the_native_backend_are_refused_not_wrong(mode):
         (slope,) = torch.autograd.grad(value, leaves.parameters, create_graph=True)
         with pytest.raises(RuntimeError, match='differentia|does not require grad'):
             torch.autograd.grad((slope**2).sum(), leaves.parameters)
+
+
+@pytest.mark.parametrize('part', ['state', 'parameters', 'controls'])
+def test_a_driver_refuses_inputs_that_it_would_read_beyond(part):
+    simulator = Simulator(pair('planar'), ('arm.mass',), backend='native')
+    backend, sizes = simulator._backend, {'state': 8, 'parameters': 1, 'controls': 4}
+    shapes = {'state': (8, 3), 'parameters': (1, 3), 'controls': (5, 4, 1), 'durations': (5, 1)}
+    good = RolloutInputs(**{name: np.zeros(shape) for name, shape in shapes.items()})
+    backend.rollout_arrays(good)
+    array = getattr(good, part)
+    wide = np.concatenate([array, array], 1 if part == 'controls' else 0)
+    bad = replace(good, **{part: wide})
+    for call, inputs in (
+        (backend.rollout_arrays, bad),
+        (backend.rollout, RolloutInputs(*map(torch.from_numpy, bad.tensors()))),
+    ):
+        with pytest.raises(ValueError, match=f'{2 * sizes[part]}.*those of the system'):
+            call(inputs)

@@ -21,11 +21,23 @@ def empty(*shape):
     return torch.empty(shape, dtype=torch.float64)
 
 
+def require_sizes(sizes, inputs):
+    """Raise a ValueError where `RolloutInputs` are not of a system: a driver would read beyond."""
+    given = inputs.state.shape[0], inputs.parameters.shape[0], inputs.controls.shape[1]
+    wanted = sizes.state, sizes.parameters, sizes.controls
+    if given != wanted:
+        raise ValueError(
+            f'sizes of state, parameters and controls are {given}, those of the system {wanted}'
+        )
+
+
 class Call:
     """The table entries of a rollout's inputs; a batch below one SIMD block is padded."""
 
     def __init__(self, backend, inputs, driver='rollout'):
-        width = backend.any_program(driver).width
+        program = backend.any_program(driver)
+        require_sizes(program.sizes, inputs)
+        width = program.width
         self.samples, self.batch = inputs.batch, max(inputs.batch, width)
         self.table = {
             'batch': self.batch,

@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 
-from .call import numbered, whole
+from .call import numbered, require_sizes, whole
 from .tables import SEEDS
 
 # So many shapes are kept, each with that many numbers in its results at most: a filter's frames
@@ -55,6 +55,7 @@ class ReadyCall:
     def __init__(self, backend, name, inputs, seeds):
         """Lay it out for inputs and seeds of these shapes."""
         program = self._program = backend.any_program(name)
+        require_sizes(program.sizes, inputs)
         self._name, self._steps = name, inputs.steps
         columns = seeds[0].shape[-1] if seeds else _columns(program)
         width = program.width

@@ -82,9 +82,11 @@ _RENEWED_NS, _RECENT_NS = _SECOND // 2, 30 * _SECOND
 # Steps of a fit: it goes on from the last one, which the first do not have.
 _FIRST_STEPS, _FIRST_RENEWALS = 3, 10
 # How often changes are looked for [ns], over how much time of snapshots [ns], and after how many
-# seconds of motion: since the beginning, and since the last change, other ones and its end.
+# seconds of motion: since the beginning, and since the last change, other ones and its end. Before
+# the robot is well known after so many, it is waited for whether torques are off for a moment.
 _LOOKED_NS, _SNAPSHOTS_NS = 3 * _SECOND // 10, 83 * _SECOND // 10
-_KNOWN_AFTER, _KNOWN_AGAIN, _RETURNS_AFTER = 15.0, 3.0, 0.5
+_KNOWN_AFTER, _KNOWN_AGAIN, _RETURNS_AFTER = 5.0, 3.0, 0.5
+_WELL_KNOWN = 15.0
 # Rows that the noise of before a change counts for after it, and how many seconds of motion it
 # takes until what has changed is known; until then it is asked again whenever there are so many
 # times as many seconds, and so many more.
@@ -396,7 +398,10 @@ class MeasuredTorque(AbstractEstimator):
             # What has come may go soon; for anything else it has to be known well.
             bodies = tuple(jump for jump in jumps if jump.body is not None)
             jumps = bodies if state.used >= _KNOWN_AGAIN else ()
-        if state.used >= seconds and kept and (jumps or state.memories):
+        # What is off for a moment is none, and with little known it looks like one.
+        is_early = state.last_change is None and state.used < _WELL_KNOWN
+        is_open = is_early and state.disruption is not None
+        if state.used >= seconds and kept and (jumps or state.memories) and not is_open:
             floor, is_known = partial(believed, model), are_known(state)
             found = look(model, kept, now, jumps, state.memories, floor, is_known)
             is_new = not state.is_suspected
