@@ -32,9 +32,8 @@ class ReadyCalls(threading.local):
         none. Calls that are too large are not kept.
         """
         parts = inputs.tensors()
-        lanes = (part.shape[-1] for part in parts)
         columns = seeds[0].shape[-1] if seeds else 0
-        key = name, *lanes, inputs.steps, columns
+        key = name, *(part.shape for part in parts), columns
         call = self._calls.get(key)
         if call is None:
             call = ReadyCall(self._backend, name, inputs, seeds)
