@@ -82,7 +82,9 @@ class Pipeline:
         """Return the pipeline of a `Config`; plan: a `RecordedPlan` to follow instead of its."""
         from .build import build_parts  # a pipeline of ready parts needs no settings
 
-        pipeline = cls(*build_parts(config, plan))
+        # As many threads as everywhere: with others the last digits are others.
+        with ThreadpoolController().limit(limits=1, user_api='blas'):
+            pipeline = cls(*build_parts(config, plan))
         pipeline.config = to_yaml(config)
         return pipeline
 
