@@ -6,6 +6,7 @@ in its motion; with sensors behind light gears all of it does, and over twice th
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from peers.least_squares import BODY, column_names, fitted, PER_JOINT, smooth, STRIBECK_RANGE
@@ -23,7 +24,7 @@ from .torque import arm_of, bodies_of_named, Motion
 LEADS, _STEP = (0.1, 0.25, 0.5), 1e-3
 # Simulations begin so far apart at the least [s], so many of a recording at the most; draws of
 # the posterior, and what their intervals are to hold.
-_APART, _MOST, _DRAWS, _INSIDE = 0.1, 15, 60, 0.9
+_APART, _MOST, _DRAWS, _INSIDE = 0.1, 12, 50, 0.9
 _COUPLED = ('coupled_armature', 'coupled_damping', 'coupled_friction')
 
 
@@ -43,6 +44,21 @@ class Plant:
     couple: tuple = ()
     off: object = staticmethod(lambda t: 0.0)
 
+    @cached_property
+    def data(self):
+        """What Pinocchio works in."""
+        return self.model.createData()
+
+    @cached_property
+    def below(self):
+        """Tell which entries of a matrix are below its diagonal [n, n]."""
+        return np.tri(self.model.nv, k=-1, dtype=bool)
+
+    @cached_property
+    def diagonal(self):
+        """Return the indices of the diagonal of a matrix."""
+        return np.diag_indices(self.model.nv)
+
     def accelerated(self, q, v, u, step, given):
         """
         Return the speeds [n] a step [s] later at positions q [n] and speeds v [n].
@@ -51,17 +67,19 @@ class Plant:
         friction goes with the speed in the end, in the ratio that it has in the beginning: so it
         can stop a joint and never turns it around, however long the step.
         """
-        model, of = self.model, self.joints
-        data = model.createData()
+        model, data, of = self.model, self.data, self.joints
         at = pin.integrate(model, pin.neutral(model), q)
-        mass = pin.crba(model, data, at, pin.Convention.WORLD).copy()
-        mass = np.triu(mass) + np.triu(mass, 1).T + np.diag(of['armature'])
+        # Of the mass matrix Pinocchio fills the upper half.
+        mass, diagonal = pin.crba(model, data, at, pin.Convention.WORLD).copy(), self.diagonal
+        np.copyto(mass, mass.T, where=self.below)
+        mass[diagonal] += of['armature']
         pull = of['gain'] * u - pin.nle(model, data, at, v) - of['torque_offset']
         weight = pin.computeGeneralizedGravity(model, data, at)
         width = of['friction_velocity']
         fading = np.exp(-((v / (STRIBECK_RANGE * width)) ** 2))
         dry = of['friction'] + of['load_friction'] * np.abs(weight) + of['stribeck'] * fading
-        resisting = np.diag(of['damping'] + dry * _per_speed(v, width))
+        resisting = np.zeros_like(mass)
+        resisting[diagonal] = of['damping'] + dry * _per_speed(v, width)
         if self.couple:
             pair, k = np.ix_(self.couple, self.couple), self.couple[1]
             inertia, damping, friction = (of[word][k] for word in _COUPLED)
@@ -69,10 +87,12 @@ class Plant:
             resisting[pair] += damping + friction * _per_speed(
                 v[list(self.couple)].sum(), width[k]
             )
-        driven = np.isfinite(given)
-        rest, change = ~driven, np.where(driven, np.nan_to_num(given) * step, 0.0)
-        system = mass + step * resisting
-        right = step * (pull - resisting @ v) - system @ change
+        system, right = mass + step * resisting, step * (pull - resisting @ v)
+        rest = np.isnan(given)
+        if rest.all():
+            return v + np.linalg.solve(system, right)
+        change = np.where(rest, 0.0, given * step)
+        right -= system @ change
         change[rest] = np.linalg.solve(system[np.ix_(rest, rest)], right[rest])
         return v + change
 

@@ -18,6 +18,7 @@ from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from scipy.stats import binomtest
 
 from . import agreement, calibration, changes, picture
 from .open_loop import LEADS, open_loop
@@ -255,9 +256,13 @@ def _open_loop_lines(found):
                 wanted = most if way == 'ours' else None
                 error = 1e3 * record['errors'][way][lead]
                 lines.append(Line(group, f'after {lead:g} s: {title}', error, None, wanted))
-            beside = f'joints, all leads: {joints}' if lead == LEADS[-1] else ''
-            held = record['inside'][lead]
-            lines.append(Line(group, f'after {lead:g} s: in 90 % of draws', held, *_HELD, beside))
+            beside = f'joints {joints}' if lead == LEADS[-1] else ''
+            held, starts = record['inside'][lead], record['starts']
+            # Joints of one start are no cases of their own.
+            test = binomtest(round(held * starts), starts)
+            interval = tuple(test.proportion_ci(calibration.SURE))
+            title = f'after {lead:g} s: in 90 % of draws'
+            lines.append(Line(group, title, held, *_HELD, beside, interval))
     return lines
 
 
