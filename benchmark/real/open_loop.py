@@ -20,7 +20,7 @@ from .prediction import motion_of
 from .torque import arm_of, bodies_of_named, Motion
 
 # When errors are looked at after a simulation begins [s]; its step [s]: half of it changes the
-# errors of the Panda by less than one in a hundred.
+# errors of what is believed of the Panda by less than a twentieth.
 LEADS, _STEP = (0.1, 0.25, 0.5), 1e-3
 # Simulations begin so far apart at the least [s], so many of a recording at the most; draws of
 # the posterior, and what their intervals are to hold.

@@ -308,6 +308,15 @@ def test_noise_of_a_torque_is_no_misfit(rng):
     assert followed(LinearRobot(), slow).noise.explained.tolist() == [True, False]
 
 
+def test_noise_does_not_excuse_what_hangs_together_beside_it(rng):
+    """Of a torque of 5 N m noise of 8 hides an error of 2 that lasts for a second."""
+    noisy = rows_of(TRUTH, 1000, rng, sd=(0.1, 8.0))
+    slow = rows_of(0 * TRUTH, 1000, rng, sd=(1e-9, 2.0), memory=0.98)
+    together = Rows(noisy.columns, noisy.torques + slow.torques, noisy.shares)
+    assert followed(LinearRobot(), noisy).noise.explained.all()
+    assert followed(LinearRobot(), together).noise.explained.tolist() == [True, False]
+
+
 def test_white_noise_is_what_rows_vary_by_within_a_tenth_of_a_second(rng):
     noise = np.array([0.3, 2.0]) * rng.standard_normal((4000, 2))
     slow = np.sin(0.01 * np.arange(4000))[:, None]
