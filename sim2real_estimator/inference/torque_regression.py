@@ -476,7 +476,7 @@ def white_noise(residuals, shares):
     between = (sums**2 / np.maximum(total, 1e-9)).sum(0)
     freedom = (shares > 0).sum(0) - (total > 0).sum(0)
     within = np.maximum((residuals**2).sum(0) - between, 0.0) / np.maximum(freedom, 1)
-    return np.where(shares.sum(0) >= ROWS_TO_JUDGE, within, 0.0)
+    return np.where(shares.sum(0) >= _ROWS_OF_RUBBISH, within, 0.0)
 
 
 def _excused(white, inflation):
