@@ -61,7 +61,15 @@ def parse(arguments=None):
     )
     parser.add_argument(
         '--real-part',
-        choices=('torque', 'calibration', 'agreement', 'payload', 'alarms', 'picture'),
+        choices=(
+            'torque',
+            'open_loop',
+            'calibration',
+            'agreement',
+            'payload',
+            'alarms',
+            'picture',
+        ),
         action='append',
         help='of the section real, this part only; may be repeated; picture, which draws '
         'docs/images/real_arm.png, is run only when it is asked for',

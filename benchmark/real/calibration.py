@@ -17,7 +17,7 @@ from .recordings import panda, tiago, tx40, ur10e, UR_FREE
 # against all others, and of halves of one, which learn few directions well.
 LEARNED, LEARNED_OF_HALVES = 0.1, 0.3
 # Intervals of what was counted hold the truth with this probability.
-_SURE = 0.99
+SURE = 0.99
 _ROUNDING = 1e-10
 _FRICTION = ('damping', 'friction', 'torque_offset', 'load_friction', 'stribeck')
 
@@ -97,10 +97,10 @@ def judged(scores):
     found = []
     for level in (0.9, 0.5):
         inside = away < norm.ppf((1 + level) / 2)
-        low, high = binomtest(int(inside.sum()), inside.size).proportion_ci(_SURE)
+        low, high = binomtest(int(inside.sum()), inside.size).proportion_ci(SURE)
         found.append((float(inside.mean()), float(low), float(high)))
     total = float((away**2).sum())
-    low, high = total / chi2.ppf([(1 + _SURE) / 2, (1 - _SURE) / 2], away.size)
+    low, high = total / chi2.ppf([(1 + SURE) / 2, (1 - SURE) / 2], away.size)
     return [*found, (total / away.size, float(low), float(high))]
 
 

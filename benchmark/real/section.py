@@ -1,5 +1,5 @@
 """
-Real arms: torques on held-out data, calibration, agreement with least squares, and payloads.
+Real arms: held-out torques and motion, calibration, agreement with least squares, and payloads.
 
 The recordings are not part of the repository; `recordings` tells where they come from.
 """
@@ -18,16 +18,20 @@ from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from scipy.stats import binomtest
 
 from . import agreement, calibration, changes, picture
+from .open_loop import LEADS, open_loop
 from .prediction import predict
 from .recordings import trials
 
-PARTS = ('torque', 'calibration', 'agreement', 'payload', 'alarms')
+PARTS = ('torque', 'open_loop', 'calibration', 'agreement', 'payload', 'alarms')
 _RESULTS = Path(__file__).resolve().parents[2] / 'results'
 # Largest torque errors on held-out data [%], and beside least squares of the same prior.
 _ERRORS = {'TX40': 6.5, 'TIAGo': 10.5, 'Panda': 1.25, 'UR10e': 4.2}
 _OF_LEAST_SQUARES = 1.0
+# What draws' 90 % intervals hold of the positions that open loop leads to.
+_HELD = (0.80, 0.97)
 _SHARES = {'90 % intervals': (0.85, 0.97), '50 % intervals': (0.40, 0.62), 'NEES': (0.4, 1.4)}
 # A load is named after so many seconds of motion, and its mass off by so much at marks [s, kg].
 _NAMED_AFTER, _MASS_ERRORS = 4.0, {5.0: 0.2, 10.0: 0.05}
@@ -129,11 +133,12 @@ def run(arguments):
 def _tasks(parts, data, shared, arguments):
     """Return (key -> (function, argument) of all that is to be measured, what -> why not)."""
     robots, tasks, missing = arguments.real_robot, {}, {}
-    if 'torque' in parts:
-        all_trials, missing = trials(data, shared)
-        for trial in all_trials:
-            robot = trial.training.robot.title
-            tasks['torque', robot, trial.training.name] = predict, trial
+    for part, function in {'torque': predict, 'open_loop': open_loop}.items():
+        if part in parts:
+            all_trials, missing = trials(data, shared)
+            for trial in all_trials:
+                robot = trial.training.robot.title
+                tasks[part, robot, trial.training.name] = function, trial
     if 'agreement' in parts:
         sets, lacking = agreement.sets(data, shared)
         missing |= lacking
@@ -226,6 +231,38 @@ def _torque_lines(found):
                 beside=f'{record["used"]:.3f} CPU s/s of {record["seconds"]:.0f} s',
             ),
         ]
+    return lines
+
+
+def _open_loop_lines(found):
+    """Return the `Line`s of open loop [mrad]; found: (robot, recording) -> record."""
+    lines = []
+    words = {
+        'nominal': 'the description',
+        'plain': 'least squares, no prior',
+        'prior': 'our columns and prior',
+        'ours': 'ours',
+    }
+    for (robot, name), record in found.items():
+        group = f'open loop on held-out data [mrad], {robot}, {name}'
+        if isinstance(record, str):
+            lines.append(Line(group, 'ours', np.nan, most=0, beside='failed'))
+            continue
+        group += f', {record["starts"]} starts'
+        joints = ' '.join(f'{share:.2f}' for share in record['joints'])
+        for lead in LEADS:
+            most = 1e3 * record['errors']['nominal'][lead]
+            for way, title in words.items():
+                wanted = most if way == 'ours' else None
+                error = 1e3 * record['errors'][way][lead]
+                lines.append(Line(group, f'after {lead:g} s: {title}', error, None, wanted))
+            beside = f'joints {joints}' if lead == LEADS[-1] else ''
+            held, starts = record['inside'][lead], record['starts']
+            # Joints of one start are no cases of their own.
+            test = binomtest(round(held * starts), starts)
+            interval = tuple(test.proportion_ci(calibration.SURE))
+            title = f'after {lead:g} s: in 90 % of draws'
+            lines.append(Line(group, title, held, *_HELD, beside, interval))
     return lines
 
 
@@ -356,6 +393,7 @@ def _picture_lines(found):
 
 _LINES = {
     'torque': _torque_lines,
+    'open_loop': _open_loop_lines,
     'calibration': _calibration_lines,
     'agreement': _agreement_lines,
     'payload': _payload_lines,

@@ -131,20 +131,25 @@ def look(model, prior, rows, visited):
     prior: `Gaussian` of the coordinates before any data; rows: the newest `Rows`; visited
     [3, K, n]: motion at them.
     """
-    best = max(candidates(model, prior, rows, visited), key=lambda each: each.evidence)
+    found, none = candidates(model, prior, rows, visited)
+    best = max(found, key=lambda each: each.evidence)
     if best.evidence < _HOLDS:
         return None
-    best = replace(best, evidence=best.evidence - _of_loads(model, prior, rows, visited))
+    best = replace(best, evidence=best.evidence - _of_loads(model, prior, rows, visited, none))
     return best if best.evidence >= _HOLDS else None
 
 
 def candidates(model, prior, rows, visited):
-    """Return a `Misfit` for each hypothesis that is tried; arguments as of `look`."""
+    """
+    Return (a `Misfit` for each hypothesis that is tried, score of no misfit).
+
+    Arguments as of `look`.
+    """
     case = _Case(model, prior, rows, visited)
     sums = case.summed(case.columns)
     none = case.explained(sums)
     found = [*_of_factors(case, sums, none), *_of_gravity(case), *_of_degrees(case)]
-    return [replace(each, evidence=each.evidence - none.score) for each in found]
+    return [replace(each, evidence=each.evidence - none.score) for each in found], none.score
 
 
 @dataclass(frozen=True)
@@ -236,16 +241,18 @@ class _Case:
         return _Explained(score, variance, inverse)
 
 
-def _of_loads(model, prior, rows, visited):
-    """Return by how much a load at the end explains torques better than none does, at least 0."""
-    jumps = [jump for jump in model.jumps() if jump.body is not None][:_LINKS]
-    roots = [prior.root, *(np.hstack([prior.root, jump.root]) for jump in jumps)]
-    scores = []
-    for root in roots:
-        wider = Gaussian(prior.mean, np.linalg.qr(root.T, 'r').T)
-        case = _Case(model, wider, rows, visited)
-        scores.append(case.explained(case.summed(case.columns)).score)
-    return max(0.0, *(score - scores[0] for score in scores[1:]))
+def _of_loads(model, prior, rows, visited, none):
+    """
+    Return by how much a load at the end explains torques better than none does, at least 0.
+
+    none: score of no load.
+    """
+    jumps, best = [jump for jump in model.jumps() if jump.body is not None][:_LINKS], none
+    for jump in jumps:
+        root = np.linalg.qr(np.hstack([prior.root, jump.root]).T, 'r').T
+        case = _Case(model, Gaussian(prior.mean, root), rows, visited)
+        best = max(best, case.explained(case.summed(case.columns)).score)
+    return best - none
 
 
 def _of_factors(case, sums, none):

@@ -305,9 +305,10 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS, el
         noise = _learned(
             model, sums, earlier, (recent, residuals, white), noise, standard, scales, spread, lags
         )
+        excused = _excused(white, noise.inflation)
         if elastic is not None:
             noise = noise.of_elastic(elastic)
-        noise = _reconsidered(model, prior, sums, noise, mean, white)
+        noise = _reconsidered(model, prior, sums, noise, mean, excused)
     if not used.explained.all():
         # What is not explained may be the same in all rows, and then they tell no more than one.
         inflation = np.maximum(noise.inflation, sums.number)
@@ -441,7 +442,7 @@ def _learned(model, sums, earlier, newest, noise, standard, scales, spread, lags
     power = np.einsum('jp,jpq,jq->j', friction, sums.gram, friction, optimize=True)
     wrong = _WRONG_FRICTION**2 * power / np.maximum(sums.number, 1.0)
     misfit = _WRONG_ROWS * wrong / variance
-    left, square = _without_noise(left, square, number * white)
+    left, square = _without_noise(left, square, number * _excused(white, inflation))
     explained = _are_explained(left, square, number, unsure, noise.explained)
     return TorqueNoise(variance, inflation, tempering, explained, misfit)
 
@@ -475,7 +476,17 @@ def white_noise(residuals, shares):
     between = (sums**2 / np.maximum(total, 1e-9)).sum(0)
     freedom = (shares > 0).sum(0) - (total > 0).sum(0)
     within = np.maximum((residuals**2).sum(0) - between, 0.0) / np.maximum(freedom, 1)
-    return np.where(shares.sum(0) >= ROWS_TO_JUDGE, within, 0.0)
+    return np.where(shares.sum(0) >= _ROWS_OF_RUBBISH, within, 0.0)
+
+
+def _excused(white, inflation):
+    """
+    Return the variance of rows [J] that counts as noise of sensors, of `white_noise` [J].
+
+    Next to noise a torque may hold so little else that what is left of that looks well explained.
+    Noise does not hang together: where residuals do so more than is usual, it excuses the less.
+    """
+    return white * np.minimum(1.0, _PRIOR_INFLATION / inflation)
 
 
 def _without_noise(left, square, noise):
@@ -499,11 +510,11 @@ def _are_explained(left, square, number, unsure, were):
     return ~is_too_large & ~(is_rubbish & (number >= _ROWS_OF_RUBBISH))
 
 
-def _reconsidered(model, prior, sums, noise, mean, white):
+def _reconsidered(model, prior, sums, noise, mean, excused):
     """
     Return the `TorqueNoise` with joints that would be explained if they were not left out.
 
-    white [J]: their `white_noise`.
+    excused [J]: variance of their rows that is noise of sensors.
 
     Those are not known by the rows of others alone, so without their own they would stay so. Each
     is tried without the others that are left out, and with the noise that is usual: what is left
@@ -519,7 +530,7 @@ def _reconsidered(model, prior, sums, noise, mean, white):
         found, root, _, _ = _step(model, prior, sums, tried, mean)
         found = not_negative(found, root, model.positive)
         left = sums.squares_left(model.standard(found)[0], model.scales(found)[0])
-        beyond, signal = _without_noise(left, sums.square, sums.number * white)
+        beyond, signal = _without_noise(left, sums.square, sums.number * excused)
         if beyond[joint] < _EXPLAINED_AGAIN**2 * signal[joint]:
             # Carefully: what it is believed to be worth is learned as it is fitted.
             variance[joint] = max(variance[joint], left[joint] / sums.number[joint])

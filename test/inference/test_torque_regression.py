@@ -308,13 +308,23 @@ def test_noise_of_a_torque_is_no_misfit(rng):
     assert followed(LinearRobot(), slow).noise.explained.tolist() == [True, False]
 
 
+def test_noise_does_not_excuse_what_hangs_together_beside_it(rng):
+    """Of a torque of 5 N m noise of 8 hides an error of 2 that lasts for a second."""
+    noisy = rows_of(TRUTH, 1000, rng, sd=(0.1, 8.0))
+    slow = rows_of(0 * TRUTH, 1000, rng, sd=(1e-9, 2.0), memory=0.98)
+    together = Rows(noisy.columns, noisy.torques + slow.torques, noisy.shares)
+    assert followed(LinearRobot(), noisy).noise.explained.all()
+    assert followed(LinearRobot(), together).noise.explained.tolist() == [True, False]
+
+
 def test_white_noise_is_what_rows_vary_by_within_a_tenth_of_a_second(rng):
     noise = np.array([0.3, 2.0]) * rng.standard_normal((4000, 2))
     slow = np.sin(0.01 * np.arange(4000))[:, None]
     shares = rng.uniform(0.2, 1.0, (4000, 2)) * (rng.random((4000, 2)) < 0.8)
     residuals = (shares > 0) * (noise + np.sqrt(shares) * slow)
     assert np.sqrt(white_noise(residuals, shares)) == pytest.approx([0.3, 2.0], rel=0.05)
-    assert not white_noise(residuals[:100], shares[:100]).any()
+    # Too few rows tell nothing.
+    assert not white_noise(residuals[:30], shares[:30]).any()
     # Rows that are far apart do not tell.
     shares[np.arange(4000) % 5 > 0] = 0.0
     assert not white_noise((shares > 0) * residuals, shares).any()
@@ -343,6 +353,13 @@ def test_few_rows_of_much_noise_are_no_rubbish(rng):
     """Half of the signal is noise: that is for more rows to tell."""
     rows = rows_of(TRUTH, 100, rng, sd=(0.1, 2.0))
     assert followed(LinearRobot(), rows, 10).noise.explained.all()
+
+
+def test_little_but_noise_is_no_rubbish(rng):
+    """Of noise that exceeds the signal, as of a slow wrist, that is for more rows to tell, too."""
+    for _ in range(5):
+        rows = rows_of(TRUTH, 150, rng, sd=(0.1, 8.0))
+        assert followed(LinearRobot(), rows, 10).noise.explained.all()
 
 
 def test_joints_that_give_way_like_springs_tell_less(rng):
