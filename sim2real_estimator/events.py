@@ -318,7 +318,8 @@ _OF_WORDS = {
         'not explained',
         'joint',
         'the model does not explain the torque of {}, of which more than half is left: it '
-        'tells of its own friction only. See whether the effort is of it, its unit and its sign',
+        'tells of its own friction only. See whether the effort is of it, its unit and its sign; '
+        'of at most three light joints, try estimator.name: multiple_shooting',
     ),
     'coupled: ': _coupled,
     'misfit: ': _misfit,

@@ -1,6 +1,7 @@
 """The table of published robots: what it names is there, and disagreement is seen."""
 
 from pathlib import Path
+import pickle
 import sys
 
 import numpy as np
@@ -28,6 +29,11 @@ def test_what_an_example_names_is_there(example):
     assert all(values.shape == (3,) and np.isfinite(values).all() for values in told.values())
     assert set(example.known) <= set(told) and set(example.repeated) <= set(told)
     assert not {each.name for each in example.learned} & {each.name for each in example.tests}
+
+
+@pytest.mark.parametrize('example', EXAMPLES, ids=lambda each: each.folder)
+def test_an_example_can_be_sent_to_a_process(example):
+    assert pickle.loads(pickle.dumps(example)).known == example.known
 
 
 def test_a_length_that_is_estimated_moves_what_hangs_on_it():

@@ -11,7 +11,7 @@ from sim2real_estimator.bags.reader import BagReader, digest_of
 from sim2real_estimator.build import build_delays, build_stream
 from sim2real_estimator.config import load_config
 from sim2real_estimator.identification.feeding import Feed
-from sim2real_estimator.identification.open_loop import predict, Window
+from sim2real_estimator.identification.open_loop import LEAD, predict, Window
 from sim2real_estimator.identification.run import identify
 from sim2real_estimator.identification.torque_prediction import torque_frames
 from sim2real_estimator.inference.mixture import Mixture
@@ -28,9 +28,8 @@ from .robots import Drawn
 FOLDER = Path(__file__).resolve().parents[2] / 'examples'
 # Open-loop errors are told at these times after a prediction begins, and over so much about [s].
 HORIZONS, _ABOUT = (0.25, 0.5, 1.0), 0.01
-# A prediction begins with the state that explains so much before it, and another every so often
-# [s]. Short, as a model that is a little wrong bends the velocities of a longer stretch.
-_LEAD, _EVERY = 0.06, 0.5
+# Another prediction begins every so often [s].
+_EVERY = 0.5
 # Recordings whose clocks begin at zero were made one after the other, so far apart [s].
 _BEGIN, _APART = 1.7e9, 1e3
 # How the margins of what quantities are, are told, and how many draws they are told by.
@@ -173,15 +172,15 @@ def _predicted(found, config, bags):
 
 def _windows(frames, bag, knows_inputs):
     """Return a `Window` of frames every `_EVERY` seconds, none across a gap."""
-    found, length = [], round((_LEAD + HORIZONS[-1] + _ABOUT) * _NANO)
+    found, length = [], round((LEAD + HORIZONS[-1] + _ABOUT) * _NANO)
     latest = -np.inf
     for k, frame in enumerate(frames):
         if frame.start_ns < latest + _EVERY * _NANO:
             continue
         run = [each for each in frames[k:] if each.end_ns <= frame.start_ns + length]
         is_whole = not any(each.after_gap or not knows_inputs(each) for each in run)
-        if run and is_whole and run[-1].end_ns > frame.start_ns + length - _LEAD * _NANO:
-            begin_ns = frame.start_ns + _LEAD * _NANO
+        if run and is_whole and run[-1].end_ns > frame.start_ns + length - LEAD * _NANO:
+            begin_ns = frame.start_ns + LEAD * _NANO
             lead = tuple(each for each in run if each.end_ns <= begin_ns)
             found.append(Window(lead, tuple(run[len(lead) :]), bag))
             latest = frame.start_ns

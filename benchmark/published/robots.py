@@ -6,6 +6,7 @@ References are those of the data's authors and of their own README; docs of each
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 import math
 
 import numpy as np
@@ -176,8 +177,13 @@ def _body(drawn):
 
 
 def _named(*names):
-    """Return the function from `Drawn` values to those of parameters."""
-    return lambda drawn: {name: drawn[name] for name in names}
+    """Return the function from `Drawn` values to those of parameters; it goes to processes."""
+    return partial(_values_of, names)
+
+
+def _values_of(names, drawn):
+    """Return name -> values of parameters."""
+    return {name: drawn[name] for name in names}
 
 
 def _legs(drawn):

@@ -6,7 +6,7 @@ own parameters; after it nothing but efforts enter. So what is compared are mode
 not filters.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,8 +15,13 @@ from ..problem.fibre import mending, physical_draws
 from .result import FAR, HeldOut, Trace
 
 NOMINAL, MEAN, DRAWS = PREDICTORS = ('nominal', 'mean', 'draws')
-# Of the stretch that the state is fitted to, and of the prediction [s].
+# Of the stretch that the state is fitted to at the most, and of the prediction [s].
 LEAD, HORIZON = 0.3, 1.0
+# Over a long stretch a model that is a little wrong bends the velocities of a lively mechanism,
+# over a short one noise does: of these [s] it is the longest one over which the posterior's mean
+# leaves no more than so many deviations (rms, median of so many windows), with so many frames with
+# samples at the least.
+_LEADS, _LEFT, _TELLING, _LEAST_FRAMES = (LEAD, 0.2, 0.13, 0.09, 0.06), 2.0, 8, 4
 _WINDOWS, _DRAWS = 40, 24
 # Until the first efforts have come, and the last samples have [s].
 _MARGIN = 0.5
@@ -90,9 +95,10 @@ def predict(problem, mixture, windows, share, seed, torque_noise=None):
             problem.possible.likeliest(problem.chart, mixture, mean) if problem.possible else mean
         )
     parameters = np.concatenate([nominal[:, None], mean, draws], 1)
+    lead = _lead_of(problem, mean, windows)
     rows = {}
     kept = []
-    for window in windows:
+    for window in (_shortened(each, lead) for each in windows):
         predicted = _predicted(problem, parameters, window)
         if predicted is not None:
             kept.append(window)
@@ -102,13 +108,42 @@ def predict(problem, mixture, windows, share, seed, torque_noise=None):
     return HeldOut(
         PREDICTORS,
         share,
-        LEAD,
+        lead,
         HORIZON,
         np.array([window.ahead[0].start_ns for window in kept], dtype=np.int64),
         np.array([window.bag for window in kept], dtype=np.int64),
         tuple(_trace(problem, key, found, kept) for key, found in sorted(rows.items())),
         reason,
     )
+
+
+def _lead_of(problem, mean, windows):
+    """Return how long the stretch is that states are fitted to [s]; mean [p, 1]: coordinates."""
+    for lead in _LEADS[:-1]:
+        left = [_left(problem, mean, _shortened(each, lead).lead) for each in windows[:_TELLING]]
+        if not left or np.median(left) <= _LEFT:
+            return lead
+    return _LEADS[-1]
+
+
+def _left(problem, mean, frames):
+    """Return what is left (rms) of samples where a state has been fitted; infinite: nothing is."""
+    with np.errstate(all='ignore'):
+        try:
+            residual = _fitted(problem, frames, mean)[1]
+        except np.linalg.LinAlgError:
+            return np.inf
+    left = np.sqrt((residual**2).mean()) if residual.size else 0.0
+    return left if np.isfinite(left) else np.inf
+
+
+def _shortened(window, lead):
+    """Return a `Window` of which a state is fitted to the last part, of `lead` seconds."""
+    end_ns = window.lead[-1].end_ns
+    seen = [each.start_ns for each in window.lead if each.samples]
+    begin_ns = min(end_ns - round(lead * _NANO), *seen[-_LEAST_FRAMES:], end_ns)
+    kept = tuple(each for each in window.lead if each.start_ns >= begin_ns)
+    return replace(window, lead=kept or window.lead)
 
 
 def described(problem):
@@ -151,6 +186,11 @@ def fitted_states(problem, frames, parameters):
 
     parameters [p, K]: for each of which a state is fitted, by Gauss and Newton.
     """
+    return _fitted(problem, frames, parameters)[0]
+
+
+def _fitted(problem, frames, parameters):
+    """Return (states [nx, K], residuals [K, m] of the samples) of `fitted_states`."""
     point, root = problem.first_state(frames)
     count, free = parameters.shape[1], 2 * problem.model.velocity_size
     points = np.repeat(point[:, None], count, 1)
@@ -168,7 +208,8 @@ def fitted_states(problem, frames, parameters):
         delta = np.zeros((problem.tangent_size, count))
         delta[:free] = -np.linalg.solve(normal, right[..., None])[..., 0].T
         points = problem.retract(points, delta)
-    return _along(problem, frames, points, parameters)[2]
+    residual, _, ends = _along(problem, frames, points, parameters)
+    return ends, residual
 
 
 def _along(problem, frames, points, parameters):

@@ -299,7 +299,8 @@ class Identification:
     combinations, null directions, modes; course, events, held_out: over time; bags: what was read;
     is_merged: whether recordings were joined as independent ones; timings: 'reading' and
     'estimating' [s of the processor], 'data' [s]; noise: `LearnedNoise`, None where none is;
-    still_fitting: why a forward filter never took over from the first fits, '' where it did.
+    still_fitting: why a forward filter never took over from the first fits, '' where it did;
+    disagreement: how many times more recordings that are joined differ, squared, than they claim.
     """
 
     problem: RobotProblem
@@ -314,6 +315,7 @@ class Identification:
     timings: dict
     noise: LearnedNoise | None = None
     still_fitting: str = ''
+    disagreement: float = 1.0
 
     @property
     def units(self):
@@ -341,6 +343,9 @@ class Identification:
         return {each.name: each.verdict_in_words for each in self.findings.parameters}
 
 
+# A mechanism of at most so many joints may be so light that it follows its torques rather than a
+# servo, as pendulums do: what they push against is then friction, and motion tells more.
+_LIGHT = 3
 # Warnings that are about what was estimated, the gravest first -> what tells whom it is about.
 _GRAVE = {
     'forgotten': '',
@@ -362,10 +367,15 @@ def _reasons(found):
         yield wrong if told[-1].name == 'misfit' else f'for a time it looked as if {wrong}'
     if found.still_fitting:
         yield f'the run stays in its first fit: {found.still_fitting}'
+    if found.disagreement > 1.0:
+        times = np.sqrt(found.disagreement)
+        yield f'recordings differ {times:.1f} times more than they claim, and count for less'
     torques = found.noise.torques if found.noise else ()
     unexplained = [joint for joint, _, _, is_explained, _ in torques if not is_explained]
     if unexplained:
-        yield f'torques that the model does not explain: {", ".join(unexplained)}'
+        cure = '; check unit and sign, then try estimator.name: multiple_shooting'
+        names = ', '.join(unexplained) + (cure if len(torques) <= _LIGHT else '')
+        yield f'torques that the model does not explain: {names}'
     told = (each.values['joint'] for each in found.events if each.name == 'not explained')
     for_a_time = [joint for joint in dict.fromkeys(told) if joint not in unexplained]
     if for_a_time:

@@ -9,6 +9,7 @@ from ..build import build_delays, build_parts, build_stream
 from ..config import with_values
 from ..errors import ConfigError, DataError
 from ..findings import find, of_misfit
+from ..inference.merging import disagreement
 from ..inference.phases import BatchState, DoubtingState
 from ..pipeline import Pipeline
 from ..posterior_file import joined
@@ -289,6 +290,7 @@ class Work:
             seconds,
             LearnedNoise.of(problem, pipeline.state),
             why_still_fitting(pipeline.state),
+            self._disagreement(),
         )
 
     def _predicted(self, mixture):
@@ -304,6 +306,13 @@ class Work:
         parts, delay = self._frames_held_out, pipeline.state.delay.applied
         torques = predict_torques(problem, mixture, noise, parts, seed, delay)
         return replace(found, torques=torques)
+
+    def _disagreement(self):
+        """Return how many times more recordings differ, squared, than they claim."""
+        if not self._options.is_merged:
+            return 1.0
+        first, mixtures = self._posteriors[0], [each.mixture for each in self._posteriors]
+        return disagreement(mixtures, first.prior)
 
     def _posterior(self):
         """Return the `Posterior` of all recordings, with exact findings."""

@@ -3,11 +3,16 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.stats import chi2
 
 from .gaussian import log_normalized
 from .mixture import distances, Mixture
 from .noise_scales import NoiseScales
 from .protocol import Gaussian
+
+# Recordings that differ by more than all but this share of those that agree are not taken at
+# their word.
+_CHANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -37,10 +42,12 @@ def merge(posteriors, prior, noise_prior=None, prune=1e-6, twins=0.01):
     posteriors: mixtures over the same parameters, each from the same `prior` and from data of
     its own; prior: `Gaussian`; noise_prior: `NoiseScales` of sensors whose noise is unknown. The
     product of all densities over all but one of the priors: exact for mixtures of normal
-    distributions. prune: components of less weight are left out; twins: those nearer than this
-    squared distance become one.
+    distributions. Where recordings differ by more than they claim, what they tell counts for that
+    much less (see `disagreement`). prune: components of less weight are left out; twins: those
+    nearer than this squared distance become one.
     """
-    first, *others = (_informations(mixture, prior) for mixture in posteriors)
+    less = disagreement(posteriors, prior)
+    first, *others = (_weakened(_informations(each, prior), less) for each in posteriors)
     merged = _tidied(first, prune, twins)
     for other in others:
         product = _product(merged, _tidied(other, prune, twins), noise_prior)
@@ -55,6 +62,43 @@ def merge(posteriors, prior, noise_prior=None, prune=1e-6, twins=0.01):
         prior.root @ whitened,
         noises=merged.noises,
     )
+
+
+def disagreement(posteriors, prior):
+    """
+    Return how many times more posteriors of one prior differ, squared, than they claim; 1 or more.
+
+    The ratio of Birge (1932), of means and covariances: chi^2 = sum (m_k - m)' L_k (m_k - m), with
+    m what they say together and L_k what recording k tells beside the prior, over its degrees of
+    freedom. One where chance may be the reason.
+    """
+    told = [_informations(_one(mixture), prior) for mixture in posteriors]
+    apart = np.array([each.precisions[0] for each in told])
+    means = np.array([np.linalg.solve(each.precisions[0], each.pulls[0]) for each in told])
+    unit = np.eye(apart.shape[-1])
+    own = apart - unit
+    together = unit + own.sum(0)
+    away = means - np.linalg.solve(together, sum(each.pulls[0] for each in told))
+    squares = np.einsum('ki,kij,kj->', away, own, away)
+    # How many numbers each tells, less those that all of them do.
+    degrees = np.trace(np.linalg.solve(apart, own), axis1=1, axis2=2).sum()
+    degrees -= np.trace(np.linalg.solve(together, together - unit))
+    if degrees <= 0 or squares <= chi2.isf(_CHANCE, degrees):
+        return 1.0
+    return float(squares / degrees)
+
+
+def _one(mixture):
+    """Return a mixture as the one normal distribution of its mean and covariance."""
+    mean, root = mixture.spread()
+    return Mixture(np.zeros(1), np.zeros((0, 1)), mean[:, None], root[None])
+
+
+def _weakened(info, times):
+    """Return an `_Information` whose data count so many times less than they claim."""
+    unit = np.eye(info.pulls.shape[1])
+    precisions = unit + (info.precisions - unit) / times
+    return replace(info, precisions=precisions, pulls=info.pulls / times)
 
 
 def matched(mixture):

@@ -19,11 +19,12 @@ class FrameForwards:
     def __init__(self, states, rows, chart):
         """Take the `StateWalk`, the `SampleRows` and the `ParameterChart`."""
         self._states, self._rows, self._chart = states, rows, chart
+        self._latest = None
 
     def through(self, points, parameters, line):
         """Return what `FrameWalk.through` does for the one frame of a `Line`."""
         cut, walk, batch = line.cut, self._states, points.shape[1]
-        values, by_chart = self._chart.expanded(parameters)
+        values, by_chart = self._expanded(parameters)
         if len(by_chart) < batch:
             values = spread(values, batch)
             by_chart = np.tile(by_chart, (batch // len(by_chart), 1, 1))
@@ -35,6 +36,13 @@ class FrameForwards:
         ends, transition = walk.after(points, found, durations)
         ends, transition = walk.faded(ends, transition, line)
         return Linearization(ends, transition, residual, slope)
+
+    def _expanded(self, parameters):
+        """Return what `ParameterChart.expanded` does; the frames of a window have the same."""
+        latest = self._latest
+        if latest is None or not np.array_equal(latest[0], parameters):
+            latest = self._latest = (parameters.copy(), *self._chart.expanded(parameters))
+        return latest[1:]
 
     def _measured(self, found, cut):
         """Return residual [B, m] and slope [B, m, n] of all samples, in the order of time."""

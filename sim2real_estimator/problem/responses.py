@@ -112,7 +112,7 @@ class Responses:
                 moved = np.einsum('bij,jb->ib', self.chart.slope(coordinates), tangent)
                 moved = np.ascontiguousarray(np.repeat(moved, _SITUATIONS, 1))
                 named = forward_ad.make_dual(named, torch.from_numpy(moved))
-            rows = self._respond(named, batch)
+            rows = self._respond(named, batch, tangent is not None)
             parts = [forward_ad.unpack_dual(row) for row in rows]
             primal = torch.stack([part.primal for part in parts]).numpy()
             slope = None
@@ -133,11 +133,16 @@ class Responses:
         ]
         return arranged[0], arranged[1]
 
-    def _respond(self, named, batch):
-        """Return the accelerations and outputs, a list of tensors [B * situations]."""
+    def _respond(self, named, batch, is_dual):
+        """
+        Return the accelerations and outputs, a list of tensors [B * situations].
+
+        is_dual: whether derivatives are taken. A dual tensor times one that is not takes torch
+        forty times as long as one of zero tangent.
+        """
         s = self.situations
         q, v, u = (
-            list(torch.from_numpy(np.tile(a, batch)))
+            [_held(row) if is_dual else row for row in torch.from_numpy(np.tile(a, batch))]
             for a in (s.positions, s.velocities, s.commands)
         )
         robot = self.system.robot({**self._values, **dict(zip(self.system.estimated, named))})
@@ -146,6 +151,11 @@ class Responses:
             rows += sensor.observe(robot, q, v)
         lanes = batch * _SITUATIONS
         return [torch.as_tensor(row, dtype=torch.float64).expand(lanes) for row in rows]
+
+
+def _held(tensor):
+    """Return a dual tensor of a tangent of zero."""
+    return forward_ad.make_dual(tensor, torch.zeros_like(tensor))
 
 
 def _fixed_values(parameters, chart):

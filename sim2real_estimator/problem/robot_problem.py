@@ -1,7 +1,7 @@
 """A robot, its sensors and its unknown parameters as the problem an estimator sees."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -368,11 +368,8 @@ class RobotProblem:
 
         A channel is a row of the samples of one sensor; its row is zero where there are none.
         """
-        sizes = [sensor.row_size for sensor in self.sensors]
-        first = np.cumsum([0, *sizes])
-        channels = [c for k in self._order((frame,)) for c in range(first[k], first[k + 1])]
-        is_of = np.arange(first[-1])[:, None] == np.array(channels, dtype=int)
-        return is_of / np.maximum(is_of.sum(1, keepdims=True), 1)
+        sizes = tuple(sensor.row_size for sensor in self.sensors)
+        return _channel_means(sizes, tuple(self._order((frame,))))
 
     def in_rows(self, frame):
         """Return (index of the sensor, sample) of a frame in the order of their residual rows."""
@@ -410,6 +407,17 @@ class RobotProblem:
     def spread(self, means, roots):
         """Return how well the mass matrix is known: a relative sd for every column."""
         return self._mass_spread.of(means, roots)
+
+
+@lru_cache(maxsize=64)
+def _channel_means(sizes, order):
+    """Return `RobotProblem.channel_means` of samples in an order; sizes: rows of each sensor."""
+    first = np.cumsum([0, *sizes])
+    channels = [c for k in order for c in range(first[k], first[k + 1])]
+    is_of = np.arange(first[-1])[:, None] == np.array(channels, dtype=int)
+    means = is_of / np.maximum(is_of.sum(1, keepdims=True), 1)
+    means.flags.writeable = False
+    return means
 
 
 def _noise_prior(priors):

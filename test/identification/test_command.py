@@ -154,9 +154,13 @@ def distrusted(events=(), torques=(), **changes):
 def test_what_does_not_deserve_trust_is_said_first():
     assert distrusted((REST,), (('wrist', 0.1, 1.0, True, None),)) == ()
     assert distrusted((), (('elbow', 0.1, 1.0, False, None), ('wrist', 0.1, 1.0, True, 9.2))) == (
-        'torques that the model does not explain: elbow',
+        'torques that the model does not explain: elbow; check unit and sign, then try '
+        'estimator.name: multiple_shooting',
         'elastic: wrist (9 Hz)',
     )
+    # Four joints are an arm that a servo drives.
+    four = tuple((name, 0.1, 1.0, name != 'elbow', None) for name in ('a', 'b', 'elbow', 'c'))
+    assert distrusted((), four) == ('torques that the model does not explain: elbow',)
     assert distrusted((happening(1.0, 'not explained', 'wrist'),)) == (
         'torques that the model did not explain for a time: wrist',
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from sim2real_estimator.inference.merging import matched, merge
+from sim2real_estimator.inference.merging import disagreement, matched, merge
 from sim2real_estimator.inference.mixture import Mixture
 from sim2real_estimator.inference.protocol import Gaussian
 
@@ -33,6 +33,23 @@ def density(mixture, points):
             mixture.weights, mixture.means.T, mixture.parameter_covariances()
         )
     )
+
+
+def test_recordings_that_differ_more_than_they_claim_count_for_less():
+    rows = 10 * RNG.standard_normal((3, 3))
+    # The second of them says of the first parameter what nobody else says.
+    odd = rows @ (PRIOR.mean + [2.0, 0.0, 0.0])
+    agreed = [posterior_of(rows, rows @ PRIOR.mean + 0.1) for _ in range(2)]
+    assert disagreement(agreed, PRIOR) == 1.0
+    torn = [agreed[0], posterior_of(rows, odd)]
+    times = disagreement(torn, PRIOR)
+    assert times > 10
+    (mean, covariance), (_, claimed) = (merge(each, PRIOR).moments() for each in (torn, agreed))
+    before = np.linalg.inv(PRIOR.covariance)
+    told, said = np.linalg.inv(covariance) - before, np.linalg.inv(claimed) - before
+    np.testing.assert_allclose(told * times, said, rtol=1e-6)
+    off = mean - PRIOR.mean
+    assert abs(off[0] - 1.0) < 2 * np.sqrt(covariance[0, 0])
 
 
 @pytest.mark.parametrize('cuts', [(5,), (2, 7), (1, 3, 9), (0, 4)])

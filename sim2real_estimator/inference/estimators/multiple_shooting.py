@@ -12,7 +12,7 @@ left out of the fit,
     V = factor^2 H^-1 (prior's information + sum_w g_w g_w') H^-1
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -67,8 +67,11 @@ _ASKED, _BEFORE = 4, 8
 # That several things changed at once is so many times less probable, as powers of their number.
 _SEVERAL = 2.0
 # Misfits per degree of all of them but one, and that of one by itself, from which they do not
-# belong to the robot that is known.
+# belong to the robot that is known: in terms of what is usual for this robot, whose model may lack
+# something that a motion brings out more and more. That is a mean over about so many windows, of
+# so many times one before any.
 _MISFIT, _ABSURD = 4.0, 25.0
+_USUAL_OF, _USUAL_BEFORE = 20.0, 4.0
 
 
 @dataclass(frozen=True)
@@ -111,9 +114,10 @@ class ShootingState:
     known, and wait for what the next ones say; shots: of the windows kept; folded: of those
     before; mean [p], root [p, p]: posterior of the parameters; levels [C]: of residuals; point
     [nx], place [t, t + d], by [t, p]: state at the end of the last frame, root of its covariance
-    where parameters are given, derivative by them; latest: (misfit per degree, mean, root) of the
-    last windows, by what was known before them; begun: prior (mean, root) since the last change,
-    None: the problem's; last_change: `Memory` of before that.
+    where parameters are given, derivative by them; latest: (misfit per degree over what is usual,
+    mean, root) of the last windows, by what was known before them; misfits [2]: sum of the misfits
+    per degree, and number, of windows of the robot that is known; begun: prior (mean, root) since
+    the last change, None: the problem's; last_change: `Memory` of before that.
     """
 
     pending: tuple = ()
@@ -128,6 +132,7 @@ class ShootingState:
     place: np.ndarray | None = None
     by: np.ndarray | None = None
     latest: tuple = ()
+    misfits: np.ndarray = field(default_factory=lambda: np.zeros(2))
     begun: tuple | None = None
     last_change: object = None
 
@@ -272,13 +277,18 @@ class MultipleShooting(AbstractEstimator):
 
     def _weighed(self, problem, state, shot, misfit, report):
         """Return (state, report) with a window that may be of another robot than what is known."""
-        latest = (*state.latest, (misfit, state.mean, state.root))[-_ASKED:]
+        total, number = state.misfits
+        usual = max((total + _USUAL_BEFORE) / (number + _USUAL_BEFORE), 1.0)
+        latest = (*state.latest, (misfit / usual, state.mean, state.root))[-_ASKED:]
         state = replace(state, latest=latest)
         if sum(each > _MISFIT for each, _, _ in latest) >= _ASKED - 1:
             return self._changed(problem, state, shot, report)
-        if misfit > (_MISFIT if state.doubted else _ABSURD):
+        if misfit > usual * (_MISFIT if state.doubted else _ABSURD):
             report = replace(report, events=('window doubted',))
             return replace(state, doubted=(*state.doubted, shot)), report
+        # One that stands out tells little of what is usual.
+        more = np.array([min(misfit, _MISFIT * usual), 1.0])
+        state = replace(state, misfits=(1 - 1 / _USUAL_OF) * state.misfits + more)
         # What was doubted was no change of the robot.
         if state.doubted:
             report = replace(report, events=(Status.OUTLIER.value,))

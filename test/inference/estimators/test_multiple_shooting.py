@@ -10,7 +10,7 @@ from simulated import CONFIG, RATE, record
 from simulated import config as shipped_config
 
 from sim2real_estimator.inference.mixture import Mixture
-from sim2real_estimator.records import Sample
+from sim2real_estimator.records import Sample, UpdateReport
 from sim2real_estimator.synthetic.offline import estimates as offline
 from sim2real_estimator.synthetic.robot import SyntheticRobot
 from sim2real_estimator.synthetic.settings import load_synthetic
@@ -161,6 +161,19 @@ def test_a_burst_of_wrong_samples_is_left_out_and_the_robot_is_no_other():
     assert 'changed' not in events
     for name, (truth, low, _, high) in told_of(pipeline, recording).items():
         assert low - 0.3 * (high - low) < truth < high + 0.3 * (high - low), name
+
+
+@pytest.mark.parametrize(('usual', 'is_changed'), [(1.0, True), (3.0, False)])
+def test_a_change_stands_out_of_what_is_usual_for_the_robot(expected, usual, is_changed):
+    pipeline, _ = expected
+    estimator, problem = pipeline.estimator, pipeline.problem
+    state = replace(pipeline.state, latest=(), misfits=np.array([20 * usual, 20.0]))
+    shot, words = state.shots[-1], []
+    for _ in range(3):
+        report = UpdateReport('filter')
+        state, report = estimator._weighed(problem, state, shot, 6.0, report)
+        words += report.events
+    assert ('changed' in words) == is_changed
 
 
 def test_the_state_is_where_the_robot_is(expected):
