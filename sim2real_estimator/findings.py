@@ -5,8 +5,8 @@ from statistics import NormalDist
 
 import numpy as np
 
+from .inference.misfits import far_from_prior, FITS, MISFIT
 from .inference.tangents import Tangents
-from .inference.torque_misfit import FITS, MISFIT
 from .inference.verdicts import (
     Beliefs,
     in_words,
@@ -61,7 +61,8 @@ class Standing:
     while that is not known; unknown_efforts: of the newest frame; tangents:
     from what is estimated to all parameters, near the latest mean; followed_ns: when they were
     renewed last; is_misfit: whether a unit or the description is wrong, as far as is known: then
-    nothing is identified.
+    nothing is identified; far: what is so far from its prior that nothing is identified either,
+    as in `MISFIT` words, '' where nothing is.
     """
 
     latest: Findings
@@ -71,6 +72,7 @@ class Standing:
     tangents: Tangents | None = None
     followed_ns: int | None = None
     is_misfit: bool = False
+    far: str = ''
 
     @staticmethod
     def begun(problem, mixture):
@@ -94,7 +96,7 @@ class Standing:
             new = replace(new, changed=report.changed)
         told = [event for event in report.events if event.startswith((MISFIT, FITS))]
         if told:
-            new = replace(new, is_misfit=told[-1] != FITS)
+            new = replace(new, is_misfit=not told[-1].startswith(FITS))
         # A clock that is set back makes what was found last of the future.
         is_old = not 0 <= frame.end_ns - self.latest.stamp_ns < _PERIOD
         is_due = is_old or told or _TURNS.intersection(report.events)
@@ -102,10 +104,35 @@ class Standing:
             tangents = tangents_of(problem.chart, mixture, new.tangents)
             new = replace(new, tangents=tangents, followed_ns=frame.end_ns)
         if is_due:
+            new = replace(new, far=new._far_from_prior(problem, mixture, report))
             new = replace(
                 new, latest=new._when_asked(problem, mixture, frame, report, last_change)
             )
         return new
+
+    def words_since(self, before):
+        """Return what events of reports say of what has got too far from its prior, or back."""
+        if (not self.far) == (not before.far):
+            return ()
+        return (self.far or f'{FITS}: prior',)
+
+    def _far_from_prior(self, problem, mixture, report):
+        """
+        Return the word of what is too far from its prior, '' where nothing is.
+
+        Of measured torques `torque_misfit` knows better; a robot that has changed may be anywhere;
+        and what first fits say of little is soon another thing.
+        """
+        if problem.torque is not None or self.changed_ns is not None:
+            return ''
+        if report.stage != 'filter':
+            return self.far
+        mean = mixture.means @ mixture.weights
+        found = far_from_prior(problem.prior, mean, bool(self.far))
+        if found is None or self.far:
+            return self.far if found else ''
+        number, by = found
+        return f'{MISFIT}prior {by:.2g} {problem.labels[number]}'
 
     def _when_asked(self, problem, mixture, frame, report, last_change):
         """Return the `Findings` after a frame; what takes long is worked out for who looks."""
@@ -133,7 +160,7 @@ class Standing:
         if self.changed_ns is not None and 0 <= stamp_ns - self.changed_ns < _CHANGED_FOR:
             parameters = tuple(map(self._marked, found.parameters))
             found = replace(found, parameters=parameters)
-        if self.is_misfit:
+        if self.is_misfit or self.far:
             found = of_misfit(found)
         return replace(found, **self._known(mixture, report, change))
 
