@@ -243,6 +243,15 @@ _OF_NOISE = (
     'see its unit (m, rad), its link, whether it follows another body, and its clock; or write '
     'a larger sd',
 )
+_OF_EFFORTS = (
+    'efforts of unknown origin push the robot, as large as any that are reckoned with',
+    'see the units, signs, joints and delay of the efforts, and the units of positions; or '
+    'estimate friction',
+)
+_OF_MOTION = (
+    'no robot like the one described moves as measured, within the noise of the sensors',
+    'see the units, signs, joints and delays of efforts and positions, and the sd of sensors',
+)
 _OF_PRIOR = (
     '{} is {} standard deviations of its prior away',
     'see the units and signs of what is measured, and which link sensors are on; or give it '
@@ -252,7 +261,9 @@ _OF_DEGREES = ('positions are in degrees', 'give them in rad')
 
 
 # Misfits that end by themselves, whatever is said of others.
-_BY_THEMSELVES = 'noise', 'prior', 'efforts'
+_BY_THEMSELVES = 'noise', 'prior', 'efforts', 'motion'
+# Those that are about nothing in particular.
+_OF_ALL = {'efforts': _OF_EFFORTS, 'motion': _OF_MOTION}
 
 
 def _misfit(words):
@@ -268,6 +279,8 @@ def _misfit(words):
         factor, part, sensor = rest[0], rest[1], ' '.join(rest[2:])
         wrong, repair = _OF_NOISE
         wrong = wrong.format(part, sensor, factor)
+    elif kind in _OF_ALL:
+        wrong, repair = _OF_ALL[kind]
     elif kind == 'prior':
         wrong, repair = _OF_PRIOR
         wrong = wrong.format(' '.join(rest[1:]), rest[0])

@@ -5,7 +5,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from .inference.misfits import far_from_prior, FITS, MISFIT
+from .inference.misfits import doubts_of, FITS, MISFIT
 from .inference.tangents import Tangents
 from .inference.verdicts import (
     Beliefs,
@@ -43,6 +43,9 @@ _TURNS = frozenset(
 _MOVED = 0.03
 # They are not renewed more often than this [ns], which costs more than most estimators do.
 _FOLLOWING = _SECOND
+# What speaks against all that is found is said once it has lasted so long [ns], and so long in the
+# first fits.
+_LASTING, _LASTING_IN_FITS = _SECOND, 4 * _SECOND
 # How long a robot counts as changed [ns].
 _CHANGED_FOR = 5 * _SECOND
 # What a loss of a joint cannot be told apart from, where the filter reckons with it.
@@ -61,8 +64,9 @@ class Standing:
     while that is not known; unknown_efforts: of the newest frame; tangents:
     from what is estimated to all parameters, near the latest mean; followed_ns: when they were
     renewed last; is_misfit: whether a unit or the description is wrong, as far as is known: then
-    nothing is identified; far: what is so far from its prior that nothing is identified either,
-    as in `MISFIT` words, '' where nothing is.
+    nothing is identified; doubts: ((kind, since_ns, word), ...) of what speaks against all
+    that is found, as words of `inference.misfits`, '' until it has lasted: then nothing is
+    identified either.
     """
 
     latest: Findings
@@ -72,7 +76,7 @@ class Standing:
     tangents: Tangents | None = None
     followed_ns: int | None = None
     is_misfit: bool = False
-    far: str = ''
+    doubts: tuple = ()
 
     @staticmethod
     def begun(problem, mixture):
@@ -104,35 +108,40 @@ class Standing:
             tangents = tangents_of(problem.chart, mixture, new.tangents)
             new = replace(new, tangents=tangents, followed_ns=frame.end_ns)
         if is_due:
-            new = replace(new, far=new._far_from_prior(problem, mixture, report))
+            new = replace(new, doubts=new._doubts(problem, mixture, frame.end_ns, report))
             new = replace(
                 new, latest=new._when_asked(problem, mixture, frame, report, last_change)
             )
         return new
 
     def words_since(self, before):
-        """Return what events of reports say of what has got too far from its prior, or back."""
-        if (not self.far) == (not before.far):
+        """Return the words of what speaks against all that is found now, or does no longer."""
+        said, was = (
+            {kind: word for kind, _, word in each.doubts if word} for each in (self, before)
+        )
+        return (
+            *(word for kind, word in said.items() if kind not in was),
+            *(f'{FITS}: {kind}' for kind in was if kind not in said),
+        )
+
+    def _doubts(self, problem, mixture, now_ns, report):
+        """
+        Return `doubts` by a mixture and the `UpdateReport` it came with.
+
+        Of measured torques `torque_misfit` knows better. A robot that has changed may be anywhere:
+        what was not said before is not said then. First fits go astray for a while, and what they
+        say of little is soon another thing.
+        """
+        if problem.torque is not None:
             return ()
-        return (self.far or f'{FITS}: prior',)
-
-    def _far_from_prior(self, problem, mixture, report):
-        """
-        Return the word of what is too far from its prior, '' where nothing is.
-
-        Of measured torques `torque_misfit` knows better; a robot that has changed may be anywhere;
-        and what first fits say of little is soon another thing.
-        """
-        if problem.torque is not None or self.changed_ns is not None:
-            return ''
-        if report.stage != 'filter':
-            return self.far
-        mean = mixture.means @ mixture.weights
-        found = far_from_prior(problem.prior, mean, bool(self.far))
-        if found is None or self.far:
-            return self.far if found else ''
-        number, by = found
-        return f'{MISFIT}prior {by:.2g} {problem.labels[number]}'
+        before = {kind: (since_ns, word) for kind, since_ns, word in self.doubts}
+        least, found = _LASTING if report.stage == 'filter' else _LASTING_IN_FITS, []
+        for kind, word in doubts_of(problem, mixture, report, before):
+            since_ns, said = before.get(kind, (now_ns, ''))
+            if now_ns < since_ns or (self.changed_ns is not None and not said):
+                since_ns = now_ns
+            found.append((kind, since_ns, said or (word if now_ns - since_ns >= least else '')))
+        return tuple(found)
 
     def _when_asked(self, problem, mixture, frame, report, last_change):
         """Return the `Findings` after a frame; what takes long is worked out for who looks."""
@@ -160,7 +169,7 @@ class Standing:
         if self.changed_ns is not None and 0 <= stamp_ns - self.changed_ns < _CHANGED_FOR:
             parameters = tuple(map(self._marked, found.parameters))
             found = replace(found, parameters=parameters)
-        if self.is_misfit or self.far:
+        if self.is_misfit or any(word for _, _, word in self.doubts):
             found = of_misfit(found)
         return replace(found, **self._known(mixture, report, change))
 
