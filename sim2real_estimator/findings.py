@@ -128,9 +128,9 @@ class Standing:
         """
         Return `doubts` by a mixture and the `UpdateReport` it came with.
 
-        Of measured torques `torque_misfit` knows better. A robot that has changed may be anywhere:
-        what was not said before is not said then. First fits go astray for a while, and what they
-        say of little is soon another thing.
+        Of measured torques `torque_misfit` knows better. A robot that has changed may be far from
+        its prior: where that was not said before it is not said then. First fits go astray for a
+        while, and what they say of little is soon another thing.
         """
         if problem.torque is not None:
             return ()
@@ -138,7 +138,8 @@ class Standing:
         least, found = _LASTING if report.stage == 'filter' else _LASTING_IN_FITS, []
         for kind, word in doubts_of(problem, mixture, report, before):
             since_ns, said = before.get(kind, (now_ns, ''))
-            if now_ns < since_ns or (self.changed_ns is not None and not said):
+            is_other = kind == 'prior' and self.changed_ns is not None and not said
+            if now_ns < since_ns or is_other:
                 since_ns = now_ns
             found.append((kind, since_ns, said or (word if now_ns - since_ns >= least else '')))
         return tuple(found)
