@@ -7,12 +7,13 @@ from .delays import Delays
 from .errors import ConfigError
 from .inference.estimators import ESTIMATORS
 from .inference.estimators.gaussian_sum import GaussianSum
+from .inference.estimators.kinematic_calibration import KinematicCalibration
 from .inference.estimators.measured_torque import MeasuredTorque
 from .inference.estimators.multiple_shooting import MultipleShooting
 from .inference.robust import NOISES
 from .model.parameters import Parameters
 from .priors import choose_with_delays, disbelieved, doubts
-from .problem.chart_choice import choose_chart, torque_chart, windows_chart
+from .problem.chart_choice import choose_chart, poses_chart, torque_chart, windows_chart
 from .problem.pose_model import PoseModel
 from .problem.robot_problem import ProblemOptions, RobotProblem
 from .problem.torque_model import TorqueModel
@@ -29,6 +30,10 @@ _NANO = 1e9
 _JITTER = 0.1
 # Estimators that take measured torques for what they are.
 _OF_MEASURED = MeasuredTorque.name, MultipleShooting.name
+# No gap is as long [s].
+_NO_GAP = 1e9
+# What the config says of efforts that nobody tells.
+_NOT_TOLD = 'driven', 'unknown'
 _logger = logging.getLogger(__name__)
 
 
@@ -40,6 +45,8 @@ def build_parts(config, plan=None):
     """
     model = build_model(config)
     sensors, efforts = build_sensors(config, model), build_inputs(config, model)
+    chosen = replace(config.estimator, name=estimator_name(config, model, sensors))
+    config = replace(config, estimator=chosen)
     problem = build_problem(config, model, sensors)
     delays = build_delays(config, problem)
     stream = build_stream(config, problem, efforts, delays, plan)
@@ -57,7 +64,11 @@ def build_problem(config, model, sensors):
     parameters = Parameters(model, [p for sensor in sensors for p in sensor.parameters])
     noises = {sensor.name: f'{sensor.name}.noise' for sensor in sensors}
     commands = _torque_rows(config, model, sensors)
-    goes_by_windows = estimator_name(config) == MultipleShooting.name
+    name = estimator_name(config, model, sensors)
+    goes_by_windows = name == MultipleShooting.name
+    goes_by_poses = name == KinematicCalibration.name
+    if goes_by_poses:
+        _require_encoders(model, sensors)
     usual = torque_priors(parameters, commands) if commands else None
     if goes_by_windows:
         usual = window_priors(parameters)
@@ -79,14 +90,23 @@ def build_problem(config, model, sensors):
         chart = windows_chart(parameters, sensors, chosen.priors, chosen.fixed, acting)
         # What the model lacks is seen in what windows leave, and needs no state of its own.
         options = replace(options, disturbance_time=None)
+    elif goes_by_poses:
+        chart = poses_chart(chosen.priors, chosen.fixed)
     else:
         chart = choose_chart(parameters, sensors, chosen.priors, chosen.fixed, wrenches=acting)
     reference = reference_of(config)
     torque = poses = None
+    encoders = [sensor for sensor in sensors if sensor.measures_joints]
+    if commands or goes_by_poses:
+        poses = PoseModel.of(parameters, chart, sensors, encoders)
+    if goes_by_poses and poses is None:
+        raise ConfigError(
+            'estimate: poses of links tell nothing of these parameters; name lengths, offsets of '
+            'joints, mounts of sensors, mocap.* or delays, or say in joints.JOINT.effort which '
+            'efforts are measured, commanded or none'
+        )
     if commands:
         limits = {joint: largest_effort(parameters, model.joint(joint)) for joint in commands}
-        encoders = [sensor for sensor in sensors if sensor.measures_joints]
-        poses = PoseModel.of(parameters, chart, sensors, encoders)
         geometry = poses.geometry if poses else ()
         given = limits, geometry, acting
         torque = TorqueModel(parameters, chart, encoders, commands, *given)
@@ -105,13 +125,38 @@ def build_problem(config, model, sensors):
     )
 
 
-def estimator_name(config):
-    """Return which estimator is meant, by its name in ESTIMATORS or another that is wrong."""
+def estimator_name(config, model=None, sensors=None):
+    """
+    Return which estimator is meant, by its name in ESTIMATORS or another that is wrong.
+
+    model, sensors: of the config, where they are known; else they are made where it takes them.
+    """
     if config.estimator.name != 'auto':
         return config.estimator.name
     if config.measured_joints:
         return MeasuredTorque.name
-    return MultipleShooting.name if config.is_passive else GaussianSum.name
+    if config.is_passive:
+        return MultipleShooting.name
+    is_seen_only = _is_seen_only(config, model, sensors)
+    return KinematicCalibration.name if is_seen_only else GaussianSum.name
+
+
+def _is_seen_only(config, model, sensors):
+    """Tell whether no effort is known, and encoders on all joints and poses of links are."""
+    if any(joint.effort not in _NOT_TOLD for joint in config.joints.values()):
+        return False
+    if any(name.endswith('.noise') for name in config.estimate):
+        return False
+    model = model or build_model(config)
+    sensors = sensors or build_sensors(config, model)
+    return any(sensor.output_size for sensor in sensors) and not _without_encoder(model, sensors)
+
+
+def _without_encoder(model, sensors):
+    """Return the names of the independent joints that no encoder measures."""
+    measured = {joint for sensor in sensors if sensor.measures_joints for joint in sensor.joints}
+    moving = (m.joint.name for m in model.moving_joints if m.is_independent)
+    return [name for name in moving if name not in measured]
 
 
 def measured_joints(config):
@@ -135,9 +180,7 @@ def _torque_rows(config, model, sensors):
     """
     if not measured_joints(config) or estimator_name(config) == MultipleShooting.name:
         return {}
-    seen = {joint for sensor in sensors if sensor.measures_joints for joint in sensor.joints}
-    unseen = [m.joint.name for m in model.moving_joints if m.is_independent]
-    unseen = [name for name in unseen if name not in seen]
+    unseen = _without_encoder(model, sensors)
     if unseen:
         raise ConfigError(
             f'joints: measured torques tell of a robot whose joints are all measured by encoders, '
@@ -207,6 +250,17 @@ def build_estimator(settings):
     return replace(member(), seed=config.seed, **settings)
 
 
+def _require_encoders(model, sensors):
+    """Raise a ConfigError where kinematics cannot be calibrated by encoders and poses."""
+    without = _without_encoder(model, sensors)
+    if without or not any(sensor.output_size for sensor in sensors):
+        missing = f'an encoder of {", ".join(without)}' if without else 'a sensor that sees a link'
+        raise ConfigError(
+            f"estimator.name: '{KinematicCalibration.name}' needs {missing}: encoders "
+            '(joint_positions) of all joints, and link_pose, marker or planar_camera'
+        )
+
+
 def reference_of(config):
     """Return the name of the sensor whose clock is the one of frames."""
     reference = config.frames.reference or next(iter(config.sensors))
@@ -244,7 +298,9 @@ def build_stream(config, problem, efforts, delays, plan=None):
         lead=delays.lead,
         patience=frames.patience,
     )
-    plan = plan or ReferencePlan(frames.max_rate, frames.gap)
+    # Where the motion is not followed, what is between two postures is no gap in anything.
+    is_followed = estimator_name(config) != KinematicCalibration.name
+    plan = plan or ReferencePlan(frames.max_rate, frames.gap if is_followed else _NO_GAP)
     return Stream(channels, inputs, problem.input_count, reference, plan, options)
 
 

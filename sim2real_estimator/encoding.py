@@ -18,6 +18,7 @@ from .inference.batch import Fits, Window
 from .inference.changes import ChangeMemory, FrameFit
 from .inference.elasticity import Response, Samples, Spectra
 from .inference.estimators.gumbel_mixture import GumbelState
+from .inference.estimators.kinematic_calibration import CalibrationState
 from .inference.estimators.multiple_shooting import FoldedWindows, ShootingState
 from .inference.explaining import CarriedOn, Explanation, Past
 from .inference.hypotheses import Hypothesis, Memory
@@ -59,6 +60,7 @@ from .stream.restamping import Restamping
 KINDS = {
     'batch state': BatchState,
     'branch': Branch,
+    'calibration state': CalibrationState,
     'carried on': CarriedOn,
     'change memory': ChangeMemory,
     'combination finding': CombinationFinding,

@@ -238,7 +238,32 @@ _OF_GRAVITY = (
     'the base is mounted otherwise: in the URDF, put a fixed joint with its roll, pitch and yaw '
     'before it',
 )
+_OF_NOISE = (
+    'the {} of {} is {} times as noisy as configured',
+    'see its unit (m, rad), its link, whether it follows another body, and its clock; or write '
+    'a larger sd',
+)
+_OF_EFFORTS = (
+    'efforts of unknown origin push the robot, as large as any that are reckoned with',
+    'see the units, signs, joints and delay of the efforts, and the units of positions; or '
+    'estimate friction',
+)
+_OF_MOTION = (
+    'no robot like the one described moves as measured, within the noise of the sensors',
+    'see the units, signs, joints and delays of efforts and positions, and the sd of sensors',
+)
+_OF_PRIOR = (
+    '{} is {} standard deviations of its prior away',
+    'see the units and signs of what is measured, and which link sensors are on; or give it '
+    'another mean, or a larger sd, under estimate',
+)
 _OF_DEGREES = ('positions are in degrees', 'give them in rad')
+
+
+# Misfits that end by themselves, whatever is said of others.
+_BY_THEMSELVES = 'noise', 'prior', 'efforts', 'motion'
+# Those that are about nothing in particular.
+_OF_ALL = {'efforts': _OF_EFFORTS, 'motion': _OF_MOTION}
 
 
 def _misfit(words):
@@ -250,6 +275,15 @@ def _misfit(words):
         wrong = wrong.format(', '.join(rest))
     elif kind == 'degrees':
         wrong, repair = _OF_DEGREES
+    elif kind == 'noise':
+        factor, part, sensor = rest[0], rest[1], ' '.join(rest[2:])
+        wrong, repair = _OF_NOISE
+        wrong = wrong.format(part, sensor, factor)
+    elif kind in _OF_ALL:
+        wrong, repair = _OF_ALL[kind]
+    elif kind == 'prior':
+        wrong, repair = _OF_PRIOR
+        wrong = wrong.format(' '.join(rest[1:]), rest[0])
     else:
         factor, joint = float(rest[0]), ' '.join(rest[1:])
         if kind == 'sign':
@@ -265,7 +299,13 @@ def _misfit(words):
         f'the data do not fit the robot description: {wrong}; {repair}. Until then nothing is '
         'identified'
     )
-    return Event('misfit', text, True, {'wrong': wrong, 'joint': joint})
+    about = kind if kind in _BY_THEMSELVES else ''
+    return Event('misfit', text, True, {'wrong': wrong, 'joint': joint, 'about': about})
+
+
+def _fits(kind):
+    """Return the event that a misfit of some kind is over; its words beside those of torques."""
+    return replace(_OF_REPORTS['misfit over'], values={'about': kind})
 
 
 def _coupled(words):
@@ -323,6 +363,7 @@ _OF_WORDS = {
     ),
     'coupled: ': _coupled,
     'misfit: ': _misfit,
+    'misfit over: ': _fits,
     'elastic: ': _elastic,
     'stamps jitter: ': _jitter,
     'torque late: ': _late,

@@ -5,8 +5,8 @@ from statistics import NormalDist
 
 import numpy as np
 
+from .inference.misfits import doubts_of, FITS, MISFIT
 from .inference.tangents import Tangents
-from .inference.torque_misfit import FITS, MISFIT
 from .inference.verdicts import (
     Beliefs,
     in_words,
@@ -43,6 +43,9 @@ _TURNS = frozenset(
 _MOVED = 0.03
 # They are not renewed more often than this [ns], which costs more than most estimators do.
 _FOLLOWING = _SECOND
+# What speaks against all that is found is said once it has lasted so long [ns], and so long in the
+# first fits.
+_LASTING, _LASTING_IN_FITS = _SECOND, 4 * _SECOND
 # How long a robot counts as changed [ns].
 _CHANGED_FOR = 5 * _SECOND
 # What a loss of a joint cannot be told apart from, where the filter reckons with it.
@@ -61,7 +64,9 @@ class Standing:
     while that is not known; unknown_efforts: of the newest frame; tangents:
     from what is estimated to all parameters, near the latest mean; followed_ns: when they were
     renewed last; is_misfit: whether a unit or the description is wrong, as far as is known: then
-    nothing is identified.
+    nothing is identified; doubts: ((kind, since_ns, word), ...) of what speaks against all
+    that is found, as words of `inference.misfits`, '' until it has lasted: then nothing is
+    identified either.
     """
 
     latest: Findings
@@ -71,6 +76,7 @@ class Standing:
     tangents: Tangents | None = None
     followed_ns: int | None = None
     is_misfit: bool = False
+    doubts: tuple = ()
 
     @staticmethod
     def begun(problem, mixture):
@@ -94,7 +100,7 @@ class Standing:
             new = replace(new, changed=report.changed)
         told = [event for event in report.events if event.startswith((MISFIT, FITS))]
         if told:
-            new = replace(new, is_misfit=told[-1] != FITS)
+            new = replace(new, is_misfit=not told[-1].startswith(FITS))
         # A clock that is set back makes what was found last of the future.
         is_old = not 0 <= frame.end_ns - self.latest.stamp_ns < _PERIOD
         is_due = is_old or told or _TURNS.intersection(report.events)
@@ -102,10 +108,41 @@ class Standing:
             tangents = tangents_of(problem.chart, mixture, new.tangents)
             new = replace(new, tangents=tangents, followed_ns=frame.end_ns)
         if is_due:
+            new = replace(new, doubts=new._doubts(problem, mixture, frame.end_ns, report))
             new = replace(
                 new, latest=new._when_asked(problem, mixture, frame, report, last_change)
             )
         return new
+
+    def words_since(self, before):
+        """Return the words of what speaks against all that is found now, or does no longer."""
+        said, was = (
+            {kind: word for kind, _, word in each.doubts if word} for each in (self, before)
+        )
+        return (
+            *(word for kind, word in said.items() if kind not in was),
+            *(f'{FITS}: {kind}' for kind in was if kind not in said),
+        )
+
+    def _doubts(self, problem, mixture, now_ns, report):
+        """
+        Return `doubts` by a mixture and the `UpdateReport` it came with.
+
+        Of measured torques `torque_misfit` knows better. A robot that has changed may be far from
+        its prior: where that was not said before it is not said then. First fits go astray for a
+        while, and what they say of little is soon another thing.
+        """
+        if problem.torque is not None:
+            return ()
+        before = {kind: (since_ns, word) for kind, since_ns, word in self.doubts}
+        least, found = _LASTING if report.stage == 'filter' else _LASTING_IN_FITS, []
+        for kind, word in doubts_of(problem, mixture, report, before):
+            since_ns, said = before.get(kind, (now_ns, ''))
+            is_other = kind == 'prior' and self.changed_ns is not None and not said
+            if now_ns < since_ns or is_other:
+                since_ns = now_ns
+            found.append((kind, since_ns, said or (word if now_ns - since_ns >= least else '')))
+        return tuple(found)
 
     def _when_asked(self, problem, mixture, frame, report, last_change):
         """Return the `Findings` after a frame; what takes long is worked out for who looks."""
@@ -133,7 +170,7 @@ class Standing:
         if self.changed_ns is not None and 0 <= stamp_ns - self.changed_ns < _CHANGED_FOR:
             parameters = tuple(map(self._marked, found.parameters))
             found = replace(found, parameters=parameters)
-        if self.is_misfit:
+        if self.is_misfit or any(word for _, _, word in self.doubts):
             found = of_misfit(found)
         return replace(found, **self._known(mixture, report, change))
 

@@ -356,6 +356,7 @@ class Pipeline:
         mixture = self.estimator.mixture(self._begun, state)
         last_change = partial(self.estimator.last_change, state)
         standing = progress.standing.after(self.problem, mixture, frame, report, last_change)
+        events = (*events, *standing.words_since(progress.standing))
         outcome = next((s for s in _LEFT_OUT if s.value in report.events), Status.USED)
         if report.left_out:
             outcome = Status.USED

@@ -16,14 +16,30 @@ from sim2real_estimator.inference.settling import Courses
 from sim2real_estimator.inference.suspicion import SuspectState
 from sim2real_estimator.records import Frame, Sample
 
+# A robot whose efforts nobody tells, and of which something is seen.
+SEEN = {
+    'joints.shoulder.effort': 'unknown',
+    'joints.elbow.effort': 'unknown',
+    'sensors.tip.kind': 'marker',
+    'sensors.tip.topic': 'tip',
+    'sensors.tip.link': 'lower',
+    'sensors.tip.point': [0.0, 0.0, -0.5],
+    'sensors.tip.sd': 0.001,
+    'estimate.*.offset.sd': 0.02,
+}
+
 
 def test_all_estimators_can_be_saved():
     pipelines = {}
-    for name in set(ESTIMATORS) - {'measured_torque'}:
+    for name in set(ESTIMATORS) - {'measured_torque', 'kinematic_calibration'}:
         pipelines[name] = pipeline_of({'estimator.name': name})
         feed(pipelines[name], samples_of()[:30], to_the_end=False)
     pipelines['measured_torque'] = measured_arms.new_pipeline()
     feed(pipelines['measured_torque'], measured_arms.record(1.5).samples(), to_the_end=False)
+    pipelines['kinematic_calibration'] = pipeline_of(SEEN)
+    seen = [sample for sample in samples_of()[:60] if sample.sensor == 'encoders']
+    seen = [(s, Sample('tip', s.stamp_ns, np.array([0.0, 0.0, -1.0]))) for s in seen]
+    feed(pipelines['kinematic_calibration'], [s for both in seen for s in both], False)
     for pipeline in pipelines.values():
         encoder = Encoder()
         content = encoder.encode(pipeline.state)

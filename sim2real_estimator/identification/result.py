@@ -361,10 +361,15 @@ _GRAVE = {
 
 def _reasons(found):
     """Yield why not to trust an `Identification`."""
-    told = [each for each in found.events if each.name in ('misfit', 'fits again')]
-    if told:
-        wrong = [each.values['wrong'] for each in told if each.name == 'misfit'][-1]
-        yield wrong if told[-1].name == 'misfit' else f'for a time it looked as if {wrong}'
+    wrong, over = {}, {}
+    for each in found.events:
+        about = each.values.get('about', '')
+        if each.name == 'misfit':
+            wrong[about] = each.values['wrong']
+        elif each.name == 'fits again' and about in wrong:
+            over[about] = wrong.pop(about)
+    yield from wrong.values()
+    yield from (f'for a time it looked as if {each}' for k, each in over.items() if k not in wrong)
     if found.still_fitting:
         yield f'the run stays in its first fit: {found.still_fitting}'
     if found.disagreement > 1.0:

@@ -18,6 +18,7 @@ from .filtering import survivors
 from .gaussian import log_normalized
 from .lagging import begun
 from .laplace import mixture_at_end, modes
+from .misfits import ASTRAY
 from .phases import BatchState, DoubtingState, FilterState
 from .refinement import refine
 from .resuming import refit
@@ -163,7 +164,8 @@ class FirstFits:
         # What so many frames have not told, as an inertia next to much friction, none will soon.
         is_long = len(window.frames) >= self.settings.longest
         if not (fits and (is_long or self.is_narrow(problem, mixture))):
-            return self._bounded(state), UpdateReport('batch', events=('fitted',))
+            events = ('fitted',) if fits else ('fitted', ASTRAY)
+            return self._bounded(state), UpdateReport('batch', events=events)
         beyond = neighbours(self.settings.disturbances, mixture.scales)
         if set(beyond) - set(near):
             # Of scales farther away than these, none has survived.

@@ -39,14 +39,19 @@ _POINTS, _DEVIATIONS, _LEAST_REACH, _MOST_REACH = 5, 3.0, 0.004, 0.1
 _STEPS, _SETTLED, _SAME = 8, 0.1, 0.1
 # The posterior is worked out anew after so many nanoseconds of data; so many times whenever it is
 # asked for.
-_RENEWED_NS, _FIRST_RENEWALS = 2_000_000_000, 20
+RENEWED_NS, FIRST_RENEWALS = 2_000_000_000, 20
 # Samples are left out whose position or turn is so many times as far off as is usual. The usual
 # distance of two or three normal numbers from zero is the root of their median square.
 _OUTLIER, _MEDIAN_SQUARES = 3.0, {2: 1.386, 3: 2.366}
+# Of fewer samples nobody knows what is usual.
+_LEAST_JUDGED = 6
 # Samples that the configured standard deviations count for.
 _PRIOR_SAMPLES = 10.0
 # Correlation is judged over so many samples, and expected to be so much.
 _LAGS, _PRIOR_INFLATION = 40, 2.0
+# Noise that was learned is told if it is so many times as large, or as small, as configured, and
+# motion capture is off of which less than this part of the samples is used.
+QUESTIONED, _MOSTLY = 3.0, 0.6
 # By how many seconds a clock goes wrong in one, standard deviation: that of a usual crystal.
 _RATE = 5e-5
 # Values of a pose beyond this [m] are no measurements.
@@ -258,6 +263,29 @@ def placed(model, state, until_ns, positions_at=None, known_ns=None):
     return replace(state, kept=joined, seen=seen, begun_ns=begun_ns)
 
 
+def in_words(model, before, state, is_last=False):
+    """
+    Return what is remarkable about new poses: noise, once, and sensors that are mostly off.
+
+    before: `PoseFit` of before; is_last: whether no more poses come. 'noise of SENSOR PART FACTOR
+    SD', 'poses off: SENSOR'.
+    """
+    found, fit = [], state.fit
+    if (
+        fit is not before
+        and state.renewals == FIRST_RENEWALS
+        or (is_last and 0 < state.renewals < FIRST_RENEWALS)
+    ):
+        for (sensor, part, sd), variance in zip(model.titles, fit.variance.tolist()):
+            factor = variance**0.5
+            if not 1 / QUESTIONED <= factor <= QUESTIONED:
+                found.append(f'noise of {sensor} {part} {factor:.3g} {factor * sd:.3g}')
+    for title, was, now in zip(model.titles, before.share, fit.share):
+        if now < _MOSTLY <= was and f'poses off: {title[0]}' not in found:
+            found.append(f'poses off: {title[0]}')
+    return tuple(found)
+
+
 def _spread(kept, new):
     """Return those of the new `Poses` that are far enough from the one before, of each sensor."""
     last = {}
@@ -293,7 +321,7 @@ class _Linear:
 
 def renewed(model, state, now_ns):
     """Return the state with the posterior of all samples so far, if it is time for it."""
-    is_late = now_ns - state.renewed_ns >= _RENEWED_NS or state.renewals < _FIRST_RENEWALS
+    is_late = now_ns - state.renewed_ns >= RENEWED_NS or state.renewals < FIRST_RENEWALS
     if state.seen == state.fitted or not is_late:
         return state
     state = replace(state, fitted=state.seen, renewals=state.renewals + 1, renewed_ns=now_ns)
@@ -381,7 +409,8 @@ def _judged(state, fit, seen):
         if number:
             usual = np.median(squares[own]) / _MEDIAN_SQUARES[size]
             usual = (number * usual + _PRIOR_SAMPLES) / (number + _PRIOR_SAMPLES)
-        used[own] = squares[own] <= size * _OUTLIER**2 * usual
+        if number >= _LEAST_JUDGED:
+            used[own] = squares[own] <= size * _OUTLIER**2 * usual
         own &= used
         slopes = seen.slopes[own].reshape(-1, len(fit.mean))
         gram = slopes.T @ slopes + state.sums.gram[part]

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .misfits import MISFIT
 from .protocol import Gaussian
 from .torque_regression import not_negative
 
@@ -107,10 +108,6 @@ class Watch:
             known = found if found.is_of(before) and found.evidence >= _HOLDS else None
         is_new = not known.is_of(before) if known is not None else before is not None
         return replace(self, misfit=known, looked=seconds), is_new
-
-
-# Words of reports: what is wrong, and that nothing is any more.
-MISFIT, FITS = 'misfit: ', 'misfit over'
 
 
 def words_of(misfit, joints):

@@ -13,6 +13,8 @@ from .timing import is_delay
 # Singular values below this part of the largest count as zero. Angles of a URDF that are
 # rounded to eleven digits make directions of 5e-6 that no data will ever see.
 _RANK_TOLERANCE = 1e-5
+# Values above this part of the largest are no rounding, nor a direction that bends.
+_CLEARLY_TOLD = 1e-4
 # Slopes by standard deviations of the prior that are rounding, all of them.
 _NOTHING = 1e-12
 _SMALL_SHARE = 0.005
@@ -73,7 +75,7 @@ def torque_chart(parameters, priors, fixed, bodies, are_seen=False):
     delays = {name: prior for name, prior in priors.items() if is_delay(name)}
     physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
     if are_seen:
-        physical |= {n: _straight(p) for n, p in physical.items() if n.endswith('.length')}
+        physical = {name: _in_place(name, prior) for name, prior in physical.items()}
     direct = DirectChart(physical, fixed, frozenset(filter(is_loss, physical)))
     usual = {
         link: body
@@ -82,6 +84,23 @@ def torque_chart(parameters, priors, fixed, bodies, are_seen=False):
     }
     chart = linear_chart(direct, parameters, usual) or direct
     return TimedChart(chart, delays) if delays else chart
+
+
+def poses_chart(priors, fixed=None):
+    """
+    Return the chart of a robot of which poses tell the kinematics: of all parameters.
+
+    Nothing is left out that poses cannot tell: the prior keeps it where it is.
+    """
+    delays = {name: prior for name, prior in priors.items() if is_delay(name)}
+    physical = {n: _in_place(n, prior) for n, prior in priors.items() if not is_delay(n)}
+    direct = DirectChart(physical, fixed)
+    return TimedChart(direct, delays) if delays else direct
+
+
+def _in_place(name, prior):
+    """Return the `Prior` of a parameter where poses are seen, to which lengths are linear."""
+    return _straight(prior) if name.endswith('.length') else prior
 
 
 def _straight(prior):
@@ -120,7 +139,7 @@ def _physical_chart(parameters, sensors, inner, inputs):
             'or none'
         )
     rank = int((sizes > _RANK_TOLERANCE * sizes[0]).sum())
-    if rank == len(inner.names):
+    if rank == len(inner.names) or _more_is_told_elsewhere(rank, inner, responses):
         return inner
     seen = directions[:rank].T
     combinations = _readable(seen, inner)
@@ -129,6 +148,18 @@ def _physical_chart(parameters, sensors, inner, inputs):
     unseen = root @ directions[rank:].T / sizes[0]
     is_straight = inner.apart is not inner and _leads_nowhere(unseen, inner, responses)
     return SliceChart(inner, basis, labels, combinations, responses, is_straight)
+
+
+def _more_is_told_elsewhere(rank, inner, responses):
+    """
+    Tell whether it is by chance that data cannot tell more than `rank` directions at the mean.
+
+    As of a marker that by its prior sits where the axes of the wrist meet: turning these would
+    move it nowhere, but it sits somewhere else. There no combinations can be chosen at the mean.
+    """
+    draw = inner.offsets(1, np.random.default_rng(0)) + inner.prior.mean[:, None]
+    sizes = np.linalg.svd(responses.slopes(draw)[1][0] @ inner.prior.root, compute_uv=False)
+    return int((sizes > _CLEARLY_TOLD * sizes[0]).sum()) > rank
 
 
 def _leads_nowhere(unseen, inner, responses):

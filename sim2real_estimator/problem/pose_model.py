@@ -40,7 +40,7 @@ class PoseModel:
         name; sensors: of poses and points; encoders: sensors by whose clock motion is known.
         """
         self._chart, self.sensors = chart, tuple(sensors)
-        self._encoders = frozenset(sensor.name for sensor in encoders)
+        self._encoders = {sensor.name: sensor.places[: len(sensor.joints)] for sensor in encoders}
         self._numbers = {sensor.name: k for k, sensor in enumerate(self.sensors)}
         self.parts = tuple(
             (k, slice(first, min(first + _AXES, sensor.row_size)))
@@ -71,6 +71,14 @@ class PoseModel:
         rows |= {row for row, _ in self._clocks if row is not None}
         self.places = np.array(sorted(rows), dtype=int)
         self._columns = {row: column for column, row in enumerate(self.places.tolist())}
+
+    def joint_positions(self, frame):
+        """Return (stamp_ns, places [k], positions [k]) of each sample of encoders in a frame."""
+        return tuple(
+            (sample.stamp_ns, places, sample.values[: len(places)])
+            for sample in frame.samples
+            if (places := self._encoders.get(sample.sensor)) is not None
+        )
 
     def read(self, frame, moved_ns=0):
         """

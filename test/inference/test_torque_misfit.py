@@ -9,7 +9,8 @@ import pytest
 from seen_arms import pipeline as seven_joints
 
 from sim2real_estimator.findings import Standing
-from sim2real_estimator.inference.torque_misfit import FITS, Misfit, Watch, words_of
+from sim2real_estimator.inference.misfits import FITS
+from sim2real_estimator.inference.torque_misfit import Misfit, Watch, words_of
 from sim2real_estimator.records import Frame, UpdateReport
 
 

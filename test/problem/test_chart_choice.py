@@ -8,7 +8,8 @@ from sim2real_estimator.model.joints import JOINTS
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.tree import Inertial, Joint, JointPhysics, Link, Model
 from sim2real_estimator.problem import chart_choice
-from sim2real_estimator.sensors import JointPositions
+from sim2real_estimator.problem.parameter_chart import Prior
+from sim2real_estimator.sensors import JointPositions, Marker
 
 
 @pytest.fixture
@@ -38,3 +39,22 @@ def test_rounding_does_not_choose_between_parameters_that_tell_the_same(pendulum
     for _ in range(8):
         found.update(chart_choice.choose_chart(pendulum, sensors, known).labels)
     assert found == {'log(world.gravity) - log(hinge.armature)'}
+
+
+def test_a_marker_that_by_its_prior_sits_where_axes_meet_tells_of_joints_all_the_same():
+    """Where the mean has it no joint moves it, but nobody has put it just there."""
+    joints = (
+        Joint('bend', JOINTS['continuous']((0.0, 1.0, 0.0)), 'stand', 'hand'),
+        Joint('roll', JOINTS['continuous']((0.0, 0.0, 1.0)), 'hand', 'tip'),
+    )
+    body = Inertial(0.1, (0.0, 0.0, -0.05), (2e-4, 2e-4, 5e-5, 0.0, 0.0, 0.0))
+    links = Link('stand'), Link('hand', body), Link('tip', body)
+    model = Model('wrist', links, joints)
+    model = model.with_actuators(dict.fromkeys(('bend', 'roll'), ('driven', {})))
+    marker = Marker('marker', model, 'tip', (0.0, 0.0, 0.0), 1e-3)
+    sensors = (JointPositions('encoders', model, ['bend', 'roll'], 1e-3), marker)
+    names = ('bend.offset', *(f'marker.mount.{axis}' for axis in 'xyz'))
+    known = {name: Prior(0.0, 0.05, False) for name in names}
+    parameters = Parameters(model, marker.parameters)
+    chart = chart_choice.choose_chart(parameters, sensors, known, driven=[False] * 2)
+    assert set(chart.labels) == set(names)

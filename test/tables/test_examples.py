@@ -36,7 +36,7 @@ def test_columns_speak_of_joints_of_the_robot_beside_them(path):
         assert all(re.search(r'[a-z]', each) for each in used)
 
 
-SETTINGS = sorted([*EXAMPLES.glob('*/robot.yaml'), *EXAMPLES.glob('*/camera.yaml')])
+SETTINGS = sorted([*EXAMPLES.glob('*/robot*.yaml'), *EXAMPLES.glob('*/camera.yaml')])
 
 
 @pytest.mark.parametrize('path', SETTINGS, ids=lambda path: f'{path.parent.name}/{path.stem}')

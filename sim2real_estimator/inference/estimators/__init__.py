@@ -3,12 +3,14 @@
 from .base import AbstractEstimator
 from .gaussian_sum import GaussianSum
 from .gumbel_mixture import GumbelMixture
+from .kinematic_calibration import KinematicCalibration
 from .measured_torque import MeasuredTorque
 from .multiple_shooting import MultipleShooting
 
 ESTIMATORS = {
     'gaussian_sum': GaussianSum,
     'gumbel_mixture': GumbelMixture,
+    'kinematic_calibration': KinematicCalibration,
     'measured_torque': MeasuredTorque,
     'multiple_shooting': MultipleShooting,
 }

@@ -20,6 +20,7 @@ from ..filtering import take_frame
 from ..first_fits import filter_of, FirstFits
 from ..lagging import begun as lag_begun
 from ..lagging import take_frame_lagging
+from ..misfits import MOST_PUSHED
 from ..mixture import Mixture
 from ..phases import BatchState, DoubtingState, FilterState
 from ..robust import NormalNoise
@@ -34,7 +35,7 @@ _MISSING = 0.2
 _LAG_OF_DISTURBED = 2
 # Evidence tells disturbances of a third more or less apart within seconds, and beside one of half
 # the size that pushes the robot intervals are too narrow. Those of friction need not be as close.
-_BANK = (0.0, 0.001, 0.003, 0.01, 0.014, 0.02, 0.028, 0.04, 0.056, 0.08, 0.11, 0.3)
+_BANK = (0.0, 0.001, 0.003, 0.01, 0.014, 0.02, 0.028, 0.04, 0.056, 0.08, 0.11, MOST_PUSHED)
 # Spread of the mass matrix at which a filter goes on where little but one jump is not known.
 _CHANGED = 0.1
 # A sensor of which so many samples were left out may be off because the robot has changed.

@@ -17,13 +17,15 @@ from ...records import Status, UpdateReport
 from .. import pose_regression
 from ..elasticity import Response
 from ..hypotheses import Memory
+from ..misfits import FITS
 from ..motion import without_spikes
+from ..pose_regression import QUESTIONED
 from ..protocol import Gaussian
 from ..torque_changes import ask_again, look, Onset, returned, Snapshot
 from ..torque_coupling import coupled_pairs
 from ..torque_delay import delayed, estimate, late_torques, torques_at
-from ..torque_misfit import FITS, words_of
 from ..torque_misfit import look as look_for_misfit
+from ..torque_misfit import words_of
 from ..torque_outliers import are_far_off, Disruption, judge, without
 from ..torque_regression import (
     begin,
@@ -110,9 +112,8 @@ _MOST_MEMORIES = 3
 _WATCHED_AFTER = 1.0
 # Seconds of rows after which inertias are known well enough to see whether joints are elastic.
 _INERTIA_KNOWN = 3.0
-# Noise of encoders that was learned is told after so many seconds of motion, if it is so many
-# times as large, or as small, as configured.
-_QUESTIONED_AT, _QUESTIONED = 2.0, 3.0
+# Noise of encoders that was learned is told after so many seconds of motion.
+_QUESTIONED_AT = 2.0
 # Jitter of stamps is told from here on [s].
 _NOTABLE_JITTER = 1e-4
 # Rows are made anew where other lengths and offsets change torques by so much of the deviation of
@@ -125,8 +126,6 @@ _BEFORE_NS = 50_000_000
 # The delay of torques is looked for after so many seconds of rows, whenever there are so many
 # times as many, and no more after so many.
 _DELAY_FIRST, _DELAY_AGAIN, _DELAY_LAST = 3.0, 1.4, 45.0
-# Motion capture is off of which less than this part of the samples is used.
-_MOSTLY = 0.6
 
 
 @dataclass(frozen=True)
@@ -352,7 +351,7 @@ class MeasuredTorque(AbstractEstimator):
             before = state.poses.fit
             poses = pose_regression.renewed(problem.poses, state.poses, now_ns)
             state = replace(state, poses=poses)
-            report.events += poses_in_words(problem.poses, before, poses)
+            report.events += pose_regression.in_words(problem.poses, before, poses)
             if poses.fit is not before and problem.poses.geometry:
                 state = _with_geometry(problem, state)
         model, recent = problem.torque, Rows.none(*state.sums.cross.shape)
@@ -782,28 +781,8 @@ def noise_in_words(model, noise):
     for name, places in model.encoders.items():
         learned = float(np.median(noise.sd[places]))
         factor = learned / float(np.median(model.encoder_sd[places]))
-        if not 1 / _QUESTIONED <= factor <= _QUESTIONED:
+        if not 1 / QUESTIONED <= factor <= QUESTIONED:
             found.append(f'noise of {name} {factor:.3g} {learned:.3g}')
-    return tuple(found)
-
-
-def poses_in_words(model, before, poses):
-    """
-    Return what is remarkable about new poses: noise, once, and sensors that are mostly off.
-
-    before: `PoseFit` of before; 'noise of SENSOR PART FACTOR SD', 'poses off: SENSOR'.
-    """
-    found, fit = [], poses.fit
-    if fit is before:
-        return ()
-    if poses.renewals == _FIRST_RENEWALS:
-        for (sensor, part, sd), variance in zip(model.titles, fit.variance.tolist()):
-            factor = variance**0.5
-            if not 1 / _QUESTIONED <= factor <= _QUESTIONED:
-                found.append(f'noise of {sensor} {part} {factor:.3g} {factor * sd:.3g}')
-    for title, was, now in zip(model.titles, before.share, fit.share):
-        if now < _MOSTLY <= was and f'poses off: {title[0]}' not in found:
-            found.append(f'poses off: {title[0]}')
     return tuple(found)
 
 
