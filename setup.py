@@ -21,7 +21,7 @@ setup(
     name=package_name,
     version='0.1.0',
     packages=find_packages(include=[package_name, package_name + '.*']),
-    package_data={package_name + '.report': ['templates/*']},
+    package_data={package_name + '.posterior.report': ['templates/*']},
     data_files=[
         ('share/ament_index/resource_index/packages', ['resource/' + package_name]),
         ('share/' + package_name, ['package.xml']),
@@ -41,7 +41,7 @@ setup(
         'console_scripts': [
             'sim2real-estimator = sim2real_estimator.cli:main',
             'sim2real_estimator_node = sim2real_estimator.ros.node:main',
-            'synthetic_robot = sim2real_estimator.ros.synthetic_robot:main',
+            'synthetic_robot = sim2real_estimator.app.synthetic.node:main',
         ],
     },
 )

@@ -6,7 +6,7 @@ import sysconfig
 import torch
 
 from sim2real_estimator.backend.simulator import Simulator
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 
 ROBOT = Path(
     sysconfig.get_path('purelib'),

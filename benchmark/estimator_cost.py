@@ -22,10 +22,10 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / 'test'))
 
 from problems import p1, p2, seven_joints  # noqa: E402
 
-from sim2real_estimator.inference.estimators import ESTIMATORS  # noqa: E402
-from sim2real_estimator.inference.estimators.gaussian_sum import FilterState  # noqa: E402
+from sim2real_estimator.app.synthetic.messages import message_of  # noqa: E402
+from sim2real_estimator.estimation.estimators import ESTIMATORS  # noqa: E402
+from sim2real_estimator.estimation.estimators.gaussian_sum import FilterState  # noqa: E402
 from sim2real_estimator.pipeline import Pipeline  # noqa: E402
-from sim2real_estimator.synthetic.messages import message_of  # noqa: E402
 
 # Settings of the frame rate of P1, where the standard ones are for faster sensors.
 _P1 = {'starts': 4, 'horizons': (6, 11, 16, 21, 26), 'longest': 51}

@@ -4,9 +4,9 @@ from matplotlib import pyplot
 import numpy as np
 from problems import seven_joints
 
+from sim2real_estimator.app.synthetic.messages import message_of
+from sim2real_estimator.app.synthetic.settings import PayloadConfig
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.synthetic.messages import message_of
-from sim2real_estimator.synthetic.settings import PayloadConfig
 
 _SEED, _LINK = 3, 'hand'
 _BEGIN, _UP, _DOWN, _END = 5.0, 6.0, 8.5, 10.0

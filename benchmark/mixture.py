@@ -7,8 +7,14 @@ The numbers that its docstring quotes, and how right the intervals of both are.
 from report import print_table
 import torch
 
-from sim2real_estimator.reproduce.mixture import make_stream, run_gaussian_sum, run_gumbel
-from sim2real_estimator.reproduce.mixture_report import CAPTION, HEADER, rows, summary, variants
+from sim2real_estimator.app.reproduce.mixture import make_stream, run_gaussian_sum, run_gumbel
+from sim2real_estimator.app.reproduce.mixture_report import (
+    CAPTION,
+    HEADER,
+    rows,
+    summary,
+    variants,
+)
 
 PENDULUMS, EPOCHS = 100, 300
 # After the paper's 120 epochs: median error at most, standard deviation [m] between.

@@ -20,9 +20,9 @@ from load.preparation import prepare
 import numpy as np
 from report import print_notes, print_table, Target
 
+from sim2real_estimator.app.demo.domain import environment, own_domain
 from sim2real_estimator.config import load_config
-from sim2real_estimator.demo.domain import environment, own_domain
-from sim2real_estimator.sources import topics
+from sim2real_estimator.setup.sources import topics
 
 _ROOT = Path(__file__).resolve().parents[1]
 _ROBOT = _ROOT / 'config' / 'synthetic' / 'seven_joint_arm.yaml'

@@ -18,7 +18,7 @@ sys.path += [str(ROOT / 'test'), str(ROOT / 'test' / 'inference' / 'optimizers')
 
 from pendulum_windows import PendulumWindows  # noqa: E402
 
-from sim2real_estimator.inference.optimizers import OPTIMIZERS  # noqa: E402
+from sim2real_estimator.estimation.optimizers import OPTIMIZERS  # noqa: E402
 
 PROBLEMS, STARTS, FACTOR = 20, 20, 4.0
 WINDOWS = (0.1, 0.5, 3.0)  # [s]

@@ -34,7 +34,7 @@ from sim2real_estimator.dynamics.integrators import INTEGRATORS  # noqa: E402
 from sim2real_estimator.model.joints import JOINTS  # noqa: E402
 from sim2real_estimator.model.parameters import Parameters  # noqa: E402
 from sim2real_estimator.model.robot import realize  # noqa: E402
-from sim2real_estimator.model.urdf import FLOATING_BASE, load_urdf  # noqa: E402
+from sim2real_estimator.model.urdf.load import FLOATING_BASE, load_urdf  # noqa: E402
 
 ROBOT_FILES = Path(sysconfig.get_path('purelib'), 'cmeel.prefix/share/example-robot-data/robots')
 # Name, file, and whether the base floats.

@@ -16,8 +16,8 @@ from problems import p2, p3  # noqa: E402, needs the path above
 from problems.common import log_normal_draw, roll, states_of  # noqa: E402
 import torch  # noqa: E402
 
-from sim2real_estimator.inference.estimators import ESTIMATORS  # noqa: E402
-from sim2real_estimator.problem.parameter_chart import Prior  # noqa: E402
+from sim2real_estimator.estimation.estimators import ESTIMATORS  # noqa: E402
+from sim2real_estimator.parameters.parametrization import Prior  # noqa: E402
 
 IMAGES = Path(__file__).resolve().parents[1] / 'docs' / 'images'
 _TORQUE_AT = 4.0  # [s]

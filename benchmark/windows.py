@@ -15,7 +15,7 @@ import torch
 
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.dynamics.observations import headings
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 
 OURS = 'sim2real_estimator, torch gradient'
 _NOMINAL_LENGTH = 0.4

@@ -15,9 +15,9 @@ _PUBLIC = {
     'Pipeline': 'pipeline',
     'Sample': 'records',
     'Simulator': 'backend.simulator',
-    'identify': 'identification.run',
+    'identify': 'offline.identification.run',
     'load_config': 'config',
-    'load_urdf': 'model.urdf',
+    'load_urdf': 'model.urdf.load',
 }
 
 __all__ = sorted(_PUBLIC)

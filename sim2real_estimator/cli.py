@@ -6,11 +6,11 @@ from pathlib import Path
 import sys
 import time
 
-from .bag_commands import add_bag_commands, require_ros
+from .app.bag_commands import add_bag_commands, require_ros
+from .app.export_command import add_export, require_free
+from .app.report_command import add_report
 from .errors import EstimatorError
-from .export_command import add_export, require_free
-from .identification.command import add_identify
-from .report_command import add_report
+from .offline.identification.command import add_identify
 
 # So long a monitor listens before it draws again [s].
 _LISTEN = 0.1
@@ -137,7 +137,7 @@ def _positive(text):
 
 def _init(chosen):
     """Write a first config for a robot."""
-    from .starter import starter_yaml  # imported here, so that `--help` answers at once
+    from .setup.starter import starter_yaml  # imported here, so that `--help` answers at once
 
     folder = chosen.output.parent if chosen.output else Path()
     text = starter_yaml(chosen.urdf, folder, chosen.base, chosen.effort, chosen.trust_units)
@@ -153,8 +153,8 @@ def _init(chosen):
 
 def _show(chosen):
     """Print a saved posterior."""
-    from .posterior_file import load
-    from .posterior_report import table, wide_console
+    from .posterior.file import load
+    from .posterior.listing import table, wide_console
 
     wide_console().print(table(load(chosen.file), chosen.verbose))
     return 0
@@ -162,8 +162,8 @@ def _show(chosen):
 
 def _merge(chosen):
     """Join saved posteriors, and print the result."""
-    from .posterior_file import joined, load, save
-    from .posterior_report import table, wide_console
+    from .posterior.file import joined, load, save
+    from .posterior.listing import table, wide_console
 
     require_free(chosen.output, chosen.force)
     posterior = joined([load(path) for path in chosen.files])
@@ -178,7 +178,7 @@ def _demo(chosen):
     # Imported here, so that `--help` answers at once.
     from rich.console import Console
 
-    from .demo import report, show
+    from .app.demo import report, show
 
     require_ros()
     console = Console()
@@ -190,10 +190,10 @@ def _monitor(chosen):
     """Show the table of a running node until somebody has seen enough."""
     from rich.console import Console
 
-    from .monitor import Board, Display
+    from .app.monitor import Board, Display
 
     require_ros()
-    from .ros.listener import Listener
+    from .app.monitor.listener import Listener
 
     end = time.monotonic() + (chosen.seconds or math.inf)
     board = Board()
@@ -210,7 +210,7 @@ def _reproduce_lengths(chosen):
     from rich.console import Console
     import torch
 
-    from .reproduce import lengths, lengths_report
+    from .app.reproduce import lengths, lengths_report
 
     torch.set_num_threads(1)  # two would only wait for one another
     console, results = Console(), []
@@ -239,7 +239,7 @@ def _reproduce_mixture(chosen):
     from rich.console import Console
     import torch
 
-    from .reproduce import mixture, mixture_report
+    from .app.reproduce import mixture, mixture_report
 
     torch.set_num_threads(1)
     console, paper, ours = Console(), [], []

@@ -17,14 +17,14 @@ from threadpoolctl import ThreadpoolController
 
 from .config import to_yaml
 from .errors import DataError
-from .findings import Standing
-from .identity import describe, Recording, require_same
-from .inference.merging import matched
-from .inference.mixture import Mixture
-from .posterior_file import load, Posterior, require_same_prior, save
+from .estimation.merging import matched
+from .estimation.mixture import Mixture
+from .observability.findings import Standing
+from .observability.summary import summarize
+from .posterior.file import load, Posterior, require_same_prior, save
+from .posterior.identity import describe, Recording, require_same
 from .records import Estimate, Status, UpdateReport
 from .stream.restamping import Restamping
-from .summary import summarize
 
 _HERE = 'this pipeline'
 # By these words estimators report that they have left out the samples of a frame.
@@ -80,7 +80,7 @@ class Pipeline:
     @classmethod
     def from_config(cls, config, plan=None):
         """Return the pipeline of a `Config`; plan: a `RecordedPlan` to follow instead of its."""
-        from .build import build_parts  # a pipeline of ready parts needs no settings
+        from .setup.build import build_parts  # a pipeline of ready parts needs no settings
 
         # As many threads as everywhere: with others the last digits are others.
         with ThreadpoolController().limit(limits=1, user_api='blas'):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sim2real_estimator.monitor import Board, Happening, Task
+from sim2real_estimator.app.monitor import Board, Happening, Task
 from sim2real_estimator.records import ParameterFinding
 
 SECOND = 10**9

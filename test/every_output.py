@@ -19,9 +19,9 @@ def every_output():
     from sim2real_estimator.config.node import MarkersConfig, SamplesConfig
     from sim2real_estimator.events import Chronicle
     from sim2real_estimator.messages import serialized
-    from sim2real_estimator.ros.output_messages import Composer
-    from sim2real_estimator.ros.protocol import Wishes
     from sim2real_estimator.ros.publishers import estimate_message, events_message
+    from sim2real_estimator.ros.worker.output_messages import Composer
+    from sim2real_estimator.ros.worker.pipes import Wishes
 
     pipeline, _ = changed()
     estimates = feed(pipeline, samples_of(0.5, 9.0), to_the_end=False)

@@ -7,8 +7,8 @@ import numpy as np
 from simulated import config as pendulum_config
 
 from sim2real_estimator.config.tree import EstimatorConfig, FramesConfig, JointConfig, PriorConfig
+from sim2real_estimator.parameters.delays import is_delay
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.problem.timing import is_delay
 from sim2real_estimator.records import Sample
 
 JOINTS, RATE = ('shoulder', 'elbow'), 250.0

@@ -7,13 +7,13 @@ import numpy as np
 from problems import seven_joints
 from transforms3d import axangles, quaternions
 
+from sim2real_estimator.app.synthetic.settings import load_estimator, load_synthetic
 from sim2real_estimator.config.tree import FramesConfig, PriorConfig
 from sim2real_estimator.dynamics.regressor import regressor_parameters
 from sim2real_estimator.model.robot import realize
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.problem.torque_model import _Evaluator, _regressor
+from sim2real_estimator.prediction.torque_model import _Evaluator, _regressor
 from sim2real_estimator.records import Sample
-from sim2real_estimator.synthetic.settings import load_estimator, load_synthetic
 
 BEGIN_NS, RATE, POSE_RATE = 1_700_000_000 * 10**9, 250.0, 100.0
 ENCODERS, EFFORTS = 'encoders', 'measured_efforts'

@@ -8,7 +8,7 @@ import torch
 
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.config import load_config
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 
 CONFIG = Path(__file__).resolve().parent.parent / 'config' / 'double_pendulum.yaml'
 RATE, NOISE = 100, 1e-3

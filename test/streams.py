@@ -19,13 +19,13 @@ from scenarios import SCENARIOS
 import seen_arms
 import simulated
 
+from sim2real_estimator.app.synthetic.messages import message_of
+from sim2real_estimator.app.synthetic.robot import SyntheticRobot
+from sim2real_estimator.app.synthetic.settings import load_synthetic, PayloadConfig
 from sim2real_estimator.background import Background
 from sim2real_estimator.config import with_values
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.stream.plans import RecordedPlan
-from sim2real_estimator.synthetic.messages import message_of
-from sim2real_estimator.synthetic.robot import SyntheticRobot
-from sim2real_estimator.synthetic.settings import load_synthetic, PayloadConfig
 
 _BEGIN_NS = 1_700_000_000 * 10**9
 # As few starts as do: it is the same code with many.

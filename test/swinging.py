@@ -6,13 +6,13 @@ from scenarios import EARLY
 from simulated import CONFIG
 from simulated import config as shipped_config
 
-from sim2real_estimator.bags.simulated import record, START_NS
+from sim2real_estimator.app.synthetic.bag import record, START_NS
+from sim2real_estimator.app.synthetic.messages import message_of
+from sim2real_estimator.app.synthetic.robot import SyntheticRobot
+from sim2real_estimator.app.synthetic.settings import load_synthetic
 from sim2real_estimator.config import with_values
 from sim2real_estimator.config.tree import PriorConfig
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.synthetic.messages import message_of
-from sim2real_estimator.synthetic.robot import SyntheticRobot
-from sim2real_estimator.synthetic.settings import load_synthetic
 
 SECONDS = 1.2
 DRAWS = 50

@@ -12,9 +12,9 @@ from waiting import PATIENCE
 
 from sim2real_estimator.background import Background, Relief
 from sim2real_estimator.config.tree import FramesConfig
-from sim2real_estimator.inference.estimators.gaussian_sum import GaussianSum
-from sim2real_estimator.inference.first_fits import FirstFits
-from sim2real_estimator.inference.phases import FilterState
+from sim2real_estimator.estimation.batch.first_fits import FirstFits
+from sim2real_estimator.estimation.estimators.gaussian_sum import GaussianSum
+from sim2real_estimator.estimation.filter.phases import FilterState
 from sim2real_estimator.records import Status
 
 

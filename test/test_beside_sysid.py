@@ -12,7 +12,7 @@ import torch
 
 from sim2real_estimator import Simulator
 from sim2real_estimator.config import read_config
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.pipeline import Pipeline
 
 pytest.importorskip('mujoco')

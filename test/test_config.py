@@ -4,7 +4,6 @@ from typing import get_args, get_origin, get_type_hints
 
 import pytest
 
-from sim2real_estimator.build import build_parts
 from sim2real_estimator.config import (
     Config,
     document,
@@ -19,9 +18,10 @@ from sim2real_estimator.config.parameters_page import parameters_page
 from sim2real_estimator.config.reading import check_facts, declared
 from sim2real_estimator.config.tree import FramesConfig, PriorConfig, SensorConfig
 from sim2real_estimator.errors import ConfigError
-from sim2real_estimator.inference.estimators.gaussian_sum import GaussianSum
-from sim2real_estimator.inference.robust import NOISES
-from sim2real_estimator.sources import (
+from sim2real_estimator.estimation.estimators.gaussian_sum import GaussianSum
+from sim2real_estimator.estimation.robust import NOISES
+from sim2real_estimator.setup.build import build_parts
+from sim2real_estimator.setup.sources import (
     build_efforts,
     build_model,
     build_sensors,

@@ -20,7 +20,7 @@ from sim2real_estimator.model.friction import AbstractFriction, FRICTIONS, Joint
 from sim2real_estimator.model.joints import AbstractJoint, JOINTS
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.tree import Joint
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 
 AXIS = (0.6, 0.0, 0.8)
 BATCH = 5

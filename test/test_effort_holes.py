@@ -5,7 +5,7 @@ from posteriors import posterior_bytes
 import pytest
 from simulated import config, misses, record
 
-from sim2real_estimator.inference.phases import FilterState
+from sim2real_estimator.estimation.filter.phases import FilterState
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Sample, Status
 

@@ -7,13 +7,13 @@ import numpy as np
 from posteriors import feed, pipeline_of, samples_of
 import pytest
 
-from sim2real_estimator.encoding import Decoder, Encoder
-from sim2real_estimator.inference.estimators import ESTIMATORS
-from sim2real_estimator.inference.explaining import CarriedOn, Explanation
-from sim2real_estimator.inference.hypotheses import Hypothesis, Memory
-from sim2real_estimator.inference.mixture import Mixture
-from sim2real_estimator.inference.settling import Courses
-from sim2real_estimator.inference.suspicion import SuspectState
+from sim2real_estimator.estimation.changes.hypotheses import Hypothesis, Memory
+from sim2real_estimator.estimation.changes.isolation import CarriedOn, Explanation
+from sim2real_estimator.estimation.changes.pending import SuspectState
+from sim2real_estimator.estimation.estimators import ESTIMATORS
+from sim2real_estimator.estimation.filter.settling import Courses
+from sim2real_estimator.estimation.mixture import Mixture
+from sim2real_estimator.posterior.encoding import Decoder, Encoder
 from sim2real_estimator.records import Frame, Sample
 
 # A robot whose efforts nobody tells, and of which something is seen.

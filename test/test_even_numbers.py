@@ -6,8 +6,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from sim2real_estimator.encoding import Decoder, Encoder
-from sim2real_estimator.even_numbers import packed, unpacked
+from sim2real_estimator.posterior.encoding import Decoder, Encoder
+from sim2real_estimator.posterior.even_numbers import packed, unpacked
 from sim2real_estimator.stream.plans import RecordedPlan
 
 START_NS, PERIOD_NS = 1_700_000_000 * 10**9, 4_000_000

@@ -9,7 +9,7 @@ from simulated import config, JOINTS, record
 
 from sim2real_estimator.config import with_values
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.sources import topics
+from sim2real_estimator.setup.sources import topics
 
 SECOND = 10**9
 SETTINGS = {

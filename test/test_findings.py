@@ -11,9 +11,9 @@ from problems.common import roll, states_of
 import pytest
 import torch
 
-from sim2real_estimator.findings import find, shares_cut, spread_at_zero, Standing
-from sim2real_estimator.inference.estimators import ESTIMATORS
-from sim2real_estimator.problem.parameter_chart import DirectChart, Prior
+from sim2real_estimator.estimation.estimators import ESTIMATORS
+from sim2real_estimator.observability.findings import find, shares_cut, spread_at_zero, Standing
+from sim2real_estimator.parameters.parametrization import DirectChart, Prior
 from sim2real_estimator.records import Frame, Sample, UpdateReport
 
 SECOND = 10**9

@@ -9,9 +9,9 @@ import pytest
 
 from sim2real_estimator.cli import main
 from sim2real_estimator.config import load_config
+from sim2real_estimator.dynamics.decay_rates import mobilities
+from sim2real_estimator.parameters.parametrization import Prior
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.problem.loss_rates import mobilities
-from sim2real_estimator.problem.parameter_chart import Prior
 from sim2real_estimator.records import Sample
 
 PANDA = Path(

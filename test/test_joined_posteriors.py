@@ -12,10 +12,10 @@ import torch
 
 from sim2real_estimator.cli import main
 from sim2real_estimator.errors import DataError
-from sim2real_estimator.inference.estimators import ESTIMATORS
-from sim2real_estimator.inference.merging import matched, merge
-from sim2real_estimator.posterior_file import joined, load, save
-from sim2real_estimator.posterior_report import table
+from sim2real_estimator.estimation.estimators import ESTIMATORS
+from sim2real_estimator.estimation.merging import matched, merge
+from sim2real_estimator.posterior.file import joined, load, save
+from sim2real_estimator.posterior.listing import table
 
 
 def p2_frames(values, seed, seconds=2.0):

@@ -9,16 +9,16 @@ from simulated import CONFIG, config, JOINTS, misses, NAMES, NOISE, RATE, record
 import torch
 
 from sim2real_estimator.backend.simulator import Simulator
-from sim2real_estimator.build import build_parts
 from sim2real_estimator.config import with_values
 from sim2real_estimator.config.tree import PriorConfig
 from sim2real_estimator.errors import ConfigError
-from sim2real_estimator.inference.phases import FilterState
+from sim2real_estimator.estimation.filter.phases import FilterState
 from sim2real_estimator.model.parameters import Parameters
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
+from sim2real_estimator.parameters.priors import choose_with_delays
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.priors import choose_with_delays
 from sim2real_estimator.records import Sample
+from sim2real_estimator.setup.build import build_parts
 
 pytestmark = pytest.mark.usefixtures('one_thread')
 

@@ -8,13 +8,13 @@ from simulated import CONFIG, JOINTS, record
 from simulated import config as shipped_config
 
 from sim2real_estimator.config import with_values
-from sim2real_estimator.delays import Delays
 from sim2real_estimator.errors import ConfigError
-from sim2real_estimator.inference.phases import FilterState
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.estimation.filter.phases import FilterState
+from sim2real_estimator.model.urdf.load import load_urdf
+from sim2real_estimator.parameters.parametrization import DirectChart, Prior
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.problem.parameter_chart import DirectChart, Prior
 from sim2real_estimator.records import Sample
+from sim2real_estimator.setup.stream_delays import Delays
 
 MILLI = 1_000_000
 LATE_MS, SECONDS, SEED = 60, 1.6, 21

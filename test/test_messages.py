@@ -12,7 +12,7 @@ from sim2real_estimator.messages import (
     typestore,
     typestore_class,
 )
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.sensors import SENSORS
 
 JOINT_STATE, POSE = 'sensor_msgs/msg/JointState', 'geometry_msgs/msg/PoseStamped'

@@ -10,10 +10,10 @@ import pytest
 from scenarios import continued
 from simulated import CONFIG, config
 
-from sim2real_estimator import posterior_file
 from sim2real_estimator.config import with_values
 from sim2real_estimator.errors import DataError
-from sim2real_estimator.posterior_file import load
+from sim2real_estimator.posterior import file as posterior_file
+from sim2real_estimator.posterior.file import load
 
 SECOND = 10**9
 

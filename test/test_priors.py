@@ -5,10 +5,10 @@ import pytest
 from sim2real_estimator.config.tree import PriorConfig
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.model.parameters import Parameters
-from sim2real_estimator.model.urdf import load_urdf
-from sim2real_estimator.priors import choose_priors
-from sim2real_estimator.problem.parameter_chart import Prior
-from sim2real_estimator.usual_priors import default_prior
+from sim2real_estimator.model.urdf.load import load_urdf
+from sim2real_estimator.parameters.parametrization import Prior
+from sim2real_estimator.parameters.priors import choose_priors
+from sim2real_estimator.parameters.usual_priors import default_prior
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from published.robots import about, Drawn, error_of, EXAMPLES, Known  # noqa: E4
 
 from sim2real_estimator.config import load_config  # noqa: E402
 from sim2real_estimator.model.parameters import Parameters  # noqa: E402
-from sim2real_estimator.model.urdf import load_urdf  # noqa: E402
+from sim2real_estimator.model.urdf.load import load_urdf  # noqa: E402
 
 NORMAL = 1.645
 

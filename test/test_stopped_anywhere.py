@@ -7,9 +7,9 @@ from posteriors import feed, posterior_bytes
 import pytest
 from scenarios import continued, SCENARIOS
 
-from sim2real_estimator.inference.phases import BatchState, FilterState
-from sim2real_estimator.inference.suspicion import SuspectState
-from sim2real_estimator.posterior_file import load
+from sim2real_estimator.estimation.changes.pending import SuspectState
+from sim2real_estimator.estimation.filter.phases import BatchState, FilterState
+from sim2real_estimator.posterior.file import load
 
 # The long one takes part in the tests of files.
 NAMES = sorted(set(SCENARIOS) - {'remounted'})

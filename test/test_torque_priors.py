@@ -7,13 +7,13 @@ import sysconfig
 import numpy as np
 import pytest
 
-from sim2real_estimator.build import build_parts
 from sim2real_estimator.config import load_config, read_config, with_values
 from sim2real_estimator.model.body_numbers import are_possible
 from sim2real_estimator.model.friction import COUPLED, FRICTIONS
 from sim2real_estimator.model.parameters import Parameters
-from sim2real_estimator.model.urdf import load_urdf
-from sim2real_estimator.torque_priors import FRICTION_VELOCITY, torque_priors
+from sim2real_estimator.model.urdf.load import load_urdf
+from sim2real_estimator.setup.build import build_parts
+from sim2real_estimator.setup.torque_priors import FRICTION_VELOCITY, torque_priors
 
 ROOT = Path(__file__).resolve().parent.parent
 ARM = ROOT / 'config' / 'seven_joint_arm.yaml'

@@ -7,10 +7,10 @@ from posteriors import feed, pipeline_of, samples_of
 import pytest
 from simulated import config
 
-from sim2real_estimator.build import build_parts
 from sim2real_estimator.config import with_values
 from sim2real_estimator.errors import ConfigError, DataError
-from sim2real_estimator.posterior_file import joined, load, save
+from sim2real_estimator.posterior.file import joined, load, save
+from sim2real_estimator.setup.build import build_parts
 
 NAME = 'encoders.noise'
 WISH = {f'estimate.{NAME}.sd': 0.5}

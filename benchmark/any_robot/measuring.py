@@ -11,21 +11,21 @@ from estimation.metrics import judge, Quantities
 import numpy as np
 import torch
 
-from sim2real_estimator.bags.simulated import record
+from sim2real_estimator.app.synthetic.bag import record
+from sim2real_estimator.app.synthetic.messages import message_of
+from sim2real_estimator.app.synthetic.robot import SyntheticRobot
 from sim2real_estimator.cli import main
 from sim2real_estimator.config import load_config
 from sim2real_estimator.errors import DataError, EstimatorError
-from sim2real_estimator.export.estimated_robot import robot_of
-from sim2real_estimator.export.randomization import possible_draws
-from sim2real_estimator.export.urdf import write_urdf
-from sim2real_estimator.identification.run import identify
 from sim2real_estimator.model.body_numbers import are_possible
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
+from sim2real_estimator.offline.identification.run import identify
+from sim2real_estimator.parameters.linear_parametrization import LinearChart
+from sim2real_estimator.parameters.parametrization_choice import choose_chart
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.problem.chart_choice import choose_chart
-from sim2real_estimator.problem.linear_chart import LinearChart
-from sim2real_estimator.synthetic.messages import message_of
-from sim2real_estimator.synthetic.robot import SyntheticRobot
+from sim2real_estimator.posterior.export.estimated_robot import robot_of
+from sim2real_estimator.posterior.export.randomization import possible_draws
+from sim2real_estimator.posterior.export.urdf import write_urdf
 
 from .servo import moved
 

@@ -7,9 +7,9 @@ import sysconfig
 
 import numpy as np
 
+from sim2real_estimator.app.synthetic.robot import SyntheticRobot
+from sim2real_estimator.app.synthetic.settings import SyntheticConfig
 from sim2real_estimator.config import read_config
-from sim2real_estimator.synthetic.robot import SyntheticRobot
-from sim2real_estimator.synthetic.settings import SyntheticConfig
 
 _ROBOTS = Path(sysconfig.get_path('purelib'), 'cmeel.prefix/share/example-robot-data/robots')
 # What each joint swings by, and how long from one waypoint to the next [rad, s]: accelerations of

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sim2real_estimator.inference.changes import ChangeDetector
-from sim2real_estimator.inference.estimators import ESTIMATORS
-from sim2real_estimator.inference.mixture import Mixture
-from sim2real_estimator.inference.phases import FilterState
+from sim2real_estimator.estimation.changes.detection import ChangeDetector
+from sim2real_estimator.estimation.estimators import ESTIMATORS
+from sim2real_estimator.estimation.filter.phases import FilterState
+from sim2real_estimator.estimation.mixture import Mixture
 
 # Frames whose squared innovations are looked at together.
 GROUP = 5

@@ -4,7 +4,7 @@ import numpy as np
 from problems import free_body
 from scipy.stats import norm
 
-from sim2real_estimator.inference.verdicts import Verdict
+from sim2real_estimator.observability.verdicts import Verdict
 from sim2real_estimator.pipeline import Pipeline
 
 from .metrics import judge, Quantities

@@ -2,8 +2,8 @@
 
 from problems.p2_identifiability import draw, EXPERIMENTS, make_problem
 
-from sim2real_estimator.findings import find
-from sim2real_estimator.inference.estimators import ESTIMATORS
+from sim2real_estimator.estimation.estimators import ESTIMATORS
+from sim2real_estimator.observability.findings import find
 
 from .course import follow
 from .targets import Line, share

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from sim2real_estimator.inference.gaussian import measure, predict
+from sim2real_estimator.estimation.gaussian import measure, predict
 
 _STEP = 1e-6
 _MATCHING_STEPS = 50

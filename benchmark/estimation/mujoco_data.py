@@ -8,9 +8,9 @@ import numpy as np
 from problems import p2
 from problems.common import log_normal_draw
 
-from sim2real_estimator.inference.estimators import ESTIMATORS
-from sim2real_estimator.model.urdf import load_urdf
-from sim2real_estimator.problem.parameter_chart import Prior
+from sim2real_estimator.estimation.estimators import ESTIMATORS
+from sim2real_estimator.model.urdf.load import load_urdf
+from sim2real_estimator.parameters.parametrization import Prior
 
 from .course import follow
 from .metrics import judge, Quantities

@@ -6,8 +6,8 @@ import numpy as np
 from problems import p2
 from scipy.stats import norm
 
-from sim2real_estimator.inference.estimators import ESTIMATORS
-from sim2real_estimator.problem.parameter_chart import Prior
+from sim2real_estimator.estimation.estimators import ESTIMATORS
+from sim2real_estimator.parameters.parametrization import Prior
 
 from .course import follow
 from .metrics import judge

@@ -6,7 +6,7 @@ import numpy as np
 from problems import p2
 from scipy.stats import chi2
 
-from sim2real_estimator.inference.estimators import ESTIMATORS
+from sim2real_estimator.estimation.estimators import ESTIMATORS
 
 from .course import follow, follow_from_prior, GROUP
 from .metrics import ASTRAY, bounds, efficiency_ratios, judge, matching_point, Quantities

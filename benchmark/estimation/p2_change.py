@@ -5,7 +5,7 @@ from problems import p2
 from problems.common import log_normal_draw, roll, states_of
 import torch
 
-from sim2real_estimator.inference.estimators import ESTIMATORS
+from sim2real_estimator.estimation.estimators import ESTIMATORS
 
 from .course import follow
 from .metrics import judge

@@ -8,9 +8,9 @@ from problems.common import log_normal_draw, roll, states_of, STEP, TRUTH_STEP
 import torch
 
 from sim2real_estimator.backend.simulator import Simulator
-from sim2real_estimator.findings import find
-from sim2real_estimator.inference.estimators import ESTIMATORS
-from sim2real_estimator.problem.robot_problem import ProblemOptions
+from sim2real_estimator.estimation.estimators import ESTIMATORS
+from sim2real_estimator.observability.findings import find
+from sim2real_estimator.prediction.robot_problem import ProblemOptions
 
 from .course import follow
 from .metrics import judge, Quantities

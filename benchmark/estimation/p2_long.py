@@ -7,8 +7,8 @@ from problems import p2
 from problems.common import log_normal_draw, STEP, TRUTH_STEP
 
 from sim2real_estimator.backend.simulator import Simulator
-from sim2real_estimator.inference.estimators import ESTIMATORS
-from sim2real_estimator.problem.robot_problem import ProblemOptions
+from sim2real_estimator.estimation.estimators import ESTIMATORS
+from sim2real_estimator.prediction.robot_problem import ProblemOptions
 
 from .metrics import judge, Quantities
 from .p2 import base_quantities

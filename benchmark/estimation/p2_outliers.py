@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 from problems import p2
 
-from sim2real_estimator.inference.estimators import ESTIMATORS
-from sim2real_estimator.inference.robust import NOISES
+from sim2real_estimator.estimation.estimators import ESTIMATORS
+from sim2real_estimator.estimation.robust import NOISES
 
 from .course import follow
 from .metrics import judge

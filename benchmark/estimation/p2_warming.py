@@ -7,9 +7,9 @@ from problems import p2
 from problems.common import log_normal_draw, STEP, TRUTH_STEP
 
 from sim2real_estimator.backend.simulator import Simulator
-from sim2real_estimator.inference.estimators import ESTIMATORS
-from sim2real_estimator.problem.parameter_chart import Prior
-from sim2real_estimator.problem.robot_problem import ProblemOptions
+from sim2real_estimator.estimation.estimators import ESTIMATORS
+from sim2real_estimator.parameters.parametrization import Prior
+from sim2real_estimator.prediction.robot_problem import ProblemOptions
 
 from .metrics import judge, Quantities
 from .slow_changes import SlowPlant, watch

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 from problems import p3
 
-from sim2real_estimator.inference.estimators import ESTIMATORS
+from sim2real_estimator.estimation.estimators import ESTIMATORS
 
 from .course import follow
 from .metrics import bounds, judge, Quantities

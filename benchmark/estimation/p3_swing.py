@@ -3,8 +3,8 @@
 import numpy as np
 from problems import p3
 
-from sim2real_estimator.inference.estimators import ESTIMATORS
-from sim2real_estimator.inference.phases import FilterState
+from sim2real_estimator.estimation.estimators import ESTIMATORS
+from sim2real_estimator.estimation.filter.phases import FilterState
 
 from .course import follow
 from .metrics import judge, Quantities

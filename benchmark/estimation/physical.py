@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sim2real_estimator.problem.fibre import physical_draws
+from sim2real_estimator.observability.null_space import physical_draws
 
 _DRAWS = 200
 

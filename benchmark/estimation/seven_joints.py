@@ -4,11 +4,11 @@ import numpy as np
 from problems import seven_joints
 import torch
 
-from sim2real_estimator.export.estimated_robot import possible_bodies
-from sim2real_estimator.inference.verdicts import Verdict
 from sim2real_estimator.model.robot import realize
+from sim2real_estimator.observability.verdicts import Verdict
+from sim2real_estimator.parameters.parametrization import mass_matrices
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.problem.parameter_chart import mass_matrices
+from sim2real_estimator.posterior.export.estimated_robot import possible_bodies
 
 from .arm_course import ArmCourse
 from .metrics import judge, Quantities

@@ -3,7 +3,7 @@
 import numpy as np
 from problems import seven_joints
 
-from sim2real_estimator.synthetic.settings import ChangeConfig
+from sim2real_estimator.app.synthetic.settings import ChangeConfig
 
 from .changing_arm import followed, knowing, LASTS, MOST, noticing, UP
 

@@ -16,11 +16,11 @@ from rclpy.qos import QoSProfile
 from rclpy.serialization import serialize_message
 import torch
 
+from sim2real_estimator.app.synthetic.messages import message_of
+from sim2real_estimator.app.synthetic.robot import SyntheticRobot
+from sim2real_estimator.app.synthetic.settings import load_synthetic
 from sim2real_estimator.messages import ros_class
 from sim2real_estimator.ros.publishers.stamps import set_stamp
-from sim2real_estimator.synthetic.messages import message_of
-from sim2real_estimator.synthetic.robot import SyntheticRobot
-from sim2real_estimator.synthetic.settings import load_synthetic
 
 _NANO = 10**9
 # After the four bytes that say how a message is encoded comes the stamp of its header.

@@ -8,20 +8,20 @@ import time
 import numpy as np
 
 from sim2real_estimator.bags.reader import BagReader, digest_of
-from sim2real_estimator.build import build_delays, build_stream
 from sim2real_estimator.config import load_config
-from sim2real_estimator.identification.feeding import Feed
-from sim2real_estimator.identification.open_loop import LEAD, predict, Window
-from sim2real_estimator.identification.run import identify
-from sim2real_estimator.identification.torque_prediction import torque_frames
-from sim2real_estimator.inference.mixture import Mixture
+from sim2real_estimator.estimation.mixture import Mixture
+from sim2real_estimator.observability.null_space import draw_samples
+from sim2real_estimator.offline.identification.feeding import Feed
+from sim2real_estimator.offline.identification.open_loop import LEAD, predict, Window
+from sim2real_estimator.offline.identification.run import identify
+from sim2real_estimator.offline.identification.torque_prediction import torque_frames
+from sim2real_estimator.offline.tables.columns import Columns
+from sim2real_estimator.offline.tables.converting import convert
+from sim2real_estimator.offline.tables.streams import streams_of
+from sim2real_estimator.offline.tables.table import Table
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.problem.fibre import draw_samples
-from sim2real_estimator.sources import build_inputs
-from sim2real_estimator.tables.columns import Columns
-from sim2real_estimator.tables.converting import convert
-from sim2real_estimator.tables.streams import streams_of
-from sim2real_estimator.tables.table import Table
+from sim2real_estimator.setup.build import build_delays, build_stream
+from sim2real_estimator.setup.sources import build_inputs
 
 from .robots import Drawn
 

@@ -20,7 +20,7 @@ import numpy as np
 from peers.least_squares import design, fit
 from scipy.signal import fftconvolve
 
-from sim2real_estimator.problem.fibre import mending, physical_draws
+from sim2real_estimator.observability.null_space import mending, physical_draws
 
 from .ours import columns_of, ours
 from .prediction import motion_of

@@ -12,8 +12,8 @@ import numpy as np
 from peers.least_squares import BODY, column_names, fitted, PER_JOINT, smooth, STRIBECK_RANGE
 import pinocchio as pin
 
-from sim2real_estimator.inference.torque_rows import BLOCK_NS
-from sim2real_estimator.problem.fibre import draw_samples
+from sim2real_estimator.estimation.torque.rows import BLOCK_NS
+from sim2real_estimator.observability.null_space import draw_samples
 
 from .ours import least_squares_of, named_at, ours
 from .prediction import motion_of

@@ -14,7 +14,7 @@ from peers.least_squares import BODY, column_names, PER_JOINT
 from sim2real_estimator.config import load_config
 from sim2real_estimator.config.tree import JointConfig
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.starter import starter_yaml
+from sim2real_estimator.setup.starter import starter_yaml
 
 from .torque import arm_of, bodies_of_named, moved
 

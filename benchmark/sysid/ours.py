@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import chdtri
 
 from sim2real_estimator.config import read_config
-from sim2real_estimator.inference.doubting import DOUBTS
+from sim2real_estimator.estimation.batch.doubting import DOUBTS
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Frame, Sample
-from sim2real_estimator.sources import COMMANDED_EFFORTS
+from sim2real_estimator.setup.sources import COMMANDED_EFFORTS
 
 from .cases import Outcome
 

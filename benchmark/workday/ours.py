@@ -11,7 +11,7 @@ import torch
 
 from sim2real_estimator.config import read_config
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.starter import starter_yaml
+from sim2real_estimator.setup.starter import starter_yaml
 
 _NANO = 10**9
 # Parameters of bodies and rotors, by the last part of their names, or the part before it.

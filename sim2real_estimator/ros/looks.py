@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ..inference.verdicts import Verdict
 from ..messages import maker
+from ..observability.verdicts import Verdict
 
 ColorRGBA = maker('std_msgs/msg/ColorRGBA')
 DiagnosticStatus = maker('diagnostic_msgs/msg/DiagnosticStatus')

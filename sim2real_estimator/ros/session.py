@@ -5,17 +5,17 @@ from pathlib import Path
 import time
 
 from ..errors import DataError
-from ..sources import build_inputs, build_model, build_sensors, topics
+from ..setup.sources import build_inputs, build_model, build_sensors, topics
 from .health import Tally
 from .inputs import subscribe
 from .news import News
 from .outputs import Outputs
-from .protocol import Reply, Wishes
 from .publishers import estimate_message
-from .realtime import RealTime
-from .saving import Saving
-from .snapshot import Snapshot
-from .worker import Worker
+from .worker.pipes import Reply, Wishes
+from .worker.realtime import RealTime
+from .worker.saving import Saving
+from .worker.snapshot import Snapshot
+from .worker.worker import Worker
 
 # How often a worker that lives on says what another would have to know [s].
 _SNAPSHOT_PERIOD = 2.0

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from sim2real_estimator.app.reproduce.pendulums import rod_chain, rod_names
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.dynamics.observations import headings
 from sim2real_estimator.errors import ConfigError
-from sim2real_estimator.reproduce.pendulums import rod_chain, rod_names
 
 BATCH, STEPS = 11, 4
 

@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-from sim2real_estimator.demo import domain as domain_module
-from sim2real_estimator.demo.domain import own_domain
+from sim2real_estimator.app.demo import domain as domain_module
+from sim2real_estimator.app.demo.domain import own_domain
 from sim2real_estimator.errors import ProcessError
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from waiting import is_running, PATIENCE, until
 
-from sim2real_estimator.demo.processes import Processes
+from sim2real_estimator.app.demo.processes import Processes
 from sim2real_estimator.errors import ProcessError
 
 SLEEPER = 'import time; print("awake", flush=True); time.sleep(600)'
@@ -29,7 +29,7 @@ def module(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize('text', [SLEEPER, STUBBORN], ids=['sleeper', 'stubborn'])
 def test_they_end_also_when_something_fails(module, tmp_path, text, monkeypatch):
-    monkeypatch.setattr('sim2real_estimator.demo.processes._PATIENCE', 0.3)
+    monkeypatch.setattr('sim2real_estimator.app.demo.processes._PATIENCE', 0.3)
     log = tmp_path / 'log'
     with pytest.raises(ZeroDivisionError), Processes() as processes:
         process = processes.start(module('sleeper', text), (), log)
@@ -53,7 +53,7 @@ def test_a_signal_to_whoever_started_them_ends_them_too(module, tmp_path, number
     log = tmp_path / 'log'
     script = f"""
 import pathlib, time
-from sim2real_estimator.demo.processes import Processes, interruptible
+from sim2real_estimator.app.demo.processes import Processes, interruptible
 with interruptible(), Processes() as processes:
     print(processes.start('sleeper', (), pathlib.Path({str(log)!r})).pid, flush=True)
     time.sleep(600)

@@ -13,7 +13,7 @@ from sim2real_estimator.dynamics.integrators import INTEGRATORS
 from sim2real_estimator.model.joints import JOINTS
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.robot import realize
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 
 RK4 = INTEGRATORS['rk4']
 H = 1e-5

@@ -13,7 +13,7 @@ from sim2real_estimator.dynamics.mass_matrix import mass_matrix
 from sim2real_estimator.dynamics.rnea import inverse_dynamics
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.robot import realize
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 
 WIDTH = 0.3
 MOTOR = {

@@ -10,7 +10,7 @@ from sim2real_estimator.dynamics.system import System
 from sim2real_estimator.dynamics.wrenches import body_wrenches, LinkWrench, wrench_efforts
 from sim2real_estimator.errors import ModelError
 from sim2real_estimator.model.parameters import Parameters
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 
 NUMBERS = [0.3, -0.2, 0.5, 1.0, -2.0, 0.7]
 

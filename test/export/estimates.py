@@ -3,11 +3,11 @@
 import numpy as np
 from simulated import CONFIG
 
-from sim2real_estimator.build import build_parts
 from sim2real_estimator.config import load_config, read_config, to_yaml, with_values
-from sim2real_estimator.identity import describe, Recording
-from sim2real_estimator.inference.mixture import Mixture
-from sim2real_estimator.posterior_file import Posterior
+from sim2real_estimator.estimation.mixture import Mixture
+from sim2real_estimator.posterior.file import Posterior
+from sim2real_estimator.posterior.identity import describe, Recording
+from sim2real_estimator.setup.build import build_parts
 
 # Twelve turned and shifted frames, so that nothing is zero by chance; every kind of parameter.
 _ARM = """

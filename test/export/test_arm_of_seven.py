@@ -10,13 +10,13 @@ from simulated import CONFIG
 from test_written_robots import accelerations, EXACT, expect_motion_of_the_mean, situations
 
 from sim2real_estimator.config import load_config
-from sim2real_estimator.export import robot_of
-from sim2real_estimator.export.estimated_robot import numbers_of
-from sim2real_estimator.export.urdf import urdf_bytes
 from sim2real_estimator.model.body_numbers import are_possible
 from sim2real_estimator.model.checks import NEVER_NEGATIVE
 from sim2real_estimator.model.parameters import Parameters
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
+from sim2real_estimator.posterior.export import robot_of
+from sim2real_estimator.posterior.export.estimated_robot import numbers_of
+from sim2real_estimator.posterior.export.urdf import urdf_bytes
 
 pytestmark = pytest.mark.usefixtures('one_thread')
 # The first of those whose likeliest robot cannot be built.

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from sim2real_estimator.build import build_parts
 from sim2real_estimator.config.tree import (
     Config,
     JointConfig,
@@ -12,11 +11,12 @@ from sim2real_estimator.config.tree import (
     SensorConfig,
     SimulationConfig,
 )
-from sim2real_estimator.export.alike import alike_directions
-from sim2real_estimator.export.possible_bodies import nearest_possible, relative
-from sim2real_estimator.inference.mixture import Mixture
+from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.model.body_numbers import about_frame, are_possible
-from sim2real_estimator.problem.possible_robots import blocks_of, likeliest_possible
+from sim2real_estimator.observability.possible_robots import blocks_of, likeliest_possible
+from sim2real_estimator.posterior.export.alike import alike_directions
+from sim2real_estimator.posterior.export.possible_bodies import nearest_possible, relative
+from sim2real_estimator.setup.build import build_parts
 
 _LINK = """
   <link name="{0}"><inertial><origin xyz="0.02 0 -0.1"/><mass value="0.5"/>

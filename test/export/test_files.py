@@ -13,11 +13,11 @@ import yaml
 from sim2real_estimator.cli import main
 from sim2real_estimator.config import load_config
 from sim2real_estimator.errors import DataError
-from sim2real_estimator.export import robot_of, write_mjcf, write_parameters
-from sim2real_estimator.export.randomization import possible_draws, randomization
 from sim2real_estimator.model.body_numbers import are_possible, second_moments
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.posterior_file import save
+from sim2real_estimator.posterior.export import robot_of, write_mjcf, write_parameters
+from sim2real_estimator.posterior.export.randomization import possible_draws, randomization
+from sim2real_estimator.posterior.file import save
 
 pytestmark = pytest.mark.usefixtures('one_thread')
 
@@ -107,7 +107,7 @@ def test_the_node_begins_with_what_the_parameter_file_names(robot, saved, tmp_pa
 
 def test_a_model_that_mujoco_refuses_is_not_written(robot, tmp_path, monkeypatch):
     pytest.importorskip('mujoco')
-    from sim2real_estimator.export import mjcf
+    from sim2real_estimator.posterior.export import mjcf
 
     monkeypatch.setattr(mjcf, 'mjcf_text', lambda robot: '<mujoco><worldbody><body/><body>')
     with pytest.raises(Exception, match='MuJoCo does not take the robot'):

@@ -3,10 +3,10 @@
 import numpy as np
 from problems import seven_joints
 
-from sim2real_estimator.build import build_parts
-from sim2real_estimator.inference.mixture import Mixture
+from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.model.body_numbers import are_possible
-from sim2real_estimator.problem.possible_robots import likeliest_possible
+from sim2real_estimator.observability.possible_robots import likeliest_possible
+from sim2real_estimator.setup.build import build_parts
 
 
 def test_what_cannot_be_built_moves_by_little_of_what_is_left_open():

@@ -11,12 +11,12 @@ import pytest
 from sim2real_estimator.config import with_values
 from sim2real_estimator.dynamics.system import System
 from sim2real_estimator.errors import DataError
-from sim2real_estimator.export import robot_of
-from sim2real_estimator.export.mjcf import mjcf_text
-from sim2real_estimator.export.urdf import urdf_bytes
 from sim2real_estimator.model.body_numbers import are_possible
 from sim2real_estimator.model.parameters import Parameters
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
+from sim2real_estimator.posterior.export import robot_of
+from sim2real_estimator.posterior.export.mjcf import mjcf_text
+from sim2real_estimator.posterior.export.urdf import urdf_bytes
 
 pytestmark = pytest.mark.usefixtures('one_thread')
 EXACT = 1e-9

@@ -11,7 +11,7 @@ import tempfile
 import pytest
 
 from sim2real_estimator.errors import ModelError
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 
 _DOCUMENT = Path(__file__).resolve().parents[2] / 'docs' / 'malformed_models.md'
 _FILE = 'robot.urdf'

@@ -12,7 +12,7 @@ from sim2real_estimator.model.joints import JOINTS
 from sim2real_estimator.model.parameters import FRICTION_VELOCITY, owner_of, Parameters
 from sim2real_estimator.model.robot import joint_origin, link_inertia, realize
 from sim2real_estimator.model.tree import Inertial, Joint, JointPhysics, Link, Model
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.spatial.rotation import Rotation
 
 AXIS = np.array([2 / 3, -1 / 3, 2 / 3])

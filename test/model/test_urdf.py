@@ -9,7 +9,7 @@ from sim2real_estimator.model.actuators import ACTUATORS
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.robot import realize
 from sim2real_estimator.model.tree import Limits, Mimic
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 
 
 def test_reads_a_file_and_names_it(tmp_path, pendulum_urdf):

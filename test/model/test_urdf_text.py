@@ -3,7 +3,7 @@
 import pytest
 
 from sim2real_estimator.errors import ModelError
-from sim2real_estimator.model.urdf_text import UrdfText
+from sim2real_estimator.model.urdf.text import UrdfText
 
 TEXT = b"""<?xml version='1.0' encoding='utf-8'?>\r
 <!-- <link name="arm"><mass value="3"/></link> -->

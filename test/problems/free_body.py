@@ -13,7 +13,7 @@ from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.config import read_config
 from sim2real_estimator.model.parameters import AXES, INERTIA_NAMES
 from sim2real_estimator.records import Sample
-from sim2real_estimator.sources import build_model
+from sim2real_estimator.setup.sources import build_model
 from sim2real_estimator.spatial.quaternion import Quaternion
 from sim2real_estimator.spatial.vector import Vec3
 

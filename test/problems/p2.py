@@ -12,10 +12,10 @@ import torch
 
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.model.parameters import Parameters
-from sim2real_estimator.model.urdf import load_urdf
-from sim2real_estimator.problem.chart_choice import choose_chart
-from sim2real_estimator.problem.parameter_chart import Prior
-from sim2real_estimator.problem.robot_problem import ProblemOptions, RobotProblem
+from sim2real_estimator.model.urdf.load import load_urdf
+from sim2real_estimator.parameters.parametrization import Prior
+from sim2real_estimator.parameters.parametrization_choice import choose_chart
+from sim2real_estimator.prediction.robot_problem import ProblemOptions, RobotProblem
 from sim2real_estimator.sensors import SENSORS
 
 from .common import log_normal_draw, make_frames, roll, states_of, STEP, Truth, TRUTH_STEP

@@ -12,8 +12,8 @@ import torch
 
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.dynamics.observations import positions
-from sim2real_estimator.problem.chart_choice import choose_chart
-from sim2real_estimator.problem.robot_problem import ProblemOptions, RobotProblem
+from sim2real_estimator.parameters.parametrization_choice import choose_chart
+from sim2real_estimator.prediction.robot_problem import ProblemOptions, RobotProblem
 from sim2real_estimator.sensors import SENSORS
 
 from . import p2

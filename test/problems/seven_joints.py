@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
+from sim2real_estimator.app.synthetic.robot import SyntheticRobot
+from sim2real_estimator.app.synthetic.settings import load_estimator, load_synthetic
 from sim2real_estimator.config import with_values
 from sim2real_estimator.config.tree import EffortsConfig, JointConfig
 from sim2real_estimator.dynamics.regressor import regressor, regressor_names
 from sim2real_estimator.dynamics.system import System
 from sim2real_estimator.model.robot import realize
-from sim2real_estimator.problem.timing import is_delay
-from sim2real_estimator.synthetic.robot import SyntheticRobot
-from sim2real_estimator.synthetic.settings import load_estimator, load_synthetic
+from sim2real_estimator.parameters.delays import is_delay
 
 ROBOT = Path(__file__).resolve().parents[2] / 'config' / 'synthetic' / 'seven_joint_arm.yaml'
 SENSOR = 'encoders'

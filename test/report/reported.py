@@ -5,9 +5,16 @@ from dataclasses import replace
 import numpy as np
 from posteriors import feed, pipeline_of, samples_of
 
-from sim2real_estimator.identification.alone import identification_of
-from sim2real_estimator.identification.result import Bag, Course, Happening, HeldOut, Topic, Trace
-from sim2real_estimator.inference.mixture import Mixture
+from sim2real_estimator.estimation.mixture import Mixture
+from sim2real_estimator.offline.identification.alone import identification_of
+from sim2real_estimator.offline.identification.result import (
+    Bag,
+    Course,
+    Happening,
+    HeldOut,
+    Topic,
+    Trace,
+)
 
 SECOND = 10**9
 SD = 0.002

@@ -16,19 +16,19 @@ from reported import alone, whole, with_two_answers
 from simulated import CONFIG
 
 from sim2real_estimator.cli import main
-from sim2real_estimator.inference.verdicts import Verdict
-from sim2real_estimator.posterior_file import save
-from sim2real_estimator.report import report_text
-from sim2real_estimator.report.looks import MEANINGS, VERDICTS
-from sim2real_estimator.report.sections import SECTIONS
-from sim2real_estimator.report.sections.consistency import consistency
-from sim2real_estimator.report.sections.corner import corner
-from sim2real_estimator.report.sections.events import events
-from sim2real_estimator.report.sections.identifiability import identifiability
-from sim2real_estimator.report.sections.inputs import inputs, latencies
-from sim2real_estimator.report.sections.parameters import parameters
-from sim2real_estimator.report.sections.prediction import prediction
-from sim2real_estimator.report.words import number, span, with_sd
+from sim2real_estimator.observability.verdicts import Verdict
+from sim2real_estimator.posterior.file import save
+from sim2real_estimator.posterior.report import report_text
+from sim2real_estimator.posterior.report.looks import MEANINGS, VERDICTS
+from sim2real_estimator.posterior.report.sections import SECTIONS
+from sim2real_estimator.posterior.report.sections.consistency import consistency
+from sim2real_estimator.posterior.report.sections.corner import corner
+from sim2real_estimator.posterior.report.sections.events import events
+from sim2real_estimator.posterior.report.sections.identifiability import identifiability
+from sim2real_estimator.posterior.report.sections.inputs import inputs, latencies
+from sim2real_estimator.posterior.report.sections.parameters import parameters
+from sim2real_estimator.posterior.report.sections.prediction import prediction
+from sim2real_estimator.posterior.report.words import number, span, with_sd
 
 VOID = {'meta', 'link', 'img', 'br'}
 

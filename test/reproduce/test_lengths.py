@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from sim2real_estimator import cli
+from sim2real_estimator.app.reproduce import lengths
+from sim2real_estimator.app.reproduce.pendulums import rod_chain
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.dynamics.observations import headings
-from sim2real_estimator.reproduce import lengths
-from sim2real_estimator.reproduce.pendulums import rod_chain
 
 
 def run(case, starts=6, epochs=130, seed=3):

@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from sim2real_estimator import cli
+from sim2real_estimator.app.reproduce import mixture, mixture_report
+from sim2real_estimator.app.reproduce.heading import Heading
+from sim2real_estimator.app.reproduce.mixture import Moment, Run
+from sim2real_estimator.app.reproduce.pendulums import rod_chain
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.dynamics.observations import headings
 from sim2real_estimator.model.parameters import Parameters
-from sim2real_estimator.reproduce import mixture, mixture_report
-from sim2real_estimator.reproduce.heading import Heading
-from sim2real_estimator.reproduce.mixture import Moment, Run
-from sim2real_estimator.reproduce.pendulums import rod_chain
 from sim2real_estimator.spatial.quaternion import Quaternion
 from sim2real_estimator.spatial.rotation import Rotation
 from sim2real_estimator.spatial.vector import Vec3

@@ -16,7 +16,7 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from waiting import PATIENCE
 
-from sim2real_estimator.demo.domain import environment, own_domain
+from sim2real_estimator.app.demo.domain import environment, own_domain
 
 ROOT = Path(__file__).resolve().parents[2]
 _ATTEMPTS = 3
@@ -26,13 +26,13 @@ DOMAIN, OTHER_DOMAIN = (_TAKEN.enter_context(own_domain()) for _ in range(2))
 
 
 @contextmanager
-def node_process(config_file, output, *arguments, module='node', domain=DOMAIN):
+def node_process(config_file, output, *arguments, module='ros.node', domain=DOMAIN):
     """
     Start the node, its output into a file; end it with all its children, whatever happens.
 
-    module: of `sim2real_estimator.ros`, whose node it is.
+    module: of the package, whose node it is.
     """
-    command = [f'sim2real_estimator.ros.{module}', '--ros-args']
+    command = [f'sim2real_estimator.{module}', '--ros-args']
     if config_file:
         command += ['-p', f'config_file:={config_file}']
     with _process([*command, *arguments], output, domain) as process:

@@ -8,15 +8,15 @@ import numpy as np
 from problems import seven_joints
 import pytest
 
-from sim2real_estimator.build import build_parts
 from sim2real_estimator.errors import DataError
+from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.events import input_back
-from sim2real_estimator.inference.mixture import Mixture
 from sim2real_estimator.model.parameters import Parameters
-from sim2real_estimator.model.urdf import load_urdf
-from sim2real_estimator.problem.chart_choice import choose_chart
-from sim2real_estimator.problem.parameter_chart import DirectChart, Prior
+from sim2real_estimator.model.urdf.load import load_urdf
+from sim2real_estimator.parameters.parametrization import DirectChart, Prior
+from sim2real_estimator.parameters.parametrization_choice import choose_chart
 from sim2real_estimator.sensors import JointPositions
+from sim2real_estimator.setup.build import build_parts
 
 pytest.importorskip('rclpy')
 

@@ -47,9 +47,9 @@ payloads: {weight: {link: lower, at: 3.0, mass: 0.3, com: [0, 0, -0.2]}}
 SCRIPT = """
 import pathlib, sys
 from rich.console import Console
-from sim2real_estimator.demo.goals import Goals
-from sim2real_estimator.demo.report import perform
-from sim2real_estimator.demo.show import Plan
+from sim2real_estimator.app.demo.goals import Goals
+from sim2real_estimator.app.demo.report import perform
+from sim2real_estimator.app.demo.show import Plan
 folder = pathlib.Path(sys.argv[1])
 goals = Goals(('lower.mass', 'shoulder.damping', 'elbow.damping'), by=2.9)
 plan = Plan(folder / 'robot.yaml', folder / 'results', seconds=6.0, goals=goals)

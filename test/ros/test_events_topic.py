@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim2real_estimator.events import Chronicle, Event, input_back, input_lost
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.records import Estimate, UpdateReport
 
 pytest.importorskip('rclpy')

@@ -13,8 +13,8 @@ from rclpy.time import Time
 from sim2real_estimator.config import Config
 from sim2real_estimator.records import Estimate, Findings, ParameterFinding, UpdateReport
 from sim2real_estimator.ros.health import Health, Tally
-from sim2real_estimator.ros.protocol import Report
-from sim2real_estimator.ros.worker import Backlog
+from sim2real_estimator.ros.worker.pipes import Report
+from sim2real_estimator.ros.worker.worker import Backlog
 
 
 def status_of(task, estimate=None, findings=None, **changes):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from simulated import CONFIG, record
 
-from sim2real_estimator.posterior_file import load
+from sim2real_estimator.posterior.file import load
 
 pytest.importorskip('rclpy')
 

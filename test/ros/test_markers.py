@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from sim2real_estimator.model.parameters import Parameters
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 
 pytest.importorskip('rclpy')
 
 from shown import in_frame, known, of, place, rgb, shape, sizes, turn
 from visualization_msgs.msg import Marker
 
-from sim2real_estimator.inference.verdicts import Verdict
+from sim2real_estimator.observability.verdicts import Verdict
 from sim2real_estimator.ros.looks import LOOKS, NOT_ESTIMATED
 from sim2real_estimator.ros.markers import scene, View
 

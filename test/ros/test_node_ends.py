@@ -20,8 +20,8 @@ from live import node_process
 from recordings import send
 from waiting import is_running, PATIENCE, until
 
-from sim2real_estimator.posterior_file import load
-from sim2real_estimator.ros.server import NICENESS
+from sim2real_estimator.posterior.file import load
+from sim2real_estimator.ros.worker.server import NICENESS
 
 # What whoever ends it may wait for [s]. On a computer that others keep busy too, one of some
 # tries has to do, and may take longer by as much as everything does that yields as the worker.

@@ -20,7 +20,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from waiting import PATIENCE
 
-from sim2real_estimator.posterior_file import load
+from sim2real_estimator.posterior.file import load
 
 # The first part identifies the parameters; the other parts are of the same motion, later on.
 FIRST, PART = 250, 100

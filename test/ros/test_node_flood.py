@@ -21,7 +21,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 from waiting import PATIENCE
 
-from sim2real_estimator.ros.worker import BATCH, CAPACITY
+from sim2real_estimator.ros.worker.worker import BATCH, CAPACITY
 
 RATE = 20_000
 SOURCES = ('encoders', 'commanded_efforts')

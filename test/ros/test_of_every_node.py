@@ -13,7 +13,7 @@ import pytest
 from simulated import CONFIG, config
 
 from sim2real_estimator.config import to_yaml, with_values
-from sim2real_estimator.ros.realtime import RealTime
+from sim2real_estimator.ros.worker.realtime import RealTime
 
 pytest.importorskip('rclpy')
 
@@ -38,7 +38,7 @@ DEAF = SimpleNamespace(warning=lambda text: None)
 REFUSED = f"""
 import os, resource
 from types import SimpleNamespace
-from sim2real_estimator.ros.realtime import RealTime
+from sim2real_estimator.ros.worker.realtime import RealTime
 resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
 if os.geteuid() == 0:
     os.setuid({NOBODY})

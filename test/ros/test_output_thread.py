@@ -17,10 +17,10 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import PointCloud2
 from visualization_msgs.msg import MarkerArray
 
-from sim2real_estimator.ros import output_messages
-from sim2real_estimator.ros.output_thread import OutputThread
-from sim2real_estimator.ros.protocol import Reply, Wishes
 from sim2real_estimator.ros.publishers import read_samples
+from sim2real_estimator.ros.worker.output_thread import OutputThread
+from sim2real_estimator.ros.worker.pipes import Reply, Wishes
+from sim2real_estimator.ros.worker import output_messages
 
 SETTINGS = Config()
 

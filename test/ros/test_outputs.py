@@ -10,7 +10,7 @@ import pytest
 from simulated import CONFIG, record
 from waiting import PATIENCE
 
-from sim2real_estimator.problem.forecast import mean_state
+from sim2real_estimator.prediction.forecast import mean_state
 from sim2real_estimator.records import Sample
 
 pytest.importorskip('rclpy')

@@ -1,6 +1,6 @@
 """Real time for what is simulated; without ROS, and without waiting."""
 
-from sim2real_estimator.ros.pace import Pace
+from sim2real_estimator.ros.recording.clock import Pace
 
 MILLI = 10**6
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sim2real_estimator.errors import DataError
-from sim2real_estimator.inference.mixture import Mixture
+from sim2real_estimator.estimation.mixture import Mixture
 
 pytest.importorskip('rclpy')
 

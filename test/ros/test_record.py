@@ -8,10 +8,10 @@ from simulated import CONFIG
 import swinging
 
 from sim2real_estimator import identify
+from sim2real_estimator.app.synthetic.messages import message_of
 from sim2real_estimator.bags.reader import BagReader
 from sim2real_estimator.errors import DataError
 from sim2real_estimator.messages import ros_class
-from sim2real_estimator.synthetic.messages import message_of
 
 pytest.importorskip('rclpy')
 
@@ -22,7 +22,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from waiting import PATIENCE, until
 
-from sim2real_estimator.ros.recorder import NAME
+from sim2real_estimator.ros.recording.recorder import NAME
 
 JOINTS, KILLED, ESTIMATE = '/joint_states', '/killed/joint_states', '/sim2real_estimator/estimate'
 

@@ -11,7 +11,7 @@ from sim2real_estimator import identify
 from sim2real_estimator.bags.writer import BagWriter
 from sim2real_estimator.config import load_config, to_yaml
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.posterior_file import load
+from sim2real_estimator.posterior.file import load
 
 pytest.importorskip('rclpy')
 
@@ -82,8 +82,8 @@ def run(client, tmp_path_factory):
 
 def send(publisher, robot):
     """Publish what a robot sends; return how many messages that were."""
+    from sim2real_estimator.app.synthetic.messages import message_of
     from sim2real_estimator.messages import ros_class
-    from sim2real_estimator.synthetic.messages import message_of
 
     def make(kind, **fields):
         return ros_class(kind)(**fields)

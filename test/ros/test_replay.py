@@ -23,9 +23,9 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from sim2real_estimator.ros.keys import Keys
 from sim2real_estimator.ros.publishers import read_events
-from sim2real_estimator.ros.replay import names_of
+from sim2real_estimator.ros.recording.keys import Keys
+from sim2real_estimator.ros.recording.replay import names_of
 
 SECONDS = 2.5
 

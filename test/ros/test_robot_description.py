@@ -8,7 +8,7 @@ import pytest
 from simulated import CONFIG, config, record
 
 from sim2real_estimator.config import to_yaml, with_values
-from sim2real_estimator.posterior_file import load
+from sim2real_estimator.posterior.file import load
 
 pytest.importorskip('rclpy')
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from sim2real_estimator.errors import ConfigError
-from sim2real_estimator.findings import find
-from sim2real_estimator.inference.mixture import Mixture
-from sim2real_estimator.inference.protocol import Gaussian
+from sim2real_estimator.estimation.mixture import Mixture
+from sim2real_estimator.estimation.protocol import Gaussian
 from sim2real_estimator.model.parameters import Parameters
-from sim2real_estimator.model.urdf import load_urdf
-from sim2real_estimator.problem.parameter_chart import DirectChart, Prior
-from sim2real_estimator.problem.robot_problem import ProblemOptions, RobotProblem
+from sim2real_estimator.model.urdf.load import load_urdf
+from sim2real_estimator.observability.findings import find
+from sim2real_estimator.parameters.parametrization import DirectChart, Prior
+from sim2real_estimator.prediction.robot_problem import ProblemOptions, RobotProblem
 
 pytest.importorskip('rclpy')
 

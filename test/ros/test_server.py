@@ -8,8 +8,8 @@ import pytest
 from waiting import PATIENCE
 
 from sim2real_estimator.background import Relief
-from sim2real_estimator.inference.first_fits import FirstFits
-from sim2real_estimator.ros.server import serve
+from sim2real_estimator.estimation.batch.first_fits import FirstFits
+from sim2real_estimator.ros.worker.server import serve
 from sim2real_estimator.sensors.decoding import Decoded
 
 # What the worker publishes are messages of ROS.

@@ -6,8 +6,8 @@ import pytest
 # What is published with it are messages of ROS.
 pytest.importorskip('rclpy')
 
-from sim2real_estimator.ros.requests import begin, take_snapshot
-from sim2real_estimator.ros.snapshot import Snapshot
+from sim2real_estimator.ros.worker.requests import begin, take_snapshot
+from sim2real_estimator.ros.worker.snapshot import Snapshot
 
 INTEGER = 8
 

@@ -7,7 +7,7 @@ import pytest
 
 from sim2real_estimator.errors import DataError
 from sim2real_estimator.events import input_back
-from sim2real_estimator.inference.verdicts import Verdict
+from sim2real_estimator.observability.verdicts import Verdict
 from sim2real_estimator.records import (
     CombinationFinding,
     Estimate,

@@ -9,10 +9,10 @@ import pytest
 from simulated import CONFIG, config
 import torch
 
+from sim2real_estimator.app.synthetic.robot import SyntheticRobot
+from sim2real_estimator.app.synthetic.settings import load_synthetic
 from sim2real_estimator.config import load_config, to_yaml, with_values
-from sim2real_estimator.sources import build_efforts, build_model, build_sensors
-from sim2real_estimator.synthetic.robot import SyntheticRobot
-from sim2real_estimator.synthetic.settings import load_synthetic
+from sim2real_estimator.setup.sources import build_efforts, build_model, build_sensors
 
 pytest.importorskip('rclpy')
 
@@ -92,7 +92,7 @@ def run(client, tmp_path_factory):
     ]
     arguments = ('-p', 'publish_clock:=true', '-p', 'seed:=6')
     file = folder / 'robot.yaml'
-    with node_process(file, output, *arguments, module='synthetic_robot') as process:
+    with node_process(file, output, *arguments, module='app.synthetic.node') as process:
         client.wait(lambda: len(heard.truths) == 2, 'the payload')
         client.wait(
             lambda: heard.sent and heard.sent[-1].position[0] > 1000, 'a thousand joint states'
@@ -206,7 +206,7 @@ def test_it_ends_cleanly_however_often_it_is_interrupted(run):
 )
 def test_what_cannot_be_used_is_told_in_a_sentence(arguments, sentence, tmp_path):
     output = tmp_path / 'output'
-    with node_process(None, output, *arguments, module='synthetic_robot') as process:
+    with node_process(None, output, *arguments, module='app.synthetic.node') as process:
         assert process.wait(PATIENCE) == 2
     (said,) = output.read_text().splitlines()
     assert said.startswith('synthetic_robot: ')

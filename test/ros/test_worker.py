@@ -11,8 +11,8 @@ from simulated import config, record
 from waiting import is_running, until
 
 from sim2real_estimator.records import Sample
-from sim2real_estimator.ros.server import NICENESS
-from sim2real_estimator.ros.worker import Backlog, BATCH, Worker
+from sim2real_estimator.ros.worker.server import NICENESS
+from sim2real_estimator.ros.worker.worker import Backlog, BATCH, Worker
 from sim2real_estimator.sensors.decoding import Decoded
 
 # What the worker publishes are messages of ROS.

@@ -9,8 +9,8 @@ pytest.importorskip('rclpy')
 from live import node_process  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
-from sim2real_estimator.export import robot_of, write_parameters  # noqa: E402
-from sim2real_estimator.posterior_file import load  # noqa: E402
+from sim2real_estimator.posterior.export import robot_of, write_parameters  # noqa: E402
+from sim2real_estimator.posterior.file import load  # noqa: E402
 
 
 def test_it_begins_with_the_posterior(client, tmp_path):

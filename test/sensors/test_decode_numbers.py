@@ -7,10 +7,10 @@ from simulated import CONFIG, config
 
 from sim2real_estimator.config import with_values
 from sim2real_estimator.errors import ConfigError, DataError
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.records import Status
 from sim2real_estimator.sensors import JointEfforts
-from sim2real_estimator.sources import build_efforts, build_model
+from sim2real_estimator.setup.sources import build_efforts, build_model
 
 STAMP = 1_700_000_000_123_456_789
 NUMBERS = 'std_msgs/msg/Float64MultiArray'

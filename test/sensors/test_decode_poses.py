@@ -3,7 +3,7 @@ import pytest
 from ros_like import point_stamped, pose_stamped, transform_stamped
 
 from sim2real_estimator.errors import ConfigError
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.records import Status
 from sim2real_estimator.sensors import SENSORS
 

@@ -6,7 +6,7 @@ from ros_like import multi_dof_joint_state
 from transforms3d.quaternions import axangle2quat, qmult, rotate_vector
 
 from sim2real_estimator.errors import ConfigError
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.records import Status
 from sim2real_estimator.sensors import SENSORS
 

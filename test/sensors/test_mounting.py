@@ -9,14 +9,14 @@ from transforms3d.affines import compose
 from transforms3d.euler import euler2mat
 from transforms3d.quaternions import quat2mat
 
-from sim2real_estimator.build import build_parts
 from sim2real_estimator.config import with_values
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.robot import realize
 from sim2real_estimator.sensors import Placement
 from sim2real_estimator.sensors.mounting import placement
-from sim2real_estimator.sources import build_model, build_sensors
+from sim2real_estimator.setup.build import build_parts
+from sim2real_estimator.setup.sources import build_model, build_sensors
 from sim2real_estimator.spatial.rotation import Rotation
 
 ANGLES = (0.3, -1.1, 2.5)

@@ -7,20 +7,20 @@ import pytest
 from ros_like import point_stamped
 from simulated import CONFIG, config
 
-from sim2real_estimator.build import build_parts
+from sim2real_estimator.app.synthetic.offline import estimates
+from sim2real_estimator.app.synthetic.robot import SyntheticRobot
+from sim2real_estimator.app.synthetic.settings import load_synthetic
 from sim2real_estimator.config import with_values
 from sim2real_estimator.config.tree import CameraConfig, PriorConfig, SensorConfig
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.robot import realize
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Frame, Sample, Status
 from sim2real_estimator.sensors import SENSORS, View
-from sim2real_estimator.sources import build_model, build_sensors
-from sim2real_estimator.synthetic.offline import estimates
-from sim2real_estimator.synthetic.robot import SyntheticRobot
-from sim2real_estimator.synthetic.settings import load_synthetic
+from sim2real_estimator.setup.build import build_parts
+from sim2real_estimator.setup.sources import build_model, build_sensors
 
 STAMP = 1_700_000_000_000_000_001
 VIEW = View('side', 800.0, 0.1, (640.0, 100.0))

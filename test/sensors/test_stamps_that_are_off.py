@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.sensors import SENSORS
 
 SD, OFF = 1e-3, 2e-4

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from simulated import CONFIG, config
 
-from sim2real_estimator.build import build_parts
+from sim2real_estimator.app.synthetic.messages import message_of
+from sim2real_estimator.app.synthetic.readings import Reading, WrenchValues
 from sim2real_estimator.config import with_values
 from sim2real_estimator.config.tree import WrenchConfig
 from sim2real_estimator.errors import ConfigError, ModelError
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Sample, Status
 from sim2real_estimator.sensors import WrenchInput
-from sim2real_estimator.sources import build_wrenches, listed, settings_of, topics
-from sim2real_estimator.synthetic.messages import message_of
-from sim2real_estimator.synthetic.readings import Reading, WrenchValues
+from sim2real_estimator.setup.build import build_parts
+from sim2real_estimator.setup.sources import build_wrenches, listed, settings_of, topics
 
 STAMP = 1_700_000_000_000_000_001
 KIND = 'geometry_msgs/msg/WrenchStamped'

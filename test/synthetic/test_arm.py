@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sim2real_estimator.sources import build_model
-from sim2real_estimator.synthetic.robot import SyntheticRobot
-from sim2real_estimator.synthetic.settings import load_synthetic
+from sim2real_estimator.app.synthetic.robot import SyntheticRobot
+from sim2real_estimator.app.synthetic.settings import load_synthetic
+from sim2real_estimator.setup.sources import build_model
 
 ROBOTS = Path(__file__).resolve().parents[2] / 'config' / 'synthetic'
 ROBOT, PENDULUM = ROBOTS / 'seven_joint_arm.yaml', ROBOTS / 'double_pendulum.yaml'

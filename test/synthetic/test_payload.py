@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from sim2real_estimator.app.synthetic.payloads import carried
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.errors import ConfigError, EstimatorError
 from sim2real_estimator.model.parameters import Parameters
-from sim2real_estimator.model.urdf import load_urdf
-from sim2real_estimator.synthetic.payloads import carried
+from sim2real_estimator.model.urdf.load import load_urdf
 
 PAYLOAD = """
 payloads:

@@ -7,13 +7,13 @@ import pytest
 import torch
 from transforms3d.quaternions import mat2quat, qconjugate, qmult
 
+from sim2real_estimator.app.synthetic.commands import LateCommands
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.config import read_config
 from sim2real_estimator.dynamics.kinematics import link_poses
 from sim2real_estimator.dynamics.system import System
 from sim2real_estimator.model.parameters import Parameters
-from sim2real_estimator.model.urdf import load_urdf
-from sim2real_estimator.synthetic.commands import LateCommands
+from sim2real_estimator.model.urdf.load import load_urdf
 
 MOTION = 'motion: {shoulder: {amplitude: 0.7, frequencies: [0.8, 1.7]}}\n'
 MOCAP = {

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from sim2real_estimator.app.synthetic.robot import SyntheticRobot
+from sim2real_estimator.app.synthetic.settings import load_synthetic, SyntheticConfig
 from sim2real_estimator.config import flattened, tables, to_yaml, with_values
 from sim2real_estimator.errors import ConfigError
-from sim2real_estimator.synthetic.robot import SyntheticRobot
-from sim2real_estimator.synthetic.settings import load_synthetic, SyntheticConfig
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted((ROOT / 'config' / 'synthetic').glob('*.yaml'))

@@ -5,11 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from sim2real_estimator.model.urdf import load_urdf
-from sim2real_estimator.records import Status
-from sim2real_estimator.sensors import JointEfforts, SENSORS
-from sim2real_estimator.synthetic.messages import message_of
-from sim2real_estimator.synthetic.readings import (
+from sim2real_estimator.app.synthetic.messages import message_of
+from sim2real_estimator.app.synthetic.readings import (
     EffortValues,
     JointPoseValues,
     JointValues,
@@ -17,6 +14,9 @@ from sim2real_estimator.synthetic.readings import (
     PoseValues,
     Reading,
 )
+from sim2real_estimator.model.urdf.load import load_urdf
+from sim2real_estimator.records import Status
+from sim2real_estimator.sensors import JointEfforts, SENSORS
 
 STAMP = 1_700_000_000_123_456_789
 JOINTS = JointValues(('elbow', 'shoulder'), (0.1, 0.2), (0.3, 0.4), (math.nan, 0.6))

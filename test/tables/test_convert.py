@@ -15,8 +15,8 @@ from sim2real_estimator.bags.reader import BagReader
 from sim2real_estimator.cli import main
 from sim2real_estimator.config import read_config
 from sim2real_estimator.errors import ConfigError, DataError
-from sim2real_estimator.tables.columns import Columns
-from sim2real_estimator.tables.converting import convert
+from sim2real_estimator.offline.tables.columns import Columns
+from sim2real_estimator.offline.tables.converting import convert
 
 SECOND = 10**9
 COUNT, PERIOD = 60, 0.01

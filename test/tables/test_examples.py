@@ -6,11 +6,11 @@ import re
 import pytest
 import yaml
 
-from sim2real_estimator.build import build_parts
 from sim2real_estimator.config import Config, load_config, to_yaml
-from sim2real_estimator.model.urdf import load_urdf
-from sim2real_estimator.starter import starter_yaml
-from sim2real_estimator.tables.columns import Columns
+from sim2real_estimator.model.urdf.load import load_urdf
+from sim2real_estimator.offline.tables.columns import Columns
+from sim2real_estimator.setup.build import build_parts
+from sim2real_estimator.setup.starter import starter_yaml
 
 EXAMPLES = Path(__file__).resolve().parents[2] / 'examples'
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ...problem.fibre import straight_draws
-from ...problem.forecast import forecast, link_paths
+from ...observability.null_space import straight_draws
+from ...prediction.forecast import forecast, link_paths
 from .kernels import AXES, Kernels
 from .scene import View
 

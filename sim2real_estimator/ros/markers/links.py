@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...model.robot import joint_origin, link_inertia
-from ...problem.forecast import link_ends
+from ...prediction.forecast import link_ends
 from ...spatial.inertia import complement_of_trace
 from .shapes import ball, principal, rod
 

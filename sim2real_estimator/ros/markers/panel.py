@@ -1,6 +1,6 @@
 """A table of parameters beside the robot."""
 
-from ...inference.verdicts import Verdict
+from ...observability.verdicts import Verdict
 from ..looks import LOOKS
 from .shapes import text
 

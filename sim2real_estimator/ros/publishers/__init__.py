@@ -5,7 +5,7 @@ Each file is one topic: a function that makes the message of our records, and a 
 Neither needs a node. docs/messages.md lists the layouts.
 """
 
-from ...problem.fibre import draw_samples
+from ...observability.null_space import draw_samples
 from .coordinates import CoordinateMap, coordinates_message, map_of, read_coordinates
 from .estimate import estimate_message, EstimateReading, read_estimate
 from .events import events_message, read_events

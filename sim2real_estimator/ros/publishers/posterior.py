@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import DataError
-from ...inference.mixture import Mixture
+from ...estimation.mixture import Mixture
 from .cloud import cloud_message, read_cloud
 from .stamps import stamp_ns_of
 

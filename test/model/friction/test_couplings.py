@@ -4,12 +4,12 @@ import pytest
 
 from sim2real_estimator.config import read_config
 from sim2real_estimator.errors import ModelError
-from sim2real_estimator.identity import describe_model
 from sim2real_estimator.model.friction import COUPLED
 from sim2real_estimator.model.parameters import INSIDE_JOINT, is_of_mass, Parameters
 from sim2real_estimator.model.tree import Mimic
-from sim2real_estimator.model.urdf import load_urdf
-from sim2real_estimator.sources import described_model
+from sim2real_estimator.model.urdf.load import load_urdf
+from sim2real_estimator.posterior.identity import describe_model
+from sim2real_estimator.setup.sources import described_model
 
 UNITS = {'coupled_armature': 'kg m^2', 'coupled_damping': 'N m s/rad', 'coupled_friction': 'N m'}
 

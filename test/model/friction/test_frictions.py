@@ -10,7 +10,7 @@ from sim2real_estimator.model.friction import FRICTIONS
 from sim2real_estimator.model.parameters import INSIDE_JOINT, is_of_mass, Parameters
 from sim2real_estimator.model.robot import realize
 from sim2real_estimator.model.tree import Mimic
-from sim2real_estimator.model.urdf import load_urdf
+from sim2real_estimator.model.urdf.load import load_urdf
 
 WIDTH = 0.2
 # Gravity torque of the pendulum at an angle of 0.4 rad: 1 kg at 0.5 m.

@@ -1,0 +1,1 @@
+"""What people start: the commands, the demonstration, the monitor, the synthetic robot."""

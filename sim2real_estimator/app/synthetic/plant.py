@@ -1,0 +1,107 @@
+"""The motion of the robot: the compiled simulator, in steps finer than the estimator's."""
+
+import math
+
+import numpy as np
+import torch
+
+from ...backend.base import RolloutInputs
+from ...backend.choice import choose_backend
+from ...dynamics.system import System
+from .chance import generator
+
+
+class Plant:
+    """
+    The state of the robot, and what its sensors see of it.
+
+    state [nx]; outputs: what `observe` of the sensors gave, one after the other.
+    """
+
+    def __init__(self, parameters, sensors, simulation, finer, varying, values, wrenches=()):
+        """
+        Compile the simulator.
+
+        simulation: `SimulationConfig` of the estimator, whose largest step is divided by
+        `finer`; varying: names of parameters that will change; values: name -> float of all;
+        wrenches: a `LinkWrench` for each that acts, after the efforts.
+        """
+        self._max_step = simulation.max_step / finer
+        self._sensors = tuple(sensor for sensor in sensors if sensor.output_size)
+        # Values that change are inputs of the program, which is not to be compiled in between.
+        self._system = System(
+            parameters, varying, wrenches=tuple(wrenches), observation=self._observe
+        )
+        known = {name: values[name] for name in parameters}
+        self._backend = choose_backend(simulation.backend)(self._system, known)
+        model = parameters.model
+        self._positions = model.position_size
+        self.state = np.array([*model.neutral_positions(), *[0.0] * model.velocity_size])
+        self.set_values(values)
+
+    def set_values(self, values):
+        """Take new values of the parameters that vary."""
+        column = [[values[name]] for name in self._system.estimated]
+        self._column = torch.tensor(column, dtype=torch.float64).reshape(-1, 1)
+        self._look()
+
+    def place(self, settings, positions):
+        """
+        Put the robot where it begins.
+
+        settings: `SyntheticConfig`; positions: place in the state -> coordinate of joints that
+        begin at a place of their own.
+        """
+        chance, model = generator(settings.seed, 'start'), self._system.model
+        for moving in model.moving_joints:
+            if moving.is_independent:
+                kind = moving.joint.kind
+                turn = settings.start_position_sd * chance.standard_normal(kind.velocity_size)
+                q = kind.advance(kind.neutral(), turn.tolist(), 1.0)
+                self.state[moving.positions] = kind.normalized(q)
+        spread = settings.start_velocity_sd
+        velocities = spread * chance.standard_normal(model.velocity_size)
+        self.state[self._positions :] = velocities
+        for place, position in positions.items():
+            self.state[place] = position
+            # Coordinates of such joints are single numbers, in the order of the velocities.
+            self.state[self._velocity_of(place)] = 0.0
+        self._look()
+
+    def advance(self, pieces):
+        """Move on; pieces: (duration [s], efforts that act) one after the other."""
+        durations, controls = [], []
+        for duration, efforts in pieces:
+            parts = max(1, math.ceil(duration / self._max_step * (1 - 1e-9)))
+            durations += [[duration / parts]] * parts
+            controls += [[[effort] for effort in efforts]] * parts
+        inputs = RolloutInputs(
+            torch.from_numpy(self.state)[:, None],
+            self._column,
+            torch.tensor(controls, dtype=torch.float64).reshape(len(durations), -1, 1),
+            torch.tensor(durations, dtype=torch.float64),
+        )
+        with torch.no_grad():
+            states, outputs = self._backend.rollout(inputs, 'reverse')
+        self.state, self.outputs = states[-1, :, 0].numpy(), outputs[-1, :, 0].numpy()
+
+    def seen(self, sensor):
+        """Return the outputs of one sensor."""
+        at = 0
+        for each in self._sensors:
+            if each is sensor:
+                return self.outputs[at : at + each.output_size]
+            at += each.output_size
+        return self.outputs[:0]
+
+    def _look(self):
+        """See the robot as it is now."""
+        self.advance(((0.0, [0.0] * self._system.control_size),))
+
+    def _observe(self, robot, q, v):
+        return [x for sensor in self._sensors for x in sensor.observe(robot, q, v)]
+
+    def _velocity_of(self, place):
+        joints = self._system.model.moving_joints
+        moving = next(m for m in joints if m.is_independent and m.positions.start == place)
+        return self._positions + moving.velocities.start

@@ -1,0 +1,191 @@
+"""The synthetic robot: one tick after the other, it moves, measures and sends."""
+
+from dataclasses import dataclass, replace
+import heapq
+import math
+from pathlib import Path
+
+from ...dynamics.wrenches import WRENCH_SIZE
+from ...errors import ConfigError
+from ...model.parameters import Parameters
+from ...parameters.priors import choose_with_delays
+from ...setup.sources import build_efforts, build_sensors, build_wrenches, described_model, topics
+from .commands import LateCommands
+from .feed import Feed
+from .motion import Motion, Pushes
+from .plant import Plant
+from .settings import load_estimator, require_known, StreamConfig
+from .truth import Truth
+
+_NANO = 1e9
+
+
+@dataclass(frozen=True)
+class TruthAt:
+    """The true values from a time since the start [ns] on: name -> float."""
+
+    time_ns: int
+    values: dict
+
+
+class SyntheticRobot:
+    """
+    A simulated robot that sends what a real one would.
+
+    The same settings give the same readings, to the last bit. truth: the latest `TruthAt`;
+    truths: all so far; plant: the `Plant`; readers: topic -> names of the sources that read it.
+    """
+
+    def __init__(self, settings, start_ns=0, config=None):
+        """
+        Set up the robot.
+
+        settings: `SyntheticConfig`; start_ns: time of the computer's clock at the start;
+        config: the estimator's `Config`, by default the one that the settings name.
+        """
+        config = config or load_estimator(settings)
+        self.settings, self.config = settings, config
+        model = described_model(config)
+        sensors, wrenches = build_sensors(config, model), build_wrenches(config, model)
+        sources = (*build_efforts(config, model), *wrenches)
+        parameters = Parameters(model, [p for sensor in sensors for p in sensor.parameters])
+        chosen, self._noises = _without_noises(settings, config, parameters, sensors)
+        clocks = [f'{sensor.name}.delay' for sensor in sensors]
+        self._truth = Truth(settings, parameters, clocks, chosen)
+        values = self._truth.at(0)
+        self._motion = Motion(settings, model)
+        self._pushes = Pushes(settings, [wrench.name for wrench in wrenches])
+        self.plant = Plant(
+            parameters,
+            sensors,
+            config.simulation,
+            settings.finer,
+            self._truth.varying,
+            values,
+            [each.wrench for each in wrenches],
+        )
+        self.plant.place(settings, self._motion.starts())
+        delays_ns = self._truth.command_delays_ns(model.command_joints)
+        # Wrenches act at once.
+        self._commands = LateCommands([*delays_ns, *[0] * (WRENCH_SIZE * len(wrenches))])
+        self.begin(start_ns)
+        self._tick, self._waiting, self._instants = 0, [], list(self._truth.instants)
+        self.truths = []
+        self._tell_truth(values)
+        self.readers, self.feeds = _feeds(settings, config, model, (sensors, sources), values)
+
+    @property
+    def time_ns(self):
+        """Time since the start, of the next tick."""
+        return round(self._tick * _NANO / self.settings.rate)
+
+    @property
+    def clock_ns(self):
+        """The robot's own clock at the next tick."""
+        return self._start_ns + self.time_ns
+
+    @property
+    def description(self):
+        """The nominal robot description: the text of the URDF."""
+        urdf = self.config.model.urdf
+        if urdf.lstrip().startswith('<'):
+            return urdf
+        return (Path(self.config.source).parent / urdf).read_text(encoding='utf-8')
+
+    @property
+    def truth(self):
+        """The latest `TruthAt`."""
+        return self.truths[-1]
+
+    def arrival_ns(self, reading):
+        """Return when a `Reading` arrives, by the robot's own clock."""
+        return self._start_ns + reading.due_ns
+
+    def begin(self, start_ns):
+        """Set at what time of the computer's clock the robot started [ns]."""
+        self._start_ns = start_ns + round(_NANO * self.settings.clock_offset)
+
+    def postpone(self, duration_ns):
+        """Leave out a time in which the robot stands still: its next stamps are later."""
+        self._start_ns += duration_ns
+
+    @property
+    def next_arrival_ns(self):
+        """When the next of the readings under way arrives, infinite where there is none."""
+        return self._waiting[0][0] if self._waiting else math.inf
+
+    def advance(self):
+        """Do one tick: measure, send, and move on to the next."""
+        now, clock = self.time_ns, self.clock_ns
+        if self._instants and self._instants[0] <= now:
+            self._instants = [at for at in self._instants if at > now]
+            values = self._truth.at(now)
+            self.plant.set_values(values)
+            self._tell_truth(values)
+        efforts = self._motion.efforts(now / _NANO, self.plant.state)
+        efforts = [*efforts, *self._pushes.at(now / _NANO)]
+        for place, feed in enumerate(self.feeds.values()):
+            reading = feed.reading(now, clock, self.plant, efforts)
+            if reading:
+                heapq.heappush(self._waiting, (reading.due_ns, place, reading.number, reading))
+        self._commands.give(now, efforts)
+        self._tick += 1
+        self.plant.advance(self._commands.pieces(now, self.time_ns))
+
+    def arrived(self, time_ns):
+        """Return the readings that have arrived by a time since the start, in order."""
+        found = []
+        while self.next_arrival_ns <= time_ns:
+            found.append(heapq.heappop(self._waiting)[-1])
+        return found
+
+    def run(self, seconds):
+        """Yield the readings of the next seconds, in the order of their arrival."""
+        end = self.time_ns + round(_NANO * seconds)
+        while self.time_ns < end:
+            self.advance()
+            yield from self.arrived(self.time_ns)
+
+    def _tell_truth(self, values):
+        told = {name: values[name] for name in self._truth.names}
+        self.truths.append(TruthAt(self.time_ns, told | self._noises))
+
+
+def _without_noises(settings, config, parameters, sensors):
+    """
+    Return (what the estimator knows, as `Chosen`; name -> float of noises that it estimates).
+
+    Those are true of a topic, not drawn: what its stream says.
+    """
+    noises = {f'{sensor.name}.noise': topics(config)[sensor.name] for sensor in sensors}
+    chosen = choose_with_delays(parameters, sensors, config.estimate, noises)
+    asked = {name: topic for name, topic in noises.items() if name in chosen.priors}
+    true = {
+        name: settings.streams.get(topic, StreamConfig()).noise for name, topic in asked.items()
+    }
+    rest = {name: prior for name, prior in chosen.priors.items() if name not in noises}
+    return replace(chosen, priors=rest), true
+
+
+def _feeds(settings, config, model, parts, values):
+    """Return topic -> names of the sources that read it, and topic -> `Feed`."""
+    readers, found = {}, {}
+    for name, topic in topics(config).items():
+        readers.setdefault(topic, []).append(name)
+    for topic in settings.streams:
+        require_known('streams', topic, readers)
+    streams = {}
+    for topic in readers:
+        wish = settings.streams.get(topic, StreamConfig())
+        streams[topic] = replace(wish, rate=wish.rate or settings.rate)
+    settings = replace(settings, streams=streams)
+    for topic, names in readers.items():
+        sources = tuple([each for each in group if each.name in names] for group in parts)
+        delays = {name: values.get(f'{name}.delay', 0.0) for name in names}
+        if len(names) > 1 and any(delays.values()):
+            raise ConfigError(
+                f"topic '{topic}': {', '.join(names)} read it, and its messages have one stamp; "
+                f'set their delays to 0 in truth, or give each a topic of its own'
+            )
+        found[topic] = Feed(topic, sources, max(delays.values(), key=abs), settings, model)
+    return readers, found

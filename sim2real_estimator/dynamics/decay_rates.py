@@ -1,0 +1,29 @@
+"""How fast what resists the joints of a robot would stop them, which bounds integration steps."""
+
+import numpy as np
+
+from ..model.robot import realize
+from .mass_matrix import mass_matrix
+from .random_poses import random_pose
+
+_POSES, _SEED = 5, 12
+
+
+def mobilities(parameters, values):
+    """
+    Return joint -> the largest acceleration by a unit effort on it, over some random poses.
+
+    parameters: `Parameters`; values: name -> float of those that are not as described. Of joints
+    with one degree of freedom that follow no other, in rad/s^2 by N m or m/s^2 by N.
+    """
+    model, generator = parameters.model, np.random.default_rng(_SEED)
+    nominal = dict(zip(parameters, parameters.nominal()))
+    robot, matrices = realize(parameters, nominal | values), []
+    for _ in range(_POSES):
+        matrices.append(mass_matrix(robot, random_pose(model, generator)))
+    found = np.diagonal(np.linalg.inv(np.array(matrices, dtype=float)), axis1=1, axis2=2).max(0)
+    return {
+        moving.joint.name: float(found[moving.velocities.start])
+        for moving in model.moving_joints
+        if moving.is_independent and moving.joint.kind.velocity_size == 1
+    }

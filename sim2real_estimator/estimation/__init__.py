@@ -1,0 +1,1 @@
+"""Estimators over any problem that fits `protocol`: no physics, no ROS."""

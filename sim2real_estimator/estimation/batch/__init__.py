@@ -1,0 +1,1 @@
+"""The first seconds: fits of a growing batch from many starts."""

@@ -1,0 +1,155 @@
+"""Mixtures from windows in which the robot is pushed by forces that nobody knows."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import chdtri
+
+from ..drift import STILL
+from ..factors import lower_root
+from ..filter.settling import Courses
+from ..filter.smoother import Smoother
+from ..filter.update import take_frame
+from ..mixture import distances, distinct, Mixture
+from .starts import with_known
+
+# A misfit that noise exceeds so seldom belongs to a model, or a course, that does not fit; but how
+# much is disturbed is known to so many squares a row only: no scale is just that of every joint.
+_IMPROBABLE, _OF_DISTURBED = 1e-6, 1.1
+_FEW_PASSES = 5
+# Scales whose evidence falls short by this much, of a logarithm, after two passes: more of them
+# bring them nearer, but not by half of it, and half of it is too little to be kept.
+_HOPELESS = 30.0
+# A disturbance up to which fits find their way from far: half of the friction. With a larger one,
+# a robot without inertia explains any motion.
+_LARGE = 0.15
+
+
+def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=STILL, merge=0.5):
+    """
+    Return (`Mixture` at the window's end or None, its `Courses`, whether they fit the window).
+
+    window: `batch.Window`; begins: `Courses`; scales: of disturbances, among which evidence
+    chooses; first: the one with which courses are found that may be far from those they begin
+    with, None: a large one; merge: squared distance below which two fits are the same.
+    """
+    count = begins.parameters.shape[1]
+    bank = scales if problem.disturbance_size else (0.0,)
+    if first is None:
+        first = max((each for each in bank if each <= _LARGE), default=min(bank))
+    known = _before(problem, window, np.full(count, first))
+    found = Smoother(problem, window.frames, noise, known, drift).run(begins)
+    kept = _distinct(found, problem.tangent_size, merge)
+    if not kept:
+        return None, None, False
+    if len(bank) > 1:
+        known = _before(problem, window, np.repeat(np.array(bank), len(kept)))
+        smoother = Smoother(problem, window.frames, noise, known, drift)
+        # From where they are, other disturbances move courses little; none may follow the motion.
+        begins = found.courses.pick(np.tile(kept, len(bank)))
+        spread = smoother.run(begins, _FEW_PASSES, _HOPELESS)
+        sound = np.flatnonzero(np.isfinite(spread.log_evidence))
+        if len(sound):
+            found, kept = spread, sound
+    best = kept[int(np.argmax(found.log_evidence[kept]))]
+    rows = found.rows[best]
+    limit = max(chdtri(rows, _IMPROBABLE), _OF_DISTURBED * rows * (found.mixture.scales[best] > 0))
+    fits = found.is_settled[best] and (noise.expects_outliers or found.misfits[best] < limit)
+    return found.mixture.pick(kept), found.courses.pick(kept), bool(fits)
+
+
+def courses_to_begin(problem, window, draws, noise, mixture=None, courses=None, is_astray=False):
+    """
+    Return `Courses` [.., S] to begin with: half of them as found before, at most.
+
+    draws [p, S]: parameters of the others, whose motion is guessed from the samples; mixture,
+    courses: found in the first frames of the window. A filter leads them on through the others.
+    is_astray: whether they did not fit these; then there is one more, of the prior's mean.
+    """
+    if courses is None:
+        begins = with_known(problem, draws, mixture)
+        return Courses(_guessed(problem, window.frames, draws.shape[1]), begins)
+    order = np.argsort(-mixture.log_weights, kind='stable')[: max(1, draws.shape[1] // 2)]
+    mixture, courses = mixture.pick(order), courses.pick(order)
+    new = draws[:, len(order) :]
+    if is_astray:
+        # A few frames may lead to where no body is, and there is no way back from there.
+        new = np.concatenate([problem.prior.mean[:, None], new], 1)
+    points = [*courses.points]
+    for frame in window.frames[len(courses.points) - 1 :]:
+        step = take_frame(problem, mixture, frame, noise)
+        if step is None:
+            return courses_to_begin(problem, window, draws, noise)
+        mixture = step.mixture
+        points.append(mixture.points)
+    found = Courses(np.array(points), courses.parameters)
+    if not new.shape[1]:
+        return found
+    return Courses(
+        np.concatenate([found.points, _guessed(problem, window.frames, new.shape[1])], 2),
+        np.concatenate([found.parameters, new], 1),
+    )
+
+
+def _guessed(problem, frames, count):
+    """Return states [H + 1, nx, S] at the bounds of frames as samples have them, so many alike."""
+    return np.repeat(problem.first_course(frames)[..., None], count, 2)
+
+
+def resume_smoothly(problem, window, before, noise, drift=STILL):
+    """
+    Return the mixture at a window's end, None where no component follows the motion.
+
+    before: the `Mixture` whose parameters and noises are the prior; of its states nothing is used.
+    """
+    known = _before(problem, window, before.scales, before)
+    guess = _guessed(problem, window.frames, before.size)
+    found = Smoother(problem, window.frames, noise, known, drift).run(Courses(guess, before.means))
+    sound = np.flatnonzero(np.isfinite(found.log_evidence))
+    return found.mixture.pick(sound) if len(sound) else None
+
+
+def _before(problem, window, scales, parameters=None):
+    """
+    Return what was known at a window's beginning, one component for every scale.
+
+    parameters: `Mixture` from which parameters and noises are known; None: the problem's prior.
+    """
+    t, n, count = problem.tangent_size, problem.tangent_size + len(problem.labels), len(scales)
+    roots = np.zeros((count, n, n))
+    roots[:, :t, :t] = window.root
+    rows = np.arange(t - problem.disturbance_size, t)
+    points = np.repeat(window.point[:, None], count, 1)
+    means = np.repeat(problem.prior.mean[:, None], count, 1)
+    if parameters is not None:
+        means = parameters.means
+    roots[:, rows, rows] = problem.disturbances(scales, means, points)
+    even = Mixture(np.zeros(count), points, np.zeros((n - t, count)), roots, scales)
+    if parameters is None:
+        roots[:, t:, t:] = problem.prior.root
+        noises = problem.noise_prior
+        return replace(even, means=means, noises=None if noises is None else noises.tiled(count))
+    roots[:, t:, t:] = lower_root(parameters.parameter_roots())
+    return replace(
+        even,
+        log_weights=parameters.log_weights,
+        means=means,
+        noises=parameters.noises,
+    )
+
+
+def _distinct(found, size, merge):
+    """
+    Return the sound fits that are not the same as a better one, best first.
+
+    How probable a fit is can be told of one that stays where it is: others go where none does.
+    """
+    order = np.argsort(-found.log_evidence, kind='stable')
+    order = [k for k in order if np.isfinite(found.log_evidence[k])]
+    order = [k for k in order if found.is_settled[k]] or order
+    if not order:
+        return []
+    roots = found.mixture.roots[order][:, size:]
+    informations = np.linalg.inv(roots @ np.swapaxes(roots, 1, 2))
+    squared = distances(found.mixture.means[:, order], informations)
+    return [order[k] for k in distinct(range(len(order)), squared, merge)]

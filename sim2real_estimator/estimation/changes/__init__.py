@@ -1,0 +1,1 @@
+"""What happens when the robot, or a sensor, is no longer what it was."""

@@ -1,0 +1,214 @@
+"""
+Kinematic calibration: encoders and motion capture tell of lengths, zeros, mounts and clocks.
+
+Where no effort is known, poses of links beside encoders still tell all kinematics, and no dynamics
+is needed for that: a pose is a function of the positions of joints when it was taken. So nothing
+is simulated, and least squares with learned noise (`inference.pose_regression`) gives the
+posterior. Poses of a robot that moves and of one that stood still in some postures, of which
+nobody knows how it came from one to the next, are the same to it.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...records import Status, UpdateReport
+from ..misfits import FITS, MISFIT, too_noisy
+from ..mixture import Mixture
+from ..torque import poses as pose_regression
+from ..torque.poses import PoseState
+from .base import AbstractEstimator
+
+# Between samples of encoders that are farther apart nobody knows how joints have moved [ns].
+_GAP_NS = 250_000_000
+# Where all samples of encoders about a pose are of so short a time they were taken for it, and
+# joints stood still; no pose is farther from them [ns].
+_INSTANT_NS = 50_000_000
+# Poses wait for so much of the motion after them: so far reaches a delay that is not known [ns].
+_AFTER_NS = 150_000_000
+# Of the encoders so much is kept before what waits [ns].
+_BEFORE_NS = 1_000_000_000
+# Noise is what it is after so many fits: the first ones linearise far from where they lead.
+_SETTLED = 10
+# Later than all data [ns].
+_NEVER_NS = 2**62
+
+
+@dataclass(frozen=True)
+class CalibrationState:
+    """
+    All that is carried on.
+
+    poses: `PoseState`; motion: (stamps [N] ns, positions [N, n], NaN where they are missing) of
+    encoders, those about the poses that wait; place [n]: newest positions; worst: number of the
+    position or turn that is said to be far noisier than configured, None where none is; posterior:
+    `Mixture` of all this.
+    """
+
+    poses: PoseState
+    motion: tuple
+    place: np.ndarray
+    posterior: Mixture
+    worst: int | None = None
+
+
+@dataclass(frozen=True)
+class KinematicCalibration(AbstractEstimator):
+    """See the module. seed: of nothing, since nothing is drawn."""
+
+    seed: int = 0
+
+    name = 'kinematic_calibration'
+
+    def init(self, problem):
+        """Return the state before any data."""
+        poses, count = pose_regression.begin(problem.poses, problem.prior), problem.position_count
+        none, place = (np.zeros(0, dtype=np.int64), np.zeros((0, count))), problem.neutral[:count]
+        return CalibrationState(poses, none, place, _posterior(problem, poses.fit, place))
+
+    def update(self, problem, state, frame):
+        """Return (state, `UpdateReport`) after one more frame."""
+        model, before = problem.poses, state.poses
+        motion, place = _followed(model, state, frame)
+        poses = pose_regression.received(model, before, frame)
+        newest_ns = motion[0][-1] - _AFTER_NS if len(motion[0]) else 0
+        until_ns = _NEVER_NS if frame.is_last else int(newest_ns)
+        poses, lost = _placed(model, poses, motion, until_ns)
+        # What comes last is used, however short the time since the last fit.
+        now_ns = _NEVER_NS if frame.is_last else frame.end_ns
+        poses = pose_regression.renewed(model, poses, now_ns)
+        events, worst = (), state.worst
+        if poses.fit is not before.fit:
+            events = () if before.renewals else ('fitted',)
+            if poses.renewals >= _SETTLED or frame.is_last:
+                worst = too_noisy(np.sqrt(poses.fit.variance), worst)
+            if worst is not None and state.worst is None:
+                events += (_noisy_in_words(model, poses.fit, worst),)
+            elif worst is None and state.worst is not None:
+                events += (f'{FITS}: noise',)
+        if poses.fit is not before.fit or frame.is_last:
+            events += pose_regression.in_words(model, before.fit, poses, frame.is_last)
+        posterior = _posterior(problem, poses.fit, place)
+        needed_ns = min((until_ns, *(stamp for _, stamp, _ in poses.waiting))) - _BEFORE_NS
+        kept = motion[0] >= needed_ns
+        motion = tuple(part[kept] for part in motion)
+        left_out = tuple((name, Status.OUTSIDE.value, number) for name, number in lost.items())
+        report = UpdateReport('filter' if poses.renewals else 'batch', events=events)
+        state = CalibrationState(poses, motion, place, posterior, worst)
+        return state, replace(report, left_out=left_out)
+
+    def interrupted(self, state):
+        """Return the state without the samples that wait."""
+        motion = tuple(part[:0] for part in state.motion)
+        return replace(state, motion=motion, poses=replace(state.poses, waiting=()))
+
+    def kept_frames(self, state):
+        """Return no frames: none is looked at again."""
+        return ()
+
+    def with_frames(self, state, frames):
+        """Return the state: it holds no frames."""
+        return state
+
+    def mixture(self, problem, state):
+        """Return the posterior, one normal distribution."""
+        return state.posterior
+
+
+def _followed(model, state, frame):
+    """Return (motion, newest place [n]) with the encoders of a frame, as in the state."""
+    stamps, positions = state.motion
+    found, place = model.joint_positions(frame), state.place
+    if not found:
+        return state.motion, place
+    rows = np.full((len(found), len(place)), np.nan)
+    for row, (_, places, values) in zip(rows, found):
+        row[places] = values
+    stamps = np.concatenate([stamps, [stamp_ns for stamp_ns, _, _ in found]])
+    positions = np.concatenate([positions, rows])
+    order = np.argsort(stamps, kind='stable')
+    for row in rows:
+        place = np.where(np.isfinite(row), row, place)
+    return (stamps[order], positions[order]), place
+
+
+def _placed(model, poses, motion, until_ns):
+    """
+    Return (`PoseState` with poses of before a stamp beside the motion, sensor -> number lost).
+
+    Poses are lost that are of no time at which the motion is known.
+    """
+    stamps, positions = motion
+    delays, lost = model.delays(poses.fit.mean)[0], Counter()
+    taken_ns = [stamp - round(1e9 * delays[number]) for number, stamp, _ in poses.waiting]
+    due = [each for each, at_ns in zip(poses.waiting, taken_ns) if at_ns < until_ns]
+    if not due:
+        return poses, lost
+    left = tuple(each for each, at_ns in zip(poses.waiting, taken_ns) if at_ns >= until_ns)
+    parts = np.split(np.arange(len(stamps)), np.flatnonzero(np.diff(stamps) > _GAP_NS) + 1)
+    stretches = [_Stretch.of(stamps[part], positions[part]) for part in parts if len(part)]
+    for stretch in filter(None, stretches):
+        own = tuple(each for each in due if stretch.holds(each[1] - round(1e9 * delays[each[0]])))
+        poses = replace(poses, waiting=own)
+        poses = pose_regression.placed(model, poses, until_ns, stretch.at, stretch.known_ns)
+        due = [each for each in due if all(each is not other for other in own)]
+    lost.update(model.sensors[number].name for number, _, _ in due)
+    return replace(poses, waiting=left), lost
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """
+    Encoders without a gap: (stamps [N] ns, positions [N]) of each joint.
+
+    first_ns, last_ns: between which poses are taken with it; known_ns: where the motion is known.
+    """
+
+    joints: tuple
+    first_ns: int
+    last_ns: int
+    known_ns: tuple
+
+    @staticmethod
+    def of(stamps, positions):
+        """Return the stretch of samples, None where a joint is missing in all of them."""
+        there = np.isfinite(positions)
+        if not there.any(0).all():
+            return None
+        joints = tuple((stamps[own], column[own]) for own, column in zip(there.T, positions.T))
+        # All joints are known between the last of their first samples and the first of their last.
+        first = max(int(own[0]) for own, _ in joints)
+        last = min(int(own[-1]) for own, _ in joints)
+        if stamps[-1] - stamps[0] > _INSTANT_NS:
+            return _Stretch(joints, first, last, (first, last))
+        first, last = int(stamps[0]) - _INSTANT_NS, int(stamps[-1]) + _INSTANT_NS
+        return _Stretch(joints, first, last, (-_NEVER_NS, _NEVER_NS))
+
+    def holds(self, at_ns):
+        """Tell whether what was seen at a stamp was seen during this stretch."""
+        return self.first_ns <= at_ns <= self.last_ns
+
+    def at(self, stamps):
+        """Return the positions [M, n] at stamps [M] ns; at either end they stay what they are."""
+        # As whole numbers stamps are exact: floats that large are not.
+        return np.stack(
+            [np.interp(stamps - own[0], own - own[0], column) for own, column in self.joints], 1
+        )
+
+
+def _posterior(problem, fit, place):
+    """Return the `Mixture` of a `PoseFit`, at positions [n]."""
+    size, count = problem.tangent_size, len(problem.prior.mean)
+    known = pose_regression.conditioned(problem.prior, problem.poses.places, fit)
+    root = np.zeros((1, size + count, size + count))
+    root[0, size:, size:] = known.root
+    point = problem.neutral.copy()
+    point[: len(place)] = place
+    return Mixture(np.zeros(1), point[:, None], known.mean[:, None], root)
+
+
+def _noisy_in_words(model, fit, number):
+    """Return the word of a report that a position or a turn is far noisier than configured."""
+    sensor, part, _ = model.titles[number]
+    return f'{MISFIT}noise {np.sqrt(fit.variance[number]):.3g} {part} {sensor}'

@@ -1,0 +1,1 @@
+"""The square-root filter after the first seconds, and the smoother behind it."""

@@ -1,0 +1,1 @@
+"""Where torque is a measurement: regression of inverse dynamics, online."""

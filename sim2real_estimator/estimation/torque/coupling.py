@@ -1,0 +1,99 @@
+"""
+Neighbouring joints that seem to share a motor, by what is left of their torques.
+
+In many wrists one motor turns two joints, at the sum of their velocities. Its inertia and friction
+act on both, and no column of a single joint has that. Where much of a joint's torque is left, the
+columns of such a motor are tried on the rows at hand, beside all that is unknown: the log Bayes
+factor against none, and how much less is left. Nothing is changed: a robot that has such a pair
+says so in its config.
+"""
+
+import numpy as np
+
+from ..factors import solve_triangular
+from .regression import TorqueNoise
+
+# Residual over signal of a joint from which on a pair is tried.
+_LEFT = 0.25
+# A pair is believed of this log Bayes factor, with which the squares left of one of its joints,
+# of which that much is left, fall to this part.
+_EVIDENCE, _REMAINS = 20.0, 0.5
+
+
+def coupled_pairs(model, prior, fit, sums, rows, least):
+    """
+    Return numbers (row, row) of pairs of joints that seem to share a motor, the likeliest first.
+
+    model: with `pairs`, as `TorqueModel` has them; prior, fit: as in `torque_regression.fit`;
+    sums: `Sums` of all rows; rows: the newest `Rows`; least: number of rows to judge a joint by.
+    """
+    left = sums.squares_left(fit.standard, fit.scales)
+    is_much = (left > _LEFT**2 * sums.square) & (sums.number >= least)
+    tried = [pair for pair in model.pairs if is_much[list(pair.rows)].any()]
+    if not tried:
+        return ()
+    # What nobody explains is to be explained: its rows count, and what hangs together in them is
+    # no noise.
+    inflation = TorqueNoise.prior(model.limits).inflation
+    weights = np.sqrt(1 / (fit.noise.variance * inflation))
+    whitened = model.standard(fit.mean)[1] @ prior.root
+    columns = (weights * fit.scales)[:, None] * (rows.columns @ whitened)
+    residuals = weights * rows.residuals(fit.standard, fit.scales)
+    away = solve_triangular(prior.root, fit.mean - prior.mean, lower=True)
+    flat = columns.reshape(-1, columns.shape[-1])
+    information = flat.T @ flat
+    information[np.diag_indices_from(information)] += 1.0
+    factor = np.linalg.cholesky(information)
+    gradient = flat.T @ residuals.ravel() - away
+    side = solve_triangular(factor, gradient, lower=True)
+    alone = residuals - columns @ solve_triangular(factor, side, lower=True, trans='T')
+    found = []
+    for pair in tried:
+        joints = list(pair.rows)
+        extra = weights[joints, None] * pair.columns(rows)
+        across = solve_triangular(
+            factor, np.einsum('kjp,kje->pe', columns[:, joints], extra), lower=True
+        )
+        matrix = np.einsum('kje,kjf->ef', extra, extra) - across.T @ across
+        matrix[np.diag_indices_from(matrix)] += 1.0
+        root = np.linalg.cholesky(matrix)
+        pull = np.einsum('kje,kj->e', extra, residuals[:, joints]) - across.T @ side
+        moved = solve_triangular(root, pull, lower=True)
+        evidence = moved @ moved / 2 - np.log(np.diag(root)).sum()
+        size = solve_triangular(root, moved, lower=True, trans='T')
+        rest = solve_triangular(factor, side - across @ size, lower=True, trans='T')
+        then = residuals[:, joints] - columns[:, joints] @ rest - extra @ size
+        falls = (then**2).sum(0) < _REMAINS * (alone[:, joints] ** 2).sum(0)
+        if evidence > _EVIDENCE and (falls & is_much[joints]).any():
+            found.append((evidence, pair.rows))
+    return tuple(rows for _, rows in sorted(found, reverse=True))
+
+
+class Pair:
+    """Two neighbouring joints, and columns of a motor that turns at the sum of their speeds."""
+
+    def __init__(self, rows, places, width, deviations):
+        """
+        Take two joints.
+
+        rows: their numbers; places: ((of the column of viscous friction, of the rotor), ...) of
+        either; width: speed over which friction changes its sign; deviations [3]: prior ones of
+        the motor's inertia, viscous and Coulomb friction.
+        """
+        self.rows, self._places, self._width = rows, places, width
+        self._deviations = np.array(deviations)
+
+    def columns(self, rows):
+        """Return what both torques are by a deviation of each of three parameters [K, 2, 3]."""
+        roots = np.sqrt(rows.shares[:, list(self.rows)])
+        # Who has no row rests, or nearly.
+        safe = np.where(roots > 0, roots, 1.0)
+        speed, spin_up = (
+            sum(
+                rows.columns[:, row, places[kind]] / safe[:, k]
+                for k, (row, places) in enumerate(zip(self.rows, self._places))
+            )
+            for kind in (0, 1)
+        )
+        motor = np.stack([spin_up, speed, np.tanh(speed / self._width)], -1)
+        return roots[..., None] * (self._deviations * motor)[:, None]

@@ -1,1 +1,0 @@
-"""Inference over any problem that fits `protocol.Problem`: no physics, no ROS."""

@@ -1,0 +1,1 @@
+"""Robots from URDF files, and their text."""

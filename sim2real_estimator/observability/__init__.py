@@ -1,0 +1,1 @@
+"""What data can tell of parameters, and what they cannot: verdicts and null space."""

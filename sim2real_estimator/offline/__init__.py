@@ -1,0 +1,1 @@
+"""From recordings and tables to a result: what runs without a robot."""

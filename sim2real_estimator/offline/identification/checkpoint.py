@@ -1,0 +1,107 @@
+"""What an identification keeps on its way, so that another process can go on after a kill."""
+
+from contextlib import contextmanager
+from dataclasses import replace
+import fcntl
+import hashlib
+import json
+from pathlib import Path
+import shutil
+import time
+
+from ...errors import ConfigError, DataError, OutputError
+from ...posterior.file import load, save
+
+# Between two checkpoints [s], and so many times longer than one takes to write.
+_PERIOD, _RATIO = 5.0, 30.0
+_FILE, _LOCK, JOURNAL = 'checkpoint.npz', 'lock', 'journal'
+
+
+class Checkpoint:
+    """A folder beside the result, there for as long as the identification goes on."""
+
+    def __init__(self, output, key):
+        """Take the folder of the result, and a text that only the same identification has."""
+        self._output = Path(output)
+        self.folder = self._output.with_name(f'{self._output.name}.partial')
+        self._key, self._saved, self._period = key, time.monotonic(), _PERIOD
+
+    @contextmanager
+    def held(self):
+        """Keep others away; the folder goes where the identification ends by itself."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = (self.folder / _LOCK).open('w')
+        except OSError as error:
+            raise ConfigError(
+                f'{self.folder}: cannot be written ({error}); give another --output'
+            ) from error
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise ConfigError(
+                    f'{self.folder}: another process is at it; wait for it, or give another '
+                    '--output'
+                ) from error
+            try:
+                yield self
+            except KeyboardInterrupt:
+                raise
+            except (OSError, OutputError) as error:
+                raise self._without_room(error) from error
+            except BaseException:
+                shutil.rmtree(self.folder)
+                raise
+
+    def _without_room(self, error):
+        """Return what to raise where something could not be written; keep what is known."""
+        if isinstance(error, OSError):
+            error = f'{self._output}: cannot be written ({error}); give another --output'
+        if (self.folder / _FILE).exists():
+            return OutputError(f'{error}, or make room: the same command goes on from here')
+        shutil.rmtree(self.folder)
+        return OutputError(f'{error}, or make room')
+
+    @property
+    def journal(self):
+        """Where the messages are kept."""
+        return self.folder / JOURNAL
+
+    @property
+    def is_due(self):
+        """Whether it is time for another checkpoint."""
+        return time.monotonic() - self._saved > self._period
+
+    def write(self, pipeline, progress):
+        """Keep a pipeline and what else it takes to go on, plain values and records."""
+        began = time.monotonic()
+        run = {'key': self._key, 'pipeline': pipeline.run(), 'progress': progress}
+        save(self.folder / _FILE, replace(pipeline.posterior(), run=run))
+        self._saved = time.monotonic()
+        self._period = max(_PERIOD, _RATIO * (self._saved - began))
+
+    def keep(self, posteriors):
+        """Keep the latest of the `Posterior`s of recordings that are to be joined."""
+        save(self.folder / f'{len(posteriors) - 1}.npz', posteriors[-1])
+
+    def posteriors(self, count):
+        """Return what was kept of the first recordings; none where nothing was."""
+        paths = [self.folder / f'{number}.npz' for number in range(count)]
+        return [load(path) for path in paths if path.exists()]
+
+    def read(self):
+        """Return (run of the pipeline, the rest) of the same identification, None without."""
+        path = self.folder / _FILE
+        if not path.exists():
+            return None
+        try:
+            run = load(path).run
+        except DataError:
+            return None
+        return (run['pipeline'], run['progress']) if run['key'] == self._key else None
+
+
+def key_of(*parts):
+    """Return a text by which the same identification is known again."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

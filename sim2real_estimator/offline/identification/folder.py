@@ -1,0 +1,184 @@
+"""The folder of a result: written beside its place, then put there: it is whole or absent."""
+
+import csv
+from dataclasses import asdict
+import json
+import math
+from pathlib import Path
+import shutil
+
+import numpy as np
+
+from ...errors import ConfigError
+from ...posterior.file import save
+from ...posterior.report import write_report
+from .journal import write_bag
+from .models import write_models
+from .open_loop import DRAWS
+
+_RESULT, _SUMMARY = 'result', 'result.json'
+
+
+def write_posterior(found, path):
+    """Write the posterior file."""
+    save(path, found.posterior)
+
+
+def write_estimates(found, path):
+    """Write the estimates over time: a row for each instant, mean and sd of each parameter."""
+    course = found.course
+    titles = [f'{name} [{unit}]' for name, unit in zip(course.names, course.units)]
+    head = ['stamp_ns', 'bag', 'stage', 'nis', 'degrees']
+    head += [word for title in titles for word in (title, f'sd of {title}')]
+    with path.open('w', newline='') as file:
+        rows = csv.writer(file, lineterminator='\n')
+        rows.writerow(head)
+        for k, stamp_ns in enumerate(course.stamps_ns):
+            pairs = np.stack([course.mean[k], course.sd[k]], 1).ravel().tolist()
+            known = [course.bags[k], course.stages[k], float(course.nis[k]), course.degrees[k]]
+            rows.writerow([stamp_ns, *known, *map(repr, pairs)])
+
+
+def write_held_out(found, path):
+    """Write what was held out beside what was predicted; of draws the 5, 50 and 95 % quantiles."""
+    quantiles = ('draws 5 %', 'draws 50 %', 'draws 95 %')
+    singles = [name for name in found.held_out.predictors if name != DRAWS]
+    with path.open('w', newline='') as file:
+        rows = csv.writer(file, lineterminator='\n')
+        head = ['sensor', 'signal', 'unit', 'window', 'stamp_ns', 'elapsed [s]', 'measured']
+        rows.writerow([*head, *singles, *quantiles])
+        for trace in found.held_out.traces:
+            bands = np.quantile(trace.predicted[DRAWS], (0.05, 0.5, 0.95), axis=1)
+            numbers = [trace.elapsed, trace.measured]
+            numbers += [trace.predicted[name] for name in singles]
+            for k, row in enumerate(np.stack([*numbers, *bands], 1).tolist()):
+                what = trace.sensor, trace.label, trace.unit
+                rows.writerow([*what, trace.windows[k], trace.stamps_ns[k], *map(repr, row)])
+
+
+def write_summary(found, path):
+    """Write result.json: what was found, how well it predicts, and where it comes from."""
+    content = {
+        'provenance': asdict(found.provenance),
+        'bags': [asdict(bag) for bag in found.bags],
+        'merged': found.is_merged,
+        'distrust': list(found.distrust),
+        'findings': asdict(found.findings),
+        'units': found.units,
+        'events': [asdict(event) for event in found.events],
+        'held_out': _scores(found.held_out),
+        'noise': None if found.noise is None else _noise(found.noise),
+    }
+    path.write_text(json.dumps(_plain(content), indent=1, ensure_ascii=False) + '\n')
+
+
+# File of the folder -> function (`Identification`, path). They hang on nothing else.
+WRITERS = {
+    'posterior.npz': write_posterior,
+    'estimates.csv': write_estimates,
+    'held_out.csv': write_held_out,
+    _SUMMARY: write_summary,
+    'report.html': write_report,
+}
+# The bag with the node's own topics.
+BAG = 'estimates'
+
+
+def require_free(output, force):
+    """Refuse, with a ConfigError, to replace a result unless told to, and anything else always."""
+    output = Path(output)
+    if not output.exists():
+        return
+    if not force:
+        raise ConfigError(f'{output}: exists; give another --output, or --force')
+    is_result = output.is_dir() and ((output / _SUMMARY).exists() or not any(output.iterdir()))
+    if not is_result:
+        raise ConfigError(
+            f'{output}: is no result of `identify`, and only such a folder is replaced; give '
+            'another --output, or remove it yourself'
+        )
+
+
+def write_folder(found, output, checkpoint):
+    """Write the folder of an `Identification`, in place of one that is there."""
+    output, beside = Path(output), checkpoint.folder / _RESULT
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir()
+    for name, write in WRITERS.items():
+        write(found, beside / name)
+    write_models(found, beside)
+    write_bag(checkpoint.journal, beside / BAG)
+    if output.exists():
+        old = checkpoint.folder / 'old'
+        shutil.rmtree(old, ignore_errors=True)
+        output.rename(old)
+    beside.rename(output)
+    shutil.rmtree(checkpoint.folder)
+
+
+def _noise(noise):
+    """Return what was learned of the noise of encoders, of torques and of poses."""
+    encoders = 'sensor', 'joint', 'configured sd', 'learned sd'
+    torques = 'joint', 'sd of 20 ms', 'inflation', 'explained', 'resonance [Hz]'
+    poses = 'sensor', 'part', 'configured sd', 'learned sd', 'inflation', 'used'
+    found = {
+        'encoders': [dict(zip(encoders, row)) for row in noise.encoders],
+        'torques': [dict(zip(torques, row)) for row in noise.torques],
+    }
+    if noise.delay:
+        found['delay of torques [s]'] = dict(zip(('mean', 'sd', 'applied'), noise.delay))
+    if noise.poses:
+        found['poses'] = [dict(zip(poses, row)) for row in noise.poses]
+    return found
+
+
+def _scores(held_out):
+    """Return how well each predictor has done, signal by signal."""
+    return {
+        'share': held_out.share,
+        'lead [s]': held_out.lead,
+        'horizon [s]': held_out.horizon,
+        'windows': len(held_out.starts_ns),
+        'reason': held_out.reason,
+        'signals': [
+            {
+                'sensor': trace.sensor,
+                'signal': trace.label,
+                'unit': trace.unit,
+                'sd of noise': trace.sd,
+                'rms': {name: trace.rms(name) for name in held_out.predictors},
+                'within 90 % of draws': trace.coverage(),
+            }
+            for trace in held_out.traces
+        ],
+        'torques': {
+            'error of all': {name: held_out.torque_error(name) for name in held_out.predictors},
+            'joints': [
+                {
+                    'joint': trace.joint,
+                    'blocks': len(trace.measured),
+                    'explained': trace.is_explained,
+                    'sd of what is left': trace.sd,
+                    'rms': {name: trace.rms(name) for name in held_out.predictors},
+                    'error': {name: trace.share(name) for name in held_out.predictors},
+                    'within 90 %': trace.coverage(),
+                }
+                for trace in held_out.torques
+            ],
+        },
+    }
+
+
+def _plain(value):
+    """Return a value as JSON has it: numbers that are none become null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

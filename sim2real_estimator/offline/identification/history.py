@@ -1,0 +1,99 @@
+"""What an identification remembers of its way: estimates over time, and what happened."""
+
+from collections import Counter
+
+import numpy as np
+
+from ...events import Chronicle
+from .result import Course, Happening
+
+# Of the estimator's states of mind, those after which there has been a fit.
+_FITTED = frozenset(('fitted', 'handed over', 'resumed'))
+
+
+class History:
+    """
+    Takes note of every `Progress`; it can be kept and gone on with, like a pipeline.
+
+    words: how often the estimator reported which event; frames: how many there were; has_fitted:
+    whether any led to a fit.
+    """
+
+    def __init__(self):
+        """Begin with nothing."""
+        self._rows, self._told = [], []
+        self._sums, self._judged_ns = (0.0, 0), None
+        self.words, self.frames, self._chronicle = Counter(), 0, Chronicle()
+
+    def begin(self):
+        """Begin anew with another recording; the estimates so far stay."""
+        self._sums, self._judged_ns, self._chronicle = (0.0, 0), None, Chronicle()
+        self.words, self.frames = Counter(), 0
+
+    @property
+    def has_fitted(self):
+        """Whether data have told anything."""
+        return any(self.words[word] for word in _FITTED)
+
+    def note(self, progress, bag):
+        """
+        Take note of the `Progress` after another frame of a recording, given by its index.
+
+        Return (events, whether the posterior has been judged anew).
+        """
+        estimate, found = progress.estimate, progress.standing.latest
+        report = estimate.report
+        self.frames += 1
+        self.words.update(report.events)
+        events = self._chronicle.take(report.events, estimate, len(found.modes))
+        self._told += [
+            (bag, estimate.stamp_ns, e.name, e.text, e.is_warning, e.values) for e in events
+        ]
+        self._sums = self._sums[0] + report.nis, self._sums[1] + report.degrees
+        is_judged = found.stamp_ns != self._judged_ns and found.stamp_ns == estimate.stamp_ns
+        if is_judged:
+            self._judged_ns = found.stamp_ns
+            numbers = np.array([*estimate.mean, *estimate.sd, *self._sums], dtype=float)
+            kept = bag, estimate.stamp_ns, report.stage, estimate.verdicts, numbers
+            self._rows.append(kept)
+            self._sums = 0.0, 0
+        return events, is_judged
+
+    def snapshot(self):
+        """Return all of it as plain values."""
+        words = tuple(self.words.items())
+        judging = self._sums, self._judged_ns, self._chronicle.snapshot()
+        return tuple(self._rows), tuple(self._told), words, self.frames, judging
+
+    def restore(self, saved):
+        """Go on from a snapshot."""
+        rows, told, words, self.frames, judging = saved
+        self._rows, self._told, self.words = list(rows), list(told), Counter(dict(words))
+        self._sums, self._judged_ns, chronicle = judging
+        self._chronicle.restore(chronicle)
+
+    def course(self, problem):
+        """Return the `Course` so far."""
+        names = problem.chart.names
+        names = (*names, *(f'{name}.noise' for name in problem.noises))
+        size = len(names)
+        numbers = np.array([row[-1] for row in self._rows]).reshape(-1, 2 * size + 2)
+        return Course(
+            names,
+            tuple(problem.parameters.unit(name) for name in names),
+            np.array([row[1] for row in self._rows], dtype=np.int64),
+            numbers[:, :size],
+            numbers[:, size : 2 * size],
+            tuple(row[2] for row in self._rows),
+            tuple(row[3] for row in self._rows),
+            numbers[:, -2],
+            numbers[:, -1].astype(np.int64),
+            np.array([row[0] for row in self._rows], dtype=np.int64),
+        )
+
+    def happenings(self):
+        """Return a `Happening` for every event so far."""
+        return tuple(
+            Happening(stamp_ns, name, text, is_warning, dict(values), bag)
+            for bag, stamp_ns, name, text, is_warning, values in self._told
+        )

@@ -1,0 +1,300 @@
+"""
+Held-out stretches, predicted open loop.
+
+Each window begins with a short stretch from which the state is fitted, for each predictor with its
+own parameters; after it nothing but efforts enter. So what is compared are models of the robot,
+not filters.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...estimation.torque.rows import BLOCK_NS
+from ...observability.null_space import mending, physical_draws
+from .result import FAR, HeldOut, Trace
+
+NOMINAL, MEAN, DRAWS = PREDICTORS = ('nominal', 'mean', 'draws')
+# Of the stretch that the state is fitted to at the most, and of the prediction [s].
+LEAD, HORIZON = 0.3, 1.0
+# Over a long stretch a model that is a little wrong bends the velocities of a lively mechanism,
+# over a short one noise does: of these [s] it is the longest one over which the posterior's mean
+# leaves no more than so many deviations (rms, median of so many windows), with so many frames with
+# samples at the least.
+_LEADS, _LEFT, _TELLING, _LEAST_FRAMES = (LEAD, 0.2, 0.13, 0.09, 0.06), 2.0, 8, 4
+_WINDOWS, _DRAWS = 40, 24
+# Until the first efforts have come, and the last samples have [s].
+_MARGIN = 0.5
+_ITERATIONS = 8
+# Longest step of predictions by measured torques [s]: friction about rest is stiff.
+STIFF_STEP = 5e-4
+_NANO = 1e9
+
+
+@dataclass(frozen=True)
+class Window:
+    """Consecutive frames: those to fit a state to, and those to predict; bag: its index."""
+
+    lead: tuple
+    ahead: tuple
+    bag: int
+
+
+def windows_of(feed, bag, make_stream, knows_inputs):
+    """
+    Return `Window`s spread evenly over what a `Feed` holds out, none across a gap.
+
+    bag: index of the recording; make_stream: function that returns a new `Stream`; knows_inputs:
+    function that tells whether all efforts of a frame are known.
+    """
+    stretch = LEAD + HORIZON + _MARGIN
+    length = (feed.end_ns - feed.split_ns) / _NANO
+    # Of one window alone the margin need not be whole.
+    count = min(_WINDOWS, max(int(length / stretch), int(length > LEAD + HORIZON)))
+    found = []
+    for number in range(count):
+        stream = make_stream()
+        begin_ns = feed.split_ns + round(number * length / count * _NANO)
+        for sample in feed.held_out(begin_ns, stretch):
+            stream.push(sample)
+        window = _first_window(stream.flush(), bag, knows_inputs)
+        found += [window] if window else []
+    return found
+
+
+def _first_window(frames, bag, knows_inputs):
+    run = []
+    for frame in frames:
+        if frame.after_gap or not knows_inputs(frame):
+            run = []
+        if not knows_inputs(frame):
+            continue
+        run.append(frame)
+        if (run[-1].end_ns - run[0].start_ns) / _NANO >= LEAD + HORIZON:
+            return _cut(run, bag)
+    return None
+
+
+def predict(problem, mixture, windows, share, seed, torque_noise=None):
+    """
+    Return the `HeldOut` of a posterior.
+
+    mixture: over the problem's coordinates, of which draws are taken; seed: of the draws;
+    torque_noise: the `TorqueNoise` of measured torques, which are what drives the prediction.
+    """
+    generator = np.random.default_rng(seed)
+    draws = mixture.draw(_DRAWS, generator)
+    if torque_noise is not None:
+        draws = physical_draws(problem.chart, draws, generator, mend=mending(problem, mixture))
+        draws = _with_noise(problem, draws, torque_noise, generator)
+    mean, nominal = mixture.moments()[0][:, None], problem.prior.mean
+    if torque_noise is not None:
+        nominal = described(problem)
+        # A robot that could not be built cannot be simulated either.
+        mean = (
+            problem.possible.likeliest(problem.chart, mixture, mean) if problem.possible else mean
+        )
+    parameters = np.concatenate([nominal[:, None], mean, draws], 1)
+    lead = _lead_of(problem, mean, windows)
+    rows = {}
+    kept = []
+    for window in (_shortened(each, lead) for each in windows):
+        predicted = _predicted(problem, parameters, window)
+        if predicted is not None:
+            kept.append(window)
+            for key, row in predicted:
+                rows.setdefault(key, []).append((len(kept) - 1, *row))
+    reason = '' if kept else _reason(windows)
+    return HeldOut(
+        PREDICTORS,
+        share,
+        lead,
+        HORIZON,
+        np.array([window.ahead[0].start_ns for window in kept], dtype=np.int64),
+        np.array([window.bag for window in kept], dtype=np.int64),
+        tuple(_trace(problem, key, found, kept) for key, found in sorted(rows.items())),
+        reason,
+    )
+
+
+def _lead_of(problem, mean, windows):
+    """Return how long the stretch is that states are fitted to [s]; mean [p, 1]: coordinates."""
+    for lead in _LEADS[:-1]:
+        left = [_left(problem, mean, _shortened(each, lead).lead) for each in windows[:_TELLING]]
+        if not left or np.median(left) <= _LEFT:
+            return lead
+    return _LEADS[-1]
+
+
+def _left(problem, mean, frames):
+    """Return what is left (rms) of samples where a state has been fitted; infinite: nothing is."""
+    with np.errstate(all='ignore'):
+        try:
+            residual = _fitted(problem, frames, mean)[1]
+        except np.linalg.LinAlgError:
+            return np.inf
+    left = np.sqrt((residual**2).mean()) if residual.size else 0.0
+    return left if np.isfinite(left) else np.inf
+
+
+def _shortened(window, lead):
+    """Return a `Window` of which a state is fitted to the last part, of `lead` seconds."""
+    end_ns = window.lead[-1].end_ns
+    seen = [each.start_ns for each in window.lead if each.samples]
+    begin_ns = min(end_ns - round(lead * _NANO), *seen[-_LEAST_FRAMES:], end_ns)
+    kept = tuple(each for each in window.lead if each.start_ns >= begin_ns)
+    return replace(window, lead=kept or window.lead)
+
+
+def described(problem):
+    """Return the coordinates [p] of the robot description; the prior's mean of what it lacks."""
+    chart = problem.chart
+    prior = dict(zip(chart.names, chart.to_named(problem.prior.mean[:, None])[:, 0]))
+    given = {
+        name: problem.parameters[name].nominal for name in prior if name in problem.parameters
+    }
+    values = np.array([[each] for each in {**prior, **given}.values()])
+    found = chart.inner.from_named(values)[:, 0]
+    return np.where(np.isfinite(found), found, problem.prior.mean)
+
+
+def _with_noise(problem, draws, noise, generator):
+    """
+    Return draws [p, D] with what measured torques are off during a prediction.
+
+    What is left of them hangs together over about as long as is predicted, so an offset stands
+    for it, of the variance that its mean has over that time.
+    """
+    result, blocks = draws.copy(), HORIZON * _NANO / BLOCK_NS
+    deviations = np.sqrt(noise.variance * np.minimum(noise.inflation / blocks, 1.0))
+    for joint, deviation in zip(problem.torque.joints, deviations):
+        if (label := f'{joint}.torque_offset') in problem.labels:
+            row = problem.labels.index(label)
+            result[row] += deviation * generator.standard_normal(draws.shape[1])
+    return result
+
+
+def nothing_held_out(share):
+    """Return the `HeldOut` where nothing was asked for."""
+    none = np.zeros(0, dtype=np.int64)
+    return HeldOut(PREDICTORS, share, LEAD, HORIZON, none, none, (), 'nothing was held out')
+
+
+def fitted_states(problem, frames, parameters):
+    """
+    Return the states [nx, K] at the end of frames that explain their samples best.
+
+    parameters [p, K]: for each of which a state is fitted, by Gauss and Newton.
+    """
+    return _fitted(problem, frames, parameters)[0]
+
+
+def _fitted(problem, frames, parameters):
+    """Return (states [nx, K], residuals [K, m] of the samples) of `fitted_states`."""
+    point, root = problem.first_state(frames)
+    count, free = parameters.shape[1], 2 * problem.model.velocity_size
+    points = np.repeat(point[:, None], count, 1)
+    weights = 1 / np.diag(root)[:free] ** 2
+    first = points
+    for _ in range(_ITERATIONS):
+        residual, slope, _ = _along(problem, frames, points, parameters)
+        slope = slope[..., :free]
+        away = problem.local(first, points)[:free].T
+        normal = slope.swapaxes(1, 2) @ slope + np.diag(weights)
+        right = (slope * residual[..., None]).sum(1) + weights * away
+        # Whose robot has flown apart stays where it is, and does not keep others from moving.
+        is_lost = ~(np.isfinite(normal).all((1, 2)) & np.isfinite(right).all(1))
+        normal[is_lost], right[is_lost] = np.eye(free), 0.0
+        delta = np.zeros((problem.tangent_size, count))
+        delta[:free] = -np.linalg.solve(normal, right[..., None])[..., 0].T
+        points = problem.retract(points, delta)
+    residual, _, ends = _along(problem, frames, points, parameters)
+    return ends, residual
+
+
+def _along(problem, frames, points, parameters):
+    """Return residuals [K, m], their slopes [K, m, t] by the first state, and the last states."""
+    size = problem.tangent_size
+    moved = np.broadcast_to(np.eye(size), (points.shape[1], size, size))
+    residuals, slopes = [], []
+    for frame in frames:
+        found = problem.linearize(points, parameters, (frame,))
+        residuals.append(found.residual)
+        slopes.append(found.slope[..., :size] @ moved)
+        moved = found.transition[..., :size] @ moved
+        points = found.ends
+    return np.concatenate(residuals, 1), np.concatenate(slopes, 1), points
+
+
+def _cut(run, bag):
+    """Return the `Window` of a run of frames."""
+    begin = run[0].start_ns
+    cut = next(k for k, frame in enumerate(run, 1) if (frame.end_ns - begin) / _NANO >= LEAD)
+    return Window(tuple(run[:cut]), tuple(run[cut:]), bag)
+
+
+def _predicted(problem, parameters, window):
+    """
+    Return [((sensor, row), (stamp, error [K], sample))], or None where there are no numbers.
+
+    The errors are in standard deviations, predicted less measured.
+    """
+    with np.errstate(all='ignore'):
+        try:
+            points = fitted_states(problem, window.lead, parameters)
+        except np.linalg.LinAlgError:
+            return None
+        states = problem.trajectory(points, parameters, window.ahead)
+    # The description's robot may fly apart, which is no reason to spare it.
+    if not np.isfinite(states[..., 1:]).all():
+        return None
+    states[..., 0] = np.nan_to_num(states[..., 0], posinf=FAR, neginf=-FAR, nan=FAR)
+    found = []
+    for k, frame in enumerate(window.ahead):
+        errors = problem.residuals(states[k : k + 2], parameters, (frame,))
+        row = 0
+        for index, sample in problem.in_rows(frame):
+            for part in range(problem.sensors[index].row_size):
+                found.append(((index, part), (sample, errors[:, row])))
+                row += 1
+    return found
+
+
+def _trace(problem, key, found, windows):
+    """Return the `Trace` of (window, sample, errors [K]) of one residual row."""
+    index, part = key
+    sensor = problem.sensors[index]
+    signal = sensor.signals[part]
+    # What was not measured has no row of its own.
+    is_error = signal.place is None
+    measured = [0.0 if is_error else sample.values[signal.place] for _, sample, _ in found]
+    present = [errors.any() if is_error else True for _, _, errors in found]
+    present = np.isfinite(measured) & present
+    found = [entry for entry, is_there in zip(found, present) if is_there]
+    measured = np.array(measured)[present]
+    errors = signal.sd * np.array([errors for _, _, errors in found]).reshape(len(found), -1)
+    values = measured[:, None] + errors
+    stamps = np.array([sample.stamp_ns for _, sample, _ in found], dtype=np.int64)
+    numbers = np.array([number for number, _, _ in found], dtype=np.int64)
+    begins = np.array([window.ahead[0].start_ns for window in windows], dtype=np.int64)
+    return Trace(
+        sensor.name,
+        signal.label,
+        signal.unit,
+        signal.sd,
+        is_error,
+        stamps,
+        numbers,
+        (stamps - begins[numbers]) / _NANO,
+        measured,
+        {NOMINAL: values[:, 0], MEAN: values[:, 1], DRAWS: values[:, 2:]},
+    )
+
+
+def _reason(windows):
+    if windows:
+        return 'no prediction came to a number: the models are unstable'
+    return (
+        f'what was held out has no {LEAD + HORIZON:.1f} s without a gap in which all efforts '
+        'are known'
+    )

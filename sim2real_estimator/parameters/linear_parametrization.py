@@ -1,0 +1,219 @@
+"""Coordinates in which the torques of a robot are linear."""
+
+import numpy as np
+
+from ..estimation.protocol import Gaussian
+from ..model.body_numbers import about_frames, at_centres, centred, NO_MASS
+from ..model.parameters import AXES
+from .body_priors import BodyPrior, drawn
+from .parametrization import DirectChart, own_size, Prior
+
+# What torques are linear in, besides the numbers of bodies.
+_LINEAR = ('damping', 'friction', 'armature', 'stiffness')
+# A logarithm with a wider prior stays one: so wide, a normal distribution is often below zero.
+_WIDEST = 0.5
+# Part of the mass that is expected.
+_WORTH_THE_NAME = 0.05
+# How the inertia xx, yy, zz, xy, xz, yz about the centre changes with first moments, times the
+# centre: for every axis of the centre a row of [6, 3].
+_BY_MOMENTS = np.array(
+    [
+        [[0, 0, 0], [-2, 0, 0], [-2, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]],
+        [[0, -2, 0], [0, 0, 0], [0, -2, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1]],
+        [[0, 0, -2], [0, 0, -2], [0, 0, 0], [0, 0, 0], [1, 0, 0], [0, 1, 0]],
+    ],
+    dtype=float,
+).reshape(3, 18)
+
+
+def linear_chart(direct, parameters, bodies=None):
+    """
+    Return the `LinearChart` of the parameters of a `DirectChart`.
+
+    None where there is no link all of whose ten numbers are unknown, and none of them very much;
+    bodies: link -> prior of its ten numbers as one, where that is not of single priors.
+    """
+    links = {}
+    for link in parameters.model.links:
+        names = parameters.inertial_names(link.name)
+        if all(name in direct.priors and _is_narrow(direct.priors[name]) for name in names):
+            links[link.name] = names
+    are_checked = not parameters.model.accepts_infeasible_inertia
+    return LinearChart(direct, links, are_checked, bodies) if links else None
+
+
+class LinearChart:
+    """
+    Bodies by mass, first moments and inertia about the frames of their links, losses as they are.
+
+    Torques are linear in these numbers: what data leave of them is a normal distribution however
+    little is known, and parameters that move alike lie on straight lines. Others are as in the
+    `DirectChart`, and so are all attributes but prior: of these numbers, with the moments that
+    the priors of single parameters give them; apart: the `DirectChart` of the parameters by
+    themselves, without logarithms of what is linear; rows [L, 10]: of the numbers of bodies.
+    """
+
+    responses, is_straight = None, True
+
+    def __init__(self, direct, links, are_checked=True, bodies=None):
+        """
+        Take the parameters.
+
+        direct: their `DirectChart`; links: name -> names of the ten numbers of its body;
+        are_checked: whether bodies have to be such as can be built; bodies: as `linear_chart`.
+        """
+        self.names, self.priors, self.fixed = direct.names, direct.priors, direct.fixed
+        self._straight = direct.straight
+        self.links, self._are_checked, self._given = links, are_checked, bodies or {}
+        rows = {name: row for row, name in enumerate(self.names)}
+        self.rows = np.array([[rows[name] for name in ten] for ten in links.values()])
+        self._bodies = [
+            self._given.get(link) or BodyPrior([self.priors[n] for n in ten], are_checked)
+            for link, ten in links.items()
+        ]
+        self.apart = DirectChart(self._priors_apart(), self.fixed)
+        mean, root = self.apart.prior.mean.copy(), self.apart.prior.root.copy()
+        labels = list(self.apart.labels)
+        for link, ten, body in zip(links, self.rows, self._bodies):
+            mean[ten], root[np.ix_(ten, ten)] = body.mean, body.root
+            for row, label in zip(ten, _labels(link, links[link])):
+                labels[row] = label
+        self.prior, self.labels = Gaussian(mean, root), tuple(labels)
+        masses = mean[self.rows[:, 0]]
+        self._least, self.worth_the_name = NO_MASS * masses, _WORTH_THE_NAME * masses
+        self.basis = self.combinations = np.eye(len(mean))
+        by_itself = np.linalg.inv(self.separation(mean[:, None])[0])
+        self.relative_root = by_itself * [
+            own_size(prior, self.apart.priors[name]) for name, prior in self.priors.items()
+        ]
+
+    def _priors_apart(self):
+        """Return name -> `Prior` of the parameters, without logarithms of what is linear."""
+        found = {}
+        for name, prior in self.priors.items():
+            is_linear = name.rpartition('.')[2] in _LINEAR or '.inertia.' in name
+            is_straight = name in self._straight or is_linear and _is_narrow(prior)
+            found[name] = prior.linear() if is_straight else prior
+        for ten, body in zip(self.links.values(), self._bodies):
+            for name, mean, sd in zip(ten, body.means, body.deviations):
+                found[name] = Prior(float(mean), float(sd), False, self.priors[name].limits)
+        return found
+
+    @property
+    def inner(self):
+        """This chart."""
+        return self
+
+    @property
+    def deviations(self):
+        """The standard deviations [P] of the coordinates before any data."""
+        return np.sqrt(np.diag(self.prior.covariance))
+
+    def with_more(self, priors):
+        """Return the chart of these parameters and of others after them: delays."""
+        direct = DirectChart({**self.priors, **priors}, self.fixed, self._straight)
+        return LinearChart(direct, self.links, self._are_checked, self._given)
+
+    def embed(self, coordinates):
+        """Return the coordinates [P, B] of the inner chart."""
+        return coordinates
+
+    def to_named(self, coordinates):
+        """Return the parameter values [P, B] of coordinates [P, B]."""
+        return self.apart.to_named(self.separated(coordinates))
+
+    def from_named(self, values):
+        """Return the coordinates [P, B] of values [P, B]; NaN where none has such a value."""
+        return about_frames(self.apart.from_named(values), self.rows)
+
+    def slope(self, coordinates):
+        """Return the derivative of the values by the coordinates, [B, P, P]."""
+        return self.expanded(coordinates)[1]
+
+    def expanded(self, coordinates):
+        """Return the values [P, B] and their derivative by the coordinates, [B, P, P]."""
+        return self.along(coordinates, self.basis)
+
+    def along(self, coordinates, directions):
+        """Return the values [P, B] and their derivative along directions [P, d], [B, P, d]."""
+        separated, slopes = self._separated_along(coordinates, directions)
+        values, rates = self.apart.values_and_rates(separated)
+        if self.apart.has_logs:
+            slopes *= rates.T[..., None]
+        return values, slopes
+
+    def separated(self, coordinates):
+        """Return the coordinates [P, B] of the chart of the parameters apart."""
+        return at_centres(coordinates, self.rows, self._least)
+
+    def separation(self, coordinates):
+        """Return the derivative [B, P, P] of what `separated` returns by the coordinates."""
+        return self._separated_along(np.asarray(coordinates, dtype=float), self.basis)[1]
+
+    def _separated_along(self, coordinates, directions):
+        """Return what `separated` does, and its derivative [B, P, d] along directions [P, d]."""
+        values, result = coordinates.copy(), np.repeat(directions[None], coordinates.shape[1], 0)
+        bodies = centred(coordinates[self.rows].transpose(2, 0, 1), self._least)
+        values[self.rows] = bodies.transpose(1, 2, 0)
+        result[:, self.rows] = _slopes_at_centre(bodies) @ directions[self.rows]
+        return values, result
+
+    def are_sound(self, coordinates):
+        """Tell which of coordinates [P, B] are of bodies that have a mass worth the name."""
+        return (coordinates[self.rows[:, 0]] > self.worth_the_name[:, None]).all(0)
+
+    def offsets(self, count, generator):
+        """Return draws [P, count] of what single parameters are beforehand, less the mean."""
+        noise = generator.standard_normal((len(self.names), count))
+        mean = self.prior.mean[:, None]
+        result = self.apart.prior.root @ noise
+        for row, name in enumerate(self.names):
+            if self.priors[name].is_log and not self.apart.priors[name].is_log:
+                result[row] = drawn(self.priors[name], noise[row]) - mean[row]
+        for ten, body in zip(self.rows, self._bodies):
+            result[ten] = body.draw(count, generator).T - mean[ten]
+        return result
+
+    def whitened(self, coordinates):
+        """Return coordinates [P, B] as standard deviations of the prior off its mean, [B, P]."""
+        return np.linalg.solve(self.prior.root, coordinates - self.prior.mean[:, None]).T
+
+    def unwhitened(self, points):
+        """Return the coordinates [P, B] of what `whitened` returns."""
+        return self.prior.mean[:, None] + self.prior.root @ points.T
+
+    def by_whitened(self, slopes):
+        """Return derivatives [..., P] by whitened coordinates from those by coordinates."""
+        return slopes @ self.prior.root
+
+    def chained(self, slopes, scale, coordinates):
+        """
+        Return derivatives [B, k, S, P] by coordinates [P, B] from those by values.
+
+        scale [k, 1, 1]: by which they are divided.
+        """
+        return slopes @ self.slope(coordinates)[:, None] / scale
+
+
+def _is_narrow(prior):
+    return not prior.is_log or prior.sd <= _WIDEST
+
+
+def _labels(link, names):
+    """Return what the ten numbers of a body about its frame are called."""
+    moments = [f'{link}.mass*com.{axis}' for axis in AXES]
+    entries = [name.rpartition('.')[2] for name in names[4:]]
+    return (names[0], *moments, *(f'{link}.frame_inertia.{entry}' for entry in entries))
+
+
+def _slopes_at_centre(bodies):
+    """Return how bodies [B, L, 10] about their centres move with those about frames, [.., 10]."""
+    inverse, centre = 1 / bodies[..., :1], bodies[..., 1:4]
+    by_moments = (centre @ _BY_MOMENTS).reshape(*centre.shape[:-1], 6, 3)
+    result = np.empty((*bodies.shape, bodies.shape[-1]))
+    result[:] = np.eye(bodies.shape[-1])
+    result[..., 1:4, 1:4] *= inverse[..., None]
+    result[..., 4:, 1:4] = by_moments
+    result[..., 1:4, 0] = -centre * inverse
+    result[..., 4:, 0] = (by_moments @ centre[..., None])[..., 0] / -2
+    return result

@@ -1,0 +1,1 @@
+"""What is known, in files: kept, continued, joined, exported and reported."""

@@ -1,0 +1,72 @@
+"""Where the numbers in a file come from."""
+
+import hashlib
+
+from ..file import package_version
+
+# By the last words of their names: what a URDF has a place for.
+_IN_A_URDF = ('mass', 'com', 'inertia', 'length', 'origin', 'damping', 'friction', 'armature')
+
+
+def facts(robot):
+    """Return what decided the numbers of an `EstimatedRobot`, as JSON without any time of day."""
+    posterior = robot.posterior
+    identity = posterior.identity
+    return {
+        'program': 'sim2real_estimator',
+        'version': package_version(),
+        'model_hash': identity['model_hash'],
+        'settings_hash': hashlib.sha256(posterior.config.encode()).hexdigest(),
+        'estimator': identity['estimator']['name'],
+        'seed': identity['estimator']['seed'],
+        'recordings': [vars(recording) for recording in posterior.recordings],
+    }
+
+
+def provenance(robot):
+    """Return the same in lines for a comment in XML, with all that was changed."""
+    known = facts(robot)
+    lines = [
+        f'  Changed by {known["program"]} {known["version"]}'.rstrip()
+        + ': what was estimated and found out, nothing else.',
+        f'  robot {known["model_hash"][:12]}, settings {known["settings_hash"][:12]}, '
+        f'{known["estimator"]}, seed {known["seed"]}',
+    ]
+    lines += [
+        f'  data {each["first"]}: {(each["end_ns"] - each["begin_ns"]) / 1e9:.2f} s '
+        f'from {each["begin_ns"]} ns'
+        for each in known['recordings']
+    ]
+    found = {each.name: each for each in robot.findings.parameters}
+    rows = [_row(robot, name, found.get(name)) for name in robot.values]
+    lines += [f'  {row}' for row, is_here in rows if row and is_here]
+    beside = [row for row, is_here in rows if row and not is_here]
+    if beside:
+        lines += ['  No place here has:', *(f'  {row}' for row in beside)]
+    if robot.completed:
+        names = ', '.join(robot.completed)
+        is_all_told = robot.problem.chart.responses is None
+        how = (
+            'give way where data leave it open' if is_all_told else 'follow where no motion shows'
+        )
+        lines.append(f'  So that they can be built, bodies {how}: {names}')
+    if robot.raised:
+        names = ', '.join(f'{name} ({value:.3g})' for name, value in robot.raised.items())
+        lines.append(f'  Below zero by the mean, as no joint is, so written as zero: {names}')
+    # Two hyphens would end the comment.
+    return '\n'.join(lines).replace('--', '- -')
+
+
+def _row(robot, name, finding):
+    """Return (what became of a parameter, empty where nothing; whether a URDF has it)."""
+    before = robot.parameters[name].nominal if name in robot.parameters else 0.0
+    now, unit = robot.values[name], robot.parameters.unit(name)
+    is_here = any(word in _IN_A_URDF for word in name.split('.'))
+    if abs(now - before) <= 1e-12 * abs(before):
+        return '', is_here
+    row = f'{name} [{unit}]: {before:.6g} is {now:.6g}'
+    if finding is None:
+        row += ', not estimated'
+    else:
+        row += f' +- {finding.sd:.2g}, {finding.verdict_in_words}'
+    return row, is_here

@@ -1,0 +1,238 @@
+"""
+What is known of a robot, in one file: kept, continued in another process, and joined.
+
+A zip archive of `header.json` and of arrays as `.npy`; docs/posterior_files.md lists both.
+`numpy.load` opens it. Nothing in it is ever run: no pickle is written, and none is read.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from importlib import metadata
+import json
+import os
+from pathlib import Path
+import zipfile
+import zlib
+
+import numpy as np
+
+from ..errors import DataError, OutputError
+from ..estimation.merging import merge
+from ..estimation.mixture import Mixture
+from ..estimation.noise_scales import NoiseScales
+from ..estimation.protocol import Gaussian
+from ..records import Findings
+from .encoding import Decoder, Encoder
+from .identity import Recording, require_same
+
+FORMAT, VERSION = 'sim2real_estimator posterior', 2
+# In version 1 the stamps of frames were written one by one.
+_READABLE = (1, VERSION)
+_HEADER = 'header.json'
+_DISTRIBUTIONS = ('log_weights', 'means', 'roots', 'prior_mean', 'prior_root')
+# The same content gives the same file: an archive would else have the time of day in it.
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_DAMAGES = (AttributeError, IndexError, KeyError, TypeError, ValueError, zlib.error)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """
+    All that a file holds.
+
+    identity: of `identity.describe`; mixture: of the parameters, without a state; prior: before
+    all `recordings`; config: the settings as YAML; findings: in the words of people; run: what it
+    takes to go on, plain values and records. The last two are None where several recordings were
+    merged. noise_prior: `NoiseScales` before all recordings, of sensors whose noise is unknown.
+    """
+
+    identity: dict
+    mixture: Mixture
+    prior: Gaussian
+    recordings: tuple
+    config: str = ''
+    findings: Findings | None = None
+    run: dict | None = None
+    noise_prior: NoiseScales | None = None
+
+
+def save(path, posterior):
+    """Write a file, all of it or nothing: whoever reads meanwhile finds the old one or the new."""
+    encoder = Encoder()
+    noises = posterior.mixture.noises, posterior.noise_prior
+    content = encoder.encode((posterior.findings, posterior.run, noises))
+    nodes, arrays = encoder.tables()
+    header = {
+        'format': FORMAT,
+        'version': VERSION,
+        'package': package_version(),
+        'identity': posterior.identity,
+        'recordings': [asdict(recording) for recording in posterior.recordings],
+        'config': posterior.config,
+        'content': content,
+        'nodes': nodes,
+    }
+    mixture, prior = posterior.mixture, posterior.prior
+    distributions = (
+        mixture.log_weights,
+        mixture.means,
+        mixture.parameter_roots(),
+        prior.mean,
+        prior.root,
+    )
+    _replace(path, header, {**dict(zip(_DISTRIBUTIONS, distributions)), **arrays})
+
+
+def load(path):
+    """Return the `Posterior` of a file; what is wrong with it is a DataError."""
+    header, arrays = _read(Path(path))
+    try:
+        found = {name: arrays.pop(name) for name in _DISTRIBUTIONS}
+        content = Decoder(header['nodes'], arrays).decode(header['content'])
+        findings, run, (noises, noise_prior) = content
+        means, state = found['means'], np.zeros((0, found['means'].shape[1]))
+        return Posterior(
+            header['identity'],
+            Mixture(found['log_weights'], state, means, found['roots'], noises=noises),
+            Gaussian(found['prior_mean'], found['prior_root']),
+            tuple(Recording(**recording) for recording in header['recordings']),
+            header['config'],
+            findings,
+            run,
+            noise_prior,
+        )
+    except DataError as error:
+        raise DataError(f'{path}: {error}; it was not written by this version') from error
+    except _DAMAGES as error:
+        raise DataError(f'{path}: is damaged ({error!r}); save it again') from error
+
+
+def joined(posteriors):
+    """
+    Return the `Posterior` of several recordings of one robot; their prior counts once.
+
+    What they know of the robot's state is left out, and so is what it takes to go on.
+    """
+    first, *others = posteriors
+    for other in others:
+        require_same(other.identity, first.identity, 'the other file')
+        require_same_prior(other, first.prior, first.noise_prior)
+    recordings = [recording for posterior in posteriors for recording in posterior.recordings]
+    starts = [recording.first for recording in recordings]
+    if len(set(starts)) < len(starts):
+        twice = next(r for r in recordings if starts.count(r.first) > 1)
+        raise DataError(
+            f'the recording that begins at {twice.begin_ns} ns is in two of the posteriors, and '
+            'would count twice; leave one of them out'
+        )
+    mixtures = [posterior.mixture for posterior in posteriors]
+    mixture = merge(mixtures, first.prior, first.noise_prior)
+    return replace(first, mixture=mixture, recordings=tuple(recordings), findings=None, run=None)
+
+
+def require_same_prior(posterior, prior, noise_prior=None):
+    """Raise a DataError where a posterior began from another prior."""
+    if noise_prior is not None:
+        before, now = posterior.noise_prior.logs(), noise_prior.logs()
+        if not np.allclose(before, now, rtol=1e-9, atol=1e-12):
+            raise DataError(
+                'the prior of the noise of sensors was another one; use the settings that the '
+                'posterior has been estimated with'
+            )
+    for k, label in enumerate(posterior.identity['coordinates']):
+        before = posterior.prior.mean[k], np.linalg.norm(posterior.prior.root[k])
+        now = prior.mean[k], np.linalg.norm(prior.root[k])
+        if not np.allclose(before, now, rtol=1e-9, atol=1e-12):
+            raise DataError(
+                f"the prior of '{label}' was {before[0]:.6g} +- {before[1]:.6g} and is "
+                f'{now[0]:.6g} +- {now[1]:.6g} here; use the settings that the posterior has '
+                'been estimated with'
+            )
+
+
+def package_version():
+    """Return the version of this package; from sources that nobody installed there is none."""
+    try:
+        return metadata.version('sim2real_estimator')
+    except metadata.PackageNotFoundError:
+        return ''
+
+
+def _replace(path, header, arrays):
+    """Write header and arrays to a file beside the path, and put it in its place."""
+    path = Path(path)
+    # Of this process only: others may be writing to the same path.
+    beside = path.with_name(f'.{path.name}.{os.getpid()}')
+    try:
+        try:
+            with beside.open('wb') as file:
+                _write(file, header, arrays)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f'{path}: cannot be written ({error}); choose another place') from error
+
+
+def _write(file, header, arrays):
+    with zipfile.ZipFile(file, 'w', zipfile.ZIP_DEFLATED) as archive:
+        text = json.dumps(header, allow_nan=False)
+        archive.writestr(_entry(_HEADER), text)
+        for name, array in arrays.items():
+            with archive.open(_entry(f'{name}.npy'), 'w') as member:
+                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
+
+
+def _entry(name):
+    entry = zipfile.ZipInfo(name, _EPOCH)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    return entry
+
+
+def _read(path):
+    """Return (header, name -> array)."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            header = _checked_header(path, archive)
+            names = [name for name in archive.namelist() if name.endswith('.npy')]
+            return header, {name[:-4]: _array(path, archive, name) for name in names}
+    except OSError as error:
+        raise DataError(f'{path}: cannot be read ({error}); give a saved posterior') from error
+    except zipfile.BadZipFile as error:
+        with path.open('rb') as file:
+            is_archive = file.read(2) == b'PK'
+        what = f'is cut off or damaged ({error}); save it again' if is_archive else _STRANGE
+        raise DataError(f'{path}: {what}') from error
+
+
+_STRANGE = 'is not a saved posterior; give a file that `save` has written'
+
+
+def _checked_header(path, archive):
+    """Return the header; refuse that of another format or of a later version."""
+    if _HEADER not in archive.namelist():
+        raise DataError(f'{path}: {_STRANGE}')
+    try:
+        header = json.loads(archive.read(_HEADER))
+        name, version = header['format'], header['version']
+    except _DAMAGES as error:
+        raise DataError(f'{path}: {_STRANGE} ({error!r})') from error
+    if name != FORMAT:
+        raise DataError(f"{path}: is a file of '{name}'; give one of '{FORMAT}'")
+    if version not in _READABLE:
+        raise DataError(
+            f'{path}: has version {version} of the format, written by version '
+            f"'{header.get('package')}' of the package; this one reads versions up to {VERSION}: "
+            'install the version that wrote it'
+        )
+    return header
+
+
+def _array(path, archive, name):
+    """Return one array; one of Python objects is refused, since reading it could run code."""
+    try:
+        with archive.open(name) as member:
+            return np.lib.format.read_array(member, allow_pickle=False)
+    except (ValueError, EOFError, zlib.error) as error:
+        raise DataError(f'{path}: {name} cannot be read ({error}); save it again') from error

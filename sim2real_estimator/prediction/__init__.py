@@ -1,0 +1,1 @@
+"""One robot as an estimator sees it: frames predicted and linearized."""

@@ -1,0 +1,154 @@
+"""In what ways a robot may change while the rest of it stays as it is, as jumps of coordinates."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..estimation.protocol import Jump
+from ..model.body_numbers import about_frame, at_centre
+from ..model.parameters import owner_of
+from ..observability.null_space import on_slice
+from ..sensors import CAPTURE
+
+_DRAWS, _SEED = 200, 17
+# Logarithms of factors: of friction or damping, and of what an actuator makes of a command.
+_FRICTION, _GAIN = 0.5, 0.3
+# A body that is taken up: the logarithm of its mass about this part of a usual link's.
+_PART, _MASS_SPREAD = 0.5, 0.8
+# How large it is for how far from the link's centre of mass it may be held.
+_SIZE = 0.3
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """
+    One kind of change, drawn N times.
+
+    title; names of parameters, with values [.., N]; bodies [10, N] of a link, where it is one.
+    """
+
+    title: str
+    names: list
+    values: np.ndarray
+    bodies: np.ndarray | None = None
+    link: str = ''
+
+    def jump(self, away):
+        """Return the `Jump`; away [p, N]: of coordinates, NaN where there are none."""
+        is_kept = np.isfinite(away).all(0)
+        # As likely the other way: what was taken up may be put down.
+        part = 1 / np.sqrt(max(is_kept.sum(), 1))
+        body = None if self.bodies is None else part * self.bodies[:, is_kept]
+        return Jump(self.title, tuple(self.names), part * away[:, is_kept], body, self.link)
+
+
+class PossibleChanges:
+    """The kinds of changes that concern what is estimated of a robot."""
+
+    def __init__(self, parameters, chart, sensors):
+        """Take the model's `Parameters`, the `ParameterChart` and the sensors."""
+        self._parameters, self._chart = parameters, chart
+        self._nominal = dict(zip(parameters, parameters.nominal())) | dict(chart.fixed)
+        model = parameters.model
+        self._links = [link.name for link in model.links if f'{link.name}.mass' in chart.names]
+        masses = [self._nominal[f'{link}.mass'] for link in self._links]
+        self._usual_mass = float(np.mean(masses)) if masses else 0.0
+        reaches = [self._extent(link) for link in self._links]
+        # A small hand holds what a large one does.
+        self._usual_reach = float(np.mean(reaches)) if reaches else 0.0
+        self._others = [each for each in _others(model, sensors, chart) if each[1]]
+
+    def _extent(self, link):
+        """Return how far a link of the robot description reaches [m]."""
+        mass, centre, inertia = _body(self._parameters.inertial_names(link), self._nominal)
+        spread = inertia[:3].sum() / (2 * mass) if mass else 0.0
+        return max(np.linalg.norm(centre), np.sqrt(max(spread, 0.0)))
+
+    def jumps(self, mean):
+        """Return a `Jump` for every kind, for a robot of coordinates [p]; lengths have none."""
+        named = self._chart.to_named(mean[:, None])
+        values = self._nominal | dict(zip(self._chart.names, named[:, 0].tolist()))
+        drawn = [_Drawn(f'mass on {link}', *self._held(link, values)) for link in self._links]
+        drawn += [
+            _Drawn(title, names, self._scattered(names, values, spread))
+            for title, names, spread in self._others
+        ]
+        if not drawn:
+            return ()
+        places = [self._moved(named, each) for each in drawn]
+        are_places = [np.isfinite(each).all(0) for each in places]
+        # All kinds at once.
+        coordinates = np.full((len(mean), sum(map(len, are_places))), np.nan)
+        is_kept = np.concatenate(are_places)
+        found, is_settled = on_slice(self._chart, np.concatenate(places, 1)[:, is_kept])
+        coordinates[:, np.flatnonzero(is_kept)[is_settled]] = found[:, is_settled]
+        splits = np.split(coordinates - mean[:, None], np.cumsum([*map(len, are_places)])[:-1], 1)
+        return tuple(each.jump(away) for each, away in zip(drawn, splits))
+
+    def _moved(self, now, drawn):
+        """Return points [P, N] of the inner chart: values now [P, 1] of which some are drawn."""
+        inner = self._chart.inner
+        named = np.repeat(now, drawn.values.shape[1], 1)
+        named[[inner.names.index(name) for name in drawn.names]] = drawn.values
+        return inner.from_named(named)
+
+    def _held(self, link, values):
+        """Return (names, values [.., N] of a link with bodies, these bodies [10, N], the link)."""
+        generator, names = np.random.default_rng(_SEED), self._parameters.inertial_names(link)
+        masses = _PART * self._usual_mass
+        masses = masses * np.exp(_MASS_SPREAD * generator.standard_normal(_DRAWS))
+        # What is estimated of the centre may be far off where little is known of the mass.
+        near, reach = _body(names, self._nominal)[1], self._usual_reach
+        centres = near + reach * generator.standard_normal((_DRAWS, 3))
+        sizes = (_SIZE * reach * generator.random((_DRAWS, 3))) ** 2
+        moments = np.concatenate([masses[:, None] * sizes, np.zeros((_DRAWS, 3))], 1)
+        # About one frame the numbers of bodies that hang together add up.
+        bodies = about_frame(masses, centres, moments)
+        together = about_frame(*_body(names, values)) + bodies
+        mass, centre, inertia = at_centre(together)
+        drawn = np.concatenate([mass[:, None], centre, inertia], 1).T
+        kept = [k for k, name in enumerate(names) if name in self._chart.names]
+        return [names[k] for k in kept], drawn[kept], bodies.T, link
+
+    def _scattered(self, names, values, spread):
+        """Return values [.., N] drawn about what they are; spread: of factors, None: priors'."""
+        generator = np.random.default_rng(_SEED)
+        here = np.array([values[name] for name in names])[:, None]
+        noise = generator.standard_normal((len(names), _DRAWS))
+        if spread is None:
+            sds = np.array([self._chart.inner.priors[name].sd for name in names])[:, None]
+            return here + sds * noise
+        return here * np.exp(spread * noise)
+
+
+def _body(names, values):
+    """Return mass, centre of mass [3] and inertia about it [6] by the ten names of a link."""
+    ten = np.array([values[name] for name in names])
+    return ten[0], ten[1:4], ten[4:]
+
+
+def _others(model, sensors, chart):
+    """Return (title, names that are estimated, spread of factors or None) beside the masses."""
+
+    def known(names):
+        return [name for name in names if name in chart.names]
+
+    for joint in model.joints:
+        if joint.is_fixed:
+            continue
+        name = joint.name
+        gains = [f'{name}.{spec.name}' for spec in joint.actuator.parameters]
+        yield f'friction of {name}', known([f'{name}.damping', f'{name}.friction']), _FRICTION
+        yield f'gain of {name}', known(gains), _GAIN
+        yield f'encoder of {name}', known([f'{name}.offset']), None
+    placed = {each.name for sensor in sensors for each in sensor.parameters}
+    for sensor in sensors:
+        own = [name for name in placed if name.startswith(f'{sensor.name}.')]
+        placed.difference_update(own)
+        yield f'mount of {sensor.name}', known(sorted(own)), None
+        yield f'clock of {sensor.name}', known([f'{sensor.name}.delay']), None
+    # What is of no sensor by itself is of the world of motion capture, or of a camera.
+    for owner in sorted({owner_of(name) for name in placed}):
+        title = 'motion capture' if owner == CAPTURE else owner
+        yield f'place of {title}', known(sorted(n for n in placed if owner_of(n) == owner)), None
+    yield 'delay of commands', known(['commands.delay']), None

@@ -1,1 +1,0 @@
-"""From model, sensors and unknown parameters to what an estimator sees."""

@@ -1,0 +1,1 @@
+"""Nodes that record topics into bags, and play bags onto topics."""

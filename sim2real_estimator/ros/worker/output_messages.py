@@ -1,0 +1,97 @@
+"""What is published of a pipeline's progress, made by the worker."""
+
+from ...errors import EstimatorError
+from ...prediction.forecast import mean_state
+from ..markers import Board, require_axes, scene, view_of
+from ..publishers import (
+    coordinates_message,
+    draw_samples,
+    map_of,
+    parameters_message,
+    posterior_message,
+    predicted_message,
+    samples_message,
+)
+
+
+class Composer:
+    """
+    Makes messages, each from a `Progress` alone.
+
+    Only the markers remember anything: which of them are shown.
+    """
+
+    def __init__(self, problem):
+        """Take the `RobotProblem` that the progress is of."""
+        self._problem, self._board = problem, Board()
+
+    def refusal(self, wishes):
+        """Return why what the `Wishes` name cannot be shown, or an empty text."""
+        try:
+            require_axes(self._problem.labels, wishes.markers.kernels)
+        except EstimatorError as error:
+            return str(error)
+        return ''
+
+    def message(self, topic, progress, wishes, trail):
+        """
+        Return the message of a topic that is not asked for.
+
+        trail: earlier means [p] of the mixture, in coordinates, the oldest first.
+        """
+        return _MAKERS[topic](self, progress, wishes, trail)
+
+    def samples(self, progress, settings, pause):
+        """
+        Return draws as a message, and how many they are.
+
+        settings: a `SamplesConfig`; pause: called now and then, to let others go first.
+        """
+        how = (settings.count, settings.seed, pause)
+        draws = draw_samples(self._problem, progress.mixture, *how)
+        names = self._problem.chart.names
+        return samples_message(names, draws, progress.estimate.stamp_ns), draws.shape[1]
+
+    def _posterior(self, progress, *_):
+        labels, stamp_ns = self._problem.labels, progress.estimate.stamp_ns
+        return posterior_message(progress.mixture, labels, stamp_ns)
+
+    def _coordinates(self, progress, *_):
+        chart = self._problem.chart
+        return coordinates_message(
+            map_of(chart, self._units(chart.names)), progress.estimate.stamp_ns
+        )
+
+    def _parameters(self, progress, *_):
+        found = progress.standing.latest
+        return parameters_message(found, self._units(each.name for each in found.parameters))
+
+    def _predicted(self, progress, *_):
+        state = mean_state(self._problem, progress.mixture)
+        return predicted_message(self._problem.model, state, progress.estimate.stamp_ns)
+
+    def _markers(self, progress, wishes, trail):
+        settings = wishes.markers
+        view = view_of(
+            self._problem,
+            progress.mixture,
+            progress.standing.latest,
+            progress.efforts,
+            settings.kernels if not self.refusal(wishes) else (),
+            trail,
+            ghosts=settings.ghosts,
+            horizon=settings.horizon,
+        )
+        return self._board.update(scene(view), progress.estimate.stamp_ns)
+
+    def _units(self, names):
+        return [self._problem.parameters.unit(name) for name in names]
+
+
+_MAKERS = {
+    'posterior': Composer._posterior,
+    'coordinates': Composer._coordinates,
+    'parameters': Composer._parameters,
+    'predicted_joint_states': Composer._predicted,
+    'markers': Composer._markers,
+}

@@ -1,0 +1,213 @@
+"""
+Messages made beside the estimator, as bytes that the node publishes as they are.
+
+Nothing here holds up the samples or the updates: what takes milliseconds is made in one thread,
+draws of the parameters, which may take seconds, in a second one. Which data a message is of
+depends on nothing but data where it can: the posterior is that of the instants at which it was
+judged, draws are those of the hand-over itself.
+"""
+
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+import json
+import logging
+import threading
+import time
+
+from rclpy.serialization import serialize_message
+
+from .output_messages import Composer
+from .pipes import Publication, Reply
+
+# Of what may be published as often as there is something new; the others are of the instants at
+# which the posterior is judged, which is once a second of data and when something has happened.
+_RATES = {
+    'predicted_joint_states': lambda wishes: wishes.rate,
+    'markers': lambda wishes: wishes.markers.rate,
+}
+_JUDGED = ('parameters', 'posterior')
+# The map stays the same for as long as the worker lives.
+_ONCE = ('coordinates',)
+_SAMPLES = 'samples'
+# So long [s] draws let the estimator go first, before each piece of them.
+_LONGEST_PAUSE = 1.0
+# After these, draws made before are of no use.
+_TURNS = frozenset(('handed over', 'changed', 'explained'))
+# Five minutes of judgements.
+_TRAIL = 300
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """The `Progress` that a topic was last told of, and when, by a steady clock [s]."""
+
+    progress: object
+    time: float
+
+
+class OutputThread:
+    """
+    Makes what the node wishes.
+
+    All methods are for the thread that also takes the samples in, and none of them waits.
+    """
+
+    def __init__(self, problem, connection, on_free):
+        """
+        Begin with no wishes.
+
+        problem: of all progress; connection: where `Publication`s and `Reply`s go; on_free:
+        called, from another thread, when `step` may have something to begin.
+        """
+        self._composer, self._connection, self._on_free = Composer(problem), connection, on_free
+        self._sending, self._may_draw = threading.Lock(), threading.Event()
+        self._pool = ThreadPoolExecutor(2, 'outputs')
+        self._composing, self._drawing = None, None
+        self._wishes, self._trouble = None, ''
+        self.forget()
+
+    def close(self):
+        """End the threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def forget(self):
+        """Begin anew with nothing known, as the pipeline does."""
+        self._newest, self._judged, self._turn, self._trail = None, None, None, deque([], _TRAIL)
+        self._told, self._asked = {}, deque()
+
+    def wish(self, wishes):
+        """Take the node's `Wishes`; return why a part of them cannot be, or an empty text."""
+        before = self._wishes.topics if self._wishes else frozenset()
+        # Who begins to listen is told at once.
+        self._told = {topic: told for topic, told in self._told.items() if topic in before}
+        self._wishes = wishes
+        return self._composer.refusal(wishes)
+
+    def note(self, progress):
+        """Take note of the `Progress` after another frame."""
+        report = progress.estimate.report
+        # What goes on from a file or from another worker has been handed over before.
+        goes_on = self._newest is None and report.stage == 'filter'
+        if goes_on or _TURNS.intersection(report.events):
+            self._turn = progress
+        self._newest = progress
+        if self._judged is None or self._judged.standing.latest is not progress.standing.latest:
+            self._judged = progress
+            self._trail.append(progress.mixture.moments()[0])
+
+    def ask(self, number, progress):
+        """Draw samples of a `Progress`, and reply to the request of that number."""
+        self._asked.append((number, progress))
+
+    def step(self, is_behind=False):
+        """
+        Begin what is due, as far as the threads are free.
+
+        is_behind: whether data wait for the estimator; then draws wait for it.
+        """
+        if is_behind:
+            self._may_draw.clear()
+        else:
+            self._may_draw.set()
+        if self._is_free(self._drawing):
+            self._drawing = self._begun_to_draw()
+        if self._is_free(self._composing):
+            now = time.monotonic()
+            due = [topic for topic in self._topics() if self._wait(topic, now) == 0]
+            if due:
+                self._composing = self._run(self._compose, self._jobs(due, now))
+
+    def wait(self):
+        """Return in how many seconds `step` has to be called, None where something calls it."""
+        if not self._is_free(self._composing):
+            return None
+        now = time.monotonic()
+        waits = [self._wait(topic, now) for topic in self._topics()]
+        return min((wait for wait in waits if wait is not None), default=None)
+
+    def _topics(self):
+        """Return the topics that are wished and made without being asked for."""
+        wished = self._wishes.topics if self._wishes else ()
+        return [topic for topic in (*_ONCE, *_JUDGED, *_RATES) if topic in wished]
+
+    def _subject(self, topic):
+        """Return the `Progress` that a topic is to be told of."""
+        return self._newest if topic in _RATES else self._judged
+
+    def _wait(self, topic, now):
+        """Return in how many seconds a topic is due, None where there is nothing new."""
+        told, subject = self._told.get(topic), self._subject(topic)
+        if subject is None or (told and (told.progress is subject or topic in _ONCE)):
+            return None
+        if told is None or topic not in _RATES:
+            return 0.0
+        return max(told.time + 1 / _RATES[topic](self._wishes) - now, 0.0)
+
+    def _jobs(self, topics, now):
+        """Return the arguments of the messages of topics, which count as told from now on."""
+        trail, jobs = tuple(self._trail), []
+        for topic in topics:
+            self._told[topic] = _Told(self._subject(topic), now)
+            jobs.append((topic, self._subject(topic), self._wishes, trail))
+        return jobs
+
+    def _begun_to_draw(self):
+        """Draw what was asked for, else what is due since the posterior has turned."""
+        if not self._wishes:
+            return None
+        if self._asked:
+            number, progress = self._asked.popleft()
+        elif self._turn and _SAMPLES in self._wishes.topics:
+            number, progress, self._turn = None, self._turn, None
+        else:
+            return None
+        return self._run(self._draw, number, progress, self._wishes.samples)
+
+    def _compose(self, jobs):
+        for topic, *arguments in jobs:
+            self._publish(topic, self._composer.message(topic, *arguments))
+
+    def _draw(self, number, progress, settings):
+        reply = Reply(number, False, 'the samples cannot be drawn; the log of the node says why')
+        try:
+            message, count = self._composer.samples(progress, settings, self._pause)
+            self._publish(_SAMPLES, message)
+            stamp_ns = progress.estimate.stamp_ns
+            text = json.dumps({'count': count, 'seed': settings.seed, 'stamp': stamp_ns})
+            reply = Reply(number, True, text)
+        finally:
+            if number is not None:
+                self._send(reply)
+
+    def _pause(self):
+        """Let the estimator catch up; one that never does must not end all draws."""
+        self._may_draw.wait(_LONGEST_PAUSE)
+
+    def _publish(self, topic, message):
+        self._send(Publication(topic, serialize_message(message)))
+
+    def _send(self, item):
+        # Where nobody listens any more this process is about to end.
+        with self._sending, suppress(OSError):
+            self._connection.send(item)
+
+    def _run(self, function, *arguments):
+        future = self._pool.submit(function, *arguments)
+        future.add_done_callback(lambda _: self._on_free())
+        return future
+
+    def _is_free(self, future):
+        """Tell whether a thread can begin; what went wrong before goes to the log, once."""
+        if future is None:
+            return True
+        if not future.done():
+            return False
+        error = future.exception()
+        # What is shown must not stop what is estimated.
+        if error and repr(error) != self._trouble:
+            self._trouble = repr(error)
+            _logger.error('a message cannot be made', exc_info=error)
+        return True

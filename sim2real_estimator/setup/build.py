@@ -1,0 +1,321 @@
+"""From settings to the parts of a pipeline."""
+
+from dataclasses import fields, replace
+import logging
+
+from ..errors import ConfigError
+from ..estimation.estimators import ESTIMATORS
+from ..estimation.estimators.gaussian_sum import GaussianSum
+from ..estimation.estimators.kinematic_calibration import KinematicCalibration
+from ..estimation.estimators.measured_torque import MeasuredTorque
+from ..estimation.estimators.multiple_shooting import MultipleShooting
+from ..estimation.robust import NOISES
+from ..model.parameters import Parameters
+from ..parameters.parametrization_choice import (
+    choose_chart,
+    poses_chart,
+    torque_chart,
+    windows_chart,
+)
+from ..parameters.priors import choose_with_delays, disbelieved, doubts
+from ..parameters.usual_priors import largest_effort
+from ..prediction.pose_model import PoseModel
+from ..prediction.robot_problem import ProblemOptions, RobotProblem
+from ..prediction.torque_model import TorqueModel
+from ..stream.channels import Channel, InputChannel
+from ..stream.plans import ReferencePlan
+from ..stream.stream import Stream, StreamOptions
+from .sources import build_inputs, build_model, build_sensors, build_wrenches, nearest
+from .stream_delays import Delays
+from .torque_priors import torque_priors
+from .window_priors import window_priors
+
+_NANO = 1e9
+# As for frames, samples a tenth short of the period still pass.
+_JITTER = 0.1
+# Estimators that take measured torques for what they are.
+_OF_MEASURED = MeasuredTorque.name, MultipleShooting.name
+# No gap is as long [s].
+_NO_GAP = 1e9
+# What the config says of efforts that nobody tells.
+_NOT_TOLD = 'driven', 'unknown'
+_logger = logging.getLogger(__name__)
+
+
+def build_parts(config, plan=None):
+    """
+    Return (problem, estimator, stream, sources, restamping) of a `Config`.
+
+    plan: a `RecordedPlan` to follow instead of the config's frames.
+    """
+    model = build_model(config)
+    sensors, efforts = build_sensors(config, model), build_inputs(config, model)
+    chosen = replace(config.estimator, name=estimator_name(config, model, sensors))
+    config = replace(config, estimator=chosen)
+    problem = build_problem(config, model, sensors)
+    delays = build_delays(config, problem)
+    stream = build_stream(config, problem, efforts, delays, plan)
+    estimator = build_estimator(config)
+    if problem.noises and not estimator.learns_noise:
+        raise ConfigError(
+            f"estimate.{next(iter(problem.noises))}.noise: '{estimator.name}' takes the noise of "
+            'sensors as given; do not estimate it'
+        )
+    return problem, estimator, stream, (*sensors, *efforts), delays.restamping()
+
+
+def build_problem(config, model, sensors):
+    """Return the `RobotProblem`."""
+    parameters = Parameters(model, [p for sensor in sensors for p in sensor.parameters])
+    noises = {sensor.name: f'{sensor.name}.noise' for sensor in sensors}
+    commands = _torque_rows(config, model, sensors)
+    name = estimator_name(config, model, sensors)
+    goes_by_windows = name == MultipleShooting.name
+    goes_by_poses = name == KinematicCalibration.name
+    if goes_by_poses:
+        _require_encoders(model, sensors)
+    usual = torque_priors(parameters, commands) if commands else None
+    if goes_by_windows:
+        usual = window_priors(parameters)
+    wrenches = {each.name: each.wrench for each in build_wrenches(config, model)}
+    chosen = choose_with_delays(parameters, sensors, config.estimate, noises.values(), usual)
+    _check_noises(chosen, noises.values())
+    unknown = {s: chosen.priors.pop(n) for s, n in noises.items() if n in chosen.priors}
+    for name, reason in chosen.left_out.items():
+        level = logging.WARNING if name in config.estimate else logging.INFO
+        _logger.log(level, "'%s' is not estimated: %s", name, reason)
+    if said := disbelieved(parameters, chosen.priors):
+        _logger.warning('%s: %s', model.source, said)
+    are_seen = any(sensor.output_size for sensor in sensors)
+    options = ProblemOptions(**vars(config.simulation))
+    acting = tuple(wrenches.values())
+    if commands:
+        chart = torque_chart(parameters, chosen.priors, chosen.fixed, usual.bodies, are_seen)
+    elif goes_by_windows:
+        chart = windows_chart(parameters, sensors, chosen.priors, chosen.fixed, acting)
+        # What the model lacks is seen in what windows leave, and needs no state of its own.
+        options = replace(options, disturbance_time=None)
+    elif goes_by_poses:
+        chart = poses_chart(chosen.priors, chosen.fixed)
+    else:
+        chart = choose_chart(parameters, sensors, chosen.priors, chosen.fixed, wrenches=acting)
+    reference = reference_of(config)
+    torque = poses = None
+    encoders = [sensor for sensor in sensors if sensor.measures_joints]
+    if commands or goes_by_poses:
+        poses = PoseModel.of(parameters, chart, sensors, encoders)
+    if goes_by_poses and poses is None:
+        raise ConfigError(
+            'estimate: poses of links tell nothing of these parameters; name lengths, offsets of '
+            'joints, mounts of sensors, mocap.* or delays, or say in joints.JOINT.effort which '
+            'efforts are measured, commanded or none'
+        )
+    if commands:
+        limits = {joint: largest_effort(parameters, model.joint(joint)) for joint in commands}
+        geometry = poses.geometry if poses else ()
+        given = limits, geometry, acting
+        torque = TorqueModel(parameters, chart, encoders, commands, *given)
+    return RobotProblem(
+        parameters,
+        sensors,
+        chart,
+        options,
+        unknown,
+        {n: joint.acceleration for n, joint in config.joints.items() if joint.acceleration},
+        [sensor.name for sensor in sensors].index(reference),
+        {} if usual else doubts(parameters, sensors, chosen, reference),
+        torque,
+        poses,
+        wrenches,
+    )
+
+
+def estimator_name(config, model=None, sensors=None):
+    """
+    Return which estimator is meant, by its name in ESTIMATORS or another that is wrong.
+
+    model, sensors: of the config, where they are known; else they are made where it takes them.
+    """
+    if config.estimator.name != 'auto':
+        return config.estimator.name
+    if config.measured_joints:
+        return MeasuredTorque.name
+    if config.is_passive:
+        return MultipleShooting.name
+    is_seen_only = _is_seen_only(config, model, sensors)
+    return KinematicCalibration.name if is_seen_only else GaussianSum.name
+
+
+def _is_seen_only(config, model, sensors):
+    """Tell whether no effort is known, and encoders on all joints and poses of links are."""
+    if any(joint.effort not in _NOT_TOLD for joint in config.joints.values()):
+        return False
+    if any(name.endswith('.noise') for name in config.estimate):
+        return False
+    model = model or build_model(config)
+    sensors = sensors or build_sensors(config, model)
+    return any(sensor.output_size for sensor in sensors) and not _without_encoder(model, sensors)
+
+
+def _without_encoder(model, sensors):
+    """Return the names of the independent joints that no encoder measures."""
+    measured = {joint for sensor in sensors if sensor.measures_joints for joint in sensor.joints}
+    moving = (m.joint.name for m in model.moving_joints if m.is_independent)
+    return [name for name in moving if name not in measured]
+
+
+def measured_joints(config):
+    """Return the names of the joints whose torque is a measurement; not every estimator can."""
+    found, chosen = config.measured_joints, config.estimator.name
+    if found and chosen in ESTIMATORS and chosen not in _OF_MEASURED:
+        raise ConfigError(
+            f"joints.{found[0]}.effort: is 'measured', but estimator.name is '{chosen}', which "
+            "takes efforts as just what acts; write 'commanded' if they are, and their topic in "
+            'efforts.commanded, else let estimator.name be auto'
+        )
+    return found
+
+
+def _torque_rows(config, model, sensors):
+    """
+    Return joint -> place of its effort among the commands, None where nothing drives it.
+
+    Of the joints whose torque tells of the robot; none where no torque is measured, or the motion
+    is not measured by encoders.
+    """
+    if not measured_joints(config) or estimator_name(config) == MultipleShooting.name:
+        return {}
+    unseen = _without_encoder(model, sensors)
+    if unseen:
+        raise ConfigError(
+            f'joints: measured torques tell of a robot whose joints are all measured by encoders, '
+            f'and no sensor has {", ".join(unseen)}; add them to a sensor of joint_positions, or '
+            "write 'commanded' instead of 'measured', and the topic of the efforts in "
+            'efforts.commanded'
+        )
+    rows = {}
+    for name, wish in config.joints.items():
+        if wish.effort in ('measured', 'commanded'):
+            rows[name] = model.commands.index(name)
+        elif wish.effort == 'none':
+            rows[name] = None
+    return rows
+
+
+def _check_noises(chosen, noises):
+    """Raise a ConfigError where a factor on the noise of a sensor cannot be estimated as asked."""
+    for name in noises:
+        prior = chosen.priors.get(name)
+        if name in chosen.fixed:
+            raise ConfigError(
+                f"estimate.{name}: is fixed; write the factor into the sensor's sd instead"
+            )
+        if prior is not None and not (prior.is_log and prior.mean > 0):
+            raise ConfigError(
+                f'estimate.{name}: is a factor on a standard deviation; give a mean above zero '
+                'and leave log out'
+            )
+    if chosen.priors and not set(chosen.priors) - set(noises):
+        raise ConfigError('estimate: names noises only; name a parameter of the robot besides')
+
+
+def build_estimator(settings):
+    """Return the estimator of a `Config`, with its settings."""
+    config, name = settings.estimator, estimator_name(settings)
+    has_torques = bool(measured_joints(settings))
+    if name not in ESTIMATORS:
+        raise ConfigError(
+            f"estimator.name: is '{name}'; choose one of auto, {', '.join(ESTIMATORS)}"
+        )
+    if name == MeasuredTorque.name and not has_torques:
+        raise ConfigError(
+            f"estimator.name: '{name}' needs a joint whose torque is measured; say so under "
+            'joints.JOINT.effort'
+        )
+    member = ESTIMATORS[name]
+    known = {f.name for f in fields(member)} - {'seed'}
+    for key in config.settings:
+        if not known:
+            raise ConfigError(
+                f"estimator.settings.{key}: '{name}' has no settings; take them out, or write "
+                "'commanded' in joints.JOINT.effort, which another estimator takes"
+            )
+        if key not in known:
+            raise ConfigError(
+                f"estimator.settings.{key}: '{name}' has no such setting; {nearest(key, known)}"
+            )
+    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in config.settings.items()}
+    if isinstance(settings.get('noise'), str):
+        if settings['noise'] not in NOISES:
+            raise ConfigError(
+                f"estimator.settings.noise: is '{settings['noise']}'; "
+                f'choose one of {", ".join(NOISES)}'
+            )
+        settings['noise'] = NOISES[settings['noise']]()
+    return replace(member(), seed=config.seed, **settings)
+
+
+def _require_encoders(model, sensors):
+    """Raise a ConfigError where kinematics cannot be calibrated by encoders and poses."""
+    without = _without_encoder(model, sensors)
+    if without or not any(sensor.output_size for sensor in sensors):
+        missing = f'an encoder of {", ".join(without)}' if without else 'a sensor that sees a link'
+        raise ConfigError(
+            f"estimator.name: '{KinematicCalibration.name}' needs {missing}: encoders "
+            '(joint_positions) of all joints, and link_pose, marker or planar_camera'
+        )
+
+
+def reference_of(config):
+    """Return the name of the sensor whose clock is the one of frames."""
+    reference = config.frames.reference or next(iter(config.sensors))
+    if reference not in config.sensors:
+        raise ConfigError(
+            f"frames.reference: is '{reference}', which is no sensor; "
+            f'{nearest(reference, config.sensors)}'
+        )
+    return reference
+
+
+def build_delays(config, problem):
+    """Return the `Delays` of a problem's sensors and commands."""
+    reference = reference_of(config)
+    return Delays(problem.chart, reference, config.sensors, problem.model, problem.doubts)
+
+
+def build_stream(config, problem, efforts, delays, plan=None):
+    """Return the `Stream`; delays: `Delays` of its sensors and commands."""
+    frames, reference = config.frames, reference_of(config)
+    channels = {
+        s.name: _channel(s, config.sensors[s.name].max_rate, delays) for s in problem.sensors
+    }
+    inputs = {}
+    for source in efforts:
+        late_ns = tuple(delays.commands_ns(joint) for joint in source.joints)
+        inputs[source.name] = InputChannel(source.places, source.joints, source.limits, late_ns)
+    options = StreamOptions(
+        lateness=frames.lateness,
+        jump_back=frames.jump_back,
+        hold=config.efforts.hold,
+        is_steady=config.efforts.steady,
+        history=delays.history,
+        past=delays.past,
+        lead=delays.lead,
+        patience=frames.patience,
+    )
+    # Where the motion is not followed, what is between two postures is no gap in anything.
+    is_followed = estimator_name(config) != KinematicCalibration.name
+    plan = plan or ReferencePlan(frames.max_rate, frames.gap if is_followed else _NO_GAP)
+    return Stream(channels, inputs, problem.input_count, reference, plan, options)
+
+
+def _channel(sensor, max_rate, delays):
+    interval = round((1 - _JITTER) * _NANO / max_rate) if max_rate else 0
+    return Channel(
+        sensor.value_size,
+        sensor.scale,
+        sensor.joints,
+        sensor.measures_joints or sensor.may_repeat,
+        interval,
+        delays.ahead_ns(sensor.name),
+    )

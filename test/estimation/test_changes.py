@@ -1,0 +1,142 @@
+"""Noticing changes: neither noise nor single outliers may look like one."""
+
+import numpy as np
+
+from sim2real_estimator.estimation.changes.detection import ChangeDetector, ChangeMemory
+from sim2real_estimator.estimation.changes.shifts import Pull
+
+DETECTOR = ChangeDetector()
+
+
+def alarms(misfits, surprises, expects_outliers, rows=2):
+    """Return the frames at which the detector sees a change."""
+    memory, found = ChangeMemory(), []
+    for k, (misfit, count) in enumerate(zip(misfits, surprises)):
+        memory = DETECTOR.remember(memory, misfit, rows, count)
+        if DETECTOR.has_changed(memory, expects_outliers):
+            found.append(k)
+    return found
+
+
+def test_noise_is_no_change():
+    misfits = np.random.default_rng(0).chisquare(2, 20_000)
+    assert not alarms(misfits, np.zeros(20_000), False)
+
+
+def test_a_lasting_misfit_is_seen_within_five_frames():
+    generator = np.random.default_rng(1)
+    misfits = generator.chisquare(2, 200)
+    misfits[100:] *= 10
+    found = alarms(misfits, np.zeros(200), False)
+    assert 100 <= found[0] <= 105
+
+
+def test_a_tenth_of_outliers_is_no_change_where_outliers_are_expected():
+    generator = np.random.default_rng(2)
+    surprises = generator.binomial(2, 0.1, 20_000)
+    assert not alarms(30.0 * surprises, surprises, True)
+
+
+def test_surprises_in_every_row_are_a_change_even_among_outliers():
+    generator = np.random.default_rng(3)
+    surprises = generator.binomial(2, 0.05, 400)
+    surprises[300:] = 2
+    found = alarms(30.0 * surprises, surprises, True)
+    assert 301 <= found[0] <= 306
+
+
+def test_frames_without_rows_say_nothing():
+    assert not alarms(np.zeros(50), np.zeros(50), False, rows=0)
+    assert not alarms(np.zeros(50), np.zeros(50), True, rows=0)
+
+
+def test_a_frame_with_one_bad_sample_is_an_outlier_and_the_next_one_is_a_change():
+    memory, bad = ChangeMemory(), (60.0, 2, 1)
+    assert not DETECTOR.is_outlier(memory, *bad)
+    for _ in range(10):
+        memory = DETECTOR.remember(memory, 2.0, 2, 0)
+    assert DETECTOR.is_outlier(memory, *bad)
+    assert not DETECTOR.is_outlier(memory, 20.0, 2, 1)
+    passed = DETECTOR.pass_over(memory)
+    assert not DETECTOR.has_changed(passed, False)
+    assert not DETECTOR.is_outlier(passed, *bad)
+    assert DETECTOR.has_changed(DETECTOR.remember(passed, *bad), False)
+    assert not DETECTOR.has_changed(DETECTOR.remember(passed, 2.0, 2, 0), False)
+    assert DETECTOR.is_outlier(DETECTOR.remember(passed, 2.0, 2, 0), *bad)
+
+
+def test_what_comes_on_slowly_is_a_change_at_once():
+    memory = ChangeMemory()
+    for misfit in (2.0, 2.0, 2.0, 6.0, 9.0, 14.0):
+        memory = DETECTOR.remember(memory, misfit, 2, 0)
+    assert not DETECTOR.has_changed(memory, False)
+    assert not DETECTOR.is_outlier(memory, 60.0, 2, 1)
+    assert DETECTOR.has_changed(DETECTOR.remember(memory, 60.0, 2, 1), False)
+
+
+def test_several_bad_samples_in_a_frame_are_no_outlier():
+    memory = ChangeMemory()
+    for _ in range(10):
+        memory = DETECTOR.remember(memory, 6.0, 6, 0)
+    assert DETECTOR.is_outlier(memory, 200.0, 6, 1)
+    assert not DETECTOR.is_outlier(memory, 200.0, 6, 2)
+
+
+def shift_alarms(forces, misfit=20.0, rows=21):
+    """Return the frames at which forces [F, v] on positions of a unit of information are seen."""
+    memory, found = ChangeMemory(), []
+    for k, force in enumerate(forces):
+        memory = DETECTOR.remember(memory, misfit, rows, 0, Pull(force, np.eye(len(force))))
+        if DETECTOR.has_changed(memory, False):
+            found.append(k)
+    return found
+
+
+def test_noise_in_many_positions_is_no_shift():
+    assert not shift_alarms(np.random.default_rng(4).standard_normal((5000, 7)))
+
+
+def test_a_small_shift_that_lasts_is_seen_though_misfits_hide_it():
+    forces = np.random.default_rng(5).standard_normal((60, 7))
+    forces[50:, 0] += 4.5
+    found = shift_alarms(forces)
+    assert 51 <= found[0] <= 54
+    # As much in other rows of these frames is nothing that noise could not do.
+    assert not alarms(np.full(60, 20.0) + 20.0 * (np.arange(60) >= 50), np.zeros(60), False, 21)
+
+
+def test_a_model_that_is_wrong_again_and_again_has_not_changed():
+    forces = np.zeros((400, 7))
+    for size, begin in zip((3.0, 3.5, 4.1), (100, 150, 200)):
+        forces[begin : begin + 4, 0] = size
+    assert not shift_alarms(forces)
+    assert 202 <= shift_alarms(np.where(np.arange(400)[:, None] < 200, 0.0, forces))[0] <= 203
+    forces[300:, 0] = 8.0
+    assert 301 <= shift_alarms(forces)[0] <= 303
+
+
+def test_what_once_shifted_the_motion_is_remembered_for_minutes():
+    forces = np.zeros((20_000, 7))
+    for size, begin in zip((3.0, 3.5, 4.1), (100, 150, 200)):
+        forces[begin : begin + 4, 0] = size
+    # Alone it would be a change, see above.
+    forces[19_000:19_004, 0] = 4.1
+    assert not shift_alarms(forces)
+
+
+def test_what_turned_out_to_be_no_change_is_no_change_the_next_time():
+    memory, shifted = ChangeMemory(), Pull(np.r_[8.0, np.zeros(6)], np.eye(7))
+    still = Pull(np.zeros(7), np.eye(7))
+
+    def follow(memory, pulls):
+        found = False
+        for pull in pulls:
+            memory = DETECTOR.remember(memory, 20.0, 21, 0, pull)
+            found = found or DETECTOR.has_changed(memory, False)
+        return memory, found
+
+    memory, found = follow(memory, [still] * 10 + [shifted] * 2)
+    assert found
+    again = [still] * 10 + [shifted] * 2
+    assert not follow(memory.begun_anew(was_nothing=True), again)[1]
+    assert follow(memory.begun_anew(was_nothing=False), again)[1]

@@ -1,0 +1,46 @@
+"""Fits of a wider problem begin where the narrow one ended, and elsewhere only if that fails."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sim2real_estimator.estimation.batch import doubting
+from sim2real_estimator.estimation.batch.fit import Fits
+
+STARTS, SETTINGS = 6, SimpleNamespace(starts=6, merge=0.5, prune=1e-6)
+
+
+def fits_at(parameters):
+    """Return `Fits` that stay where they begin, at costs of their distance from 2."""
+    count = parameters.shape[1]
+    costs = ((parameters - 2.0) ** 2).sum(0)
+    return Fits(np.zeros((1, count)), parameters, costs, np.tile(np.eye(3), (count, 1, 1)))
+
+
+@pytest.mark.parametrize('known, tried', [(2.0, [1]), (9.0, [1, STARTS]), (np.nan, [1, STARTS])])
+def test_other_starts_are_tried_where_what_is_known_leads_nowhere(monkeypatch, known, tried):
+    counts, draws = [], np.full((2, STARTS), 5.0)
+    draws[:, -1] = 2.0
+
+    def fit(objective, offsets, parameters, merge):
+        counts.append(parameters.shape[1])
+        found = fits_at(parameters)
+        return Fits(
+            found.offsets, parameters, np.nan_to_num(found.costs, nan=np.inf), found.information
+        )
+
+    monkeypatch.setattr(doubting, 'fit', fit)
+    monkeypatch.setattr(doubting, 'cover_prior', lambda *_: draws.copy())
+    prior = SimpleNamespace(mean=np.array([0.0, 2.0]))
+    wider = SimpleNamespace(prior=prior, labels=('own', 'doubted'))
+    objective = SimpleNamespace(
+        problem=wider,
+        is_explained_by=lambda fits: bool(len(fits.costs) and fits.costs.min() < 1.0),
+    )
+    narrow = fits_at(np.array([[known]]))
+    found = doubting.fit_doubting(
+        objective, SimpleNamespace(labels=('own',)), narrow, SETTINGS, np.random.default_rng(0)
+    )
+    assert counts == tried
+    np.testing.assert_array_equal(found.parameters[:, 0], 2.0)

@@ -1,0 +1,115 @@
+"""Courses are moved until they stay, each column for itself."""
+
+import numpy as np
+from problems import p2
+import pytest
+
+from sim2real_estimator.estimation.batch.smoothed_fits import courses_to_begin
+from sim2real_estimator.estimation.filter.settling import Courses
+from sim2real_estimator.estimation.filter.smoother import Smoother
+from sim2real_estimator.estimation.mixture import Mixture
+from sim2real_estimator.estimation.robust import NormalNoise
+
+pytestmark = pytest.mark.usefixtures('one_thread')
+
+
+class Watched(Smoother):
+    """A smoother that notes how many columns each of its filters has."""
+
+    def forward(self, courses, noises, is_final=False):
+        """Return the filter's steps."""
+        self.columns.append(courses.parameters.shape[1])
+        return super().forward(courses, noises, is_final)
+
+
+@pytest.fixture(scope='module')
+def problem():
+    return p2.make_problem()
+
+
+@pytest.fixture(scope='module')
+def frames():
+    return p2.draw(5, 0.8)[1]
+
+
+@pytest.fixture
+def smoothed(problem, frames):
+    """Return a function (log weights, begins, ...) -> (`Smoothed`, columns of filters)."""
+    point, state_root = problem.first_state(frames)
+    t, n = problem.tangent_size, problem.tangent_size + len(problem.labels)
+    root = np.zeros((n, n))
+    root[:t, :t], root[t:, t:] = state_root, problem.prior.root
+
+    def run(log_weights, begins, *options):
+        """begins: parameters [p, K], the motion guessed from the samples, or `Courses`."""
+        count = len(log_weights)
+        means = np.repeat(problem.prior.mean[:, None], count, 1)
+        points = np.repeat(point[:, None], count, 1)
+        known = Mixture(np.array(log_weights), points, means, np.repeat(root[None], count, 0))
+        smoother = Watched(problem, frames, NormalNoise(), known)
+        smoother.columns = []
+        if not isinstance(begins, Courses):
+            guess = np.repeat(problem.first_course(frames)[..., None], count, 2)
+            begins = Courses(guess, begins)
+        return smoother.run(begins, *options), smoother.columns
+
+    return run
+
+
+@pytest.fixture
+def starts(problem):
+    noise = np.random.default_rng(8).standard_normal((len(problem.labels), 2))
+    return problem.prior.mean[:, None] + problem.prior.root @ noise
+
+
+def test_a_course_that_stays_is_left_alone_while_others_move(smoothed, starts):
+    one, _ = smoothed([0.0], starts[:, :1])
+    again, few = smoothed([0.0], one.courses.parameters)
+    both, columns = smoothed([0.0, 0.0], np.stack([one.courses.parameters[:, 0], starts[:, 1]], 1))
+    assert len(few) < len(columns)
+    assert columns == [2] * len(few) + [1] * (len(columns) - len(few))
+    assert both.is_settled.all()
+    np.testing.assert_allclose(both.courses.points[..., 0], again.courses.points[..., 0])
+    np.testing.assert_allclose(both.log_evidence[0], again.log_evidence[0])
+
+
+def test_what_is_told_of_a_course_that_stays_is_what_a_filter_about_it_says(smoothed, starts):
+    found, _ = smoothed([0.0], starts[:, :1])
+    exact, _ = smoothed([0.0], found.courses, 0)
+    assert not exact.is_settled.any()
+    deviations = np.linalg.norm(exact.mixture.parameter_roots()[0], axis=-1)
+    spread = np.linalg.norm(found.mixture.parameter_roots()[0], axis=-1)
+    np.testing.assert_allclose(spread, deviations, rtol=1e-3)
+    np.testing.assert_allclose(found.log_evidence, exact.log_evidence, atol=1e-3)
+    np.testing.assert_allclose(found.misfits, exact.misfits, atol=1e-3)
+
+
+def test_a_hopeless_column_is_left_alone_after_two_passes(smoothed, starts):
+    patient, long = smoothed([0.0, -50.0], starts)
+    found, columns = smoothed([0.0, -50.0], starts, 15, 30.0)
+    assert columns[:3] == [2, 2, 1]
+    assert len(columns) <= len(long)
+    assert found.is_settled.tolist() == [True, False]
+    assert found.log_evidence[0] == pytest.approx(patient.log_evidence[0], abs=1e-6)
+    assert found.mixture.weights[1] < 1e-6
+
+
+def test_samples_are_looked_at_only_for_courses_that_begin_anew(problem, frames, monkeypatch):
+    class Deaf:
+        """The problem, whose samples nobody may look at."""
+
+        def __getattr__(self, name):
+            assert name != 'first_course'
+            return getattr(problem, name)
+
+    point, root = problem.first_state(frames)
+    mixture = Mixture(np.zeros(1), point[:, None], problem.prior.mean[:, None], np.eye(9)[None])
+    courses = Courses(np.repeat(point[None, :, None], 61, 0), mixture.means)
+    window = type('Window', (), {'frames': frames[:60]})
+    draws = np.zeros((len(problem.labels), 1))
+    led = courses_to_begin(Deaf(), window, draws, NormalNoise(), mixture, courses)
+    np.testing.assert_array_equal(led.points, courses.points)
+    with pytest.raises(AssertionError):
+        courses_to_begin(
+            Deaf(), window, np.zeros((len(draws), 2)), NormalNoise(), mixture, courses
+        )

@@ -1,0 +1,118 @@
+"""A window of motion: what its cost is said to be about some parameters, and what it is."""
+
+from dataclasses import replace
+
+import numpy as np
+from posteriors import pipeline_of
+import pytest
+from simulated import config as shipped_config
+from simulated import record
+
+from sim2real_estimator.estimation.windows.shooting import shoot
+from sim2real_estimator.records import Sample
+
+WINDOW = 15
+
+
+@pytest.fixture(scope='module')
+def problem():
+    return pipeline().problem
+
+
+def pipeline():
+    settings = shipped_config()
+    settings = replace(settings, estimator=replace(settings.estimator, name='multiple_shooting'))
+    return pipeline_of({'frames.max_rate': 50.0}, settings)
+
+
+@pytest.fixture(scope='module')
+def frames():
+    """Return frames of a second of motion, efforts commanded."""
+    recording, flow = record(1.0), pipeline()
+    for stamp, angles, torques in zip(recording.stamps, recording.angles, recording.torques):
+        flow.push(Sample('encoders', int(stamp), angles))
+        flow.push(Sample('commanded_efforts', int(stamp), torques))
+    flow.cut()
+    return [frame for frame in flow.waiting if frame.end_ns > frame.start_ns][:WINDOW]
+
+
+def shot_at(problem, frames, parameters, guess=None, **how):
+    levels = np.ones(problem.channel_count)
+    guess = guess or (problem.first_state(frames)[0], np.zeros(len(problem.pushes.places)))
+    return shoot(problem, tuple(frames), guess, parameters, levels, problem.pushes, **how)
+
+
+def test_first_state_and_pushes_are_at_their_optimum(problem, frames):
+    shot = shot_at(problem, frames, problem.prior.mean, steps=12)
+    t = problem.tangent_size
+    for direction in np.eye(t + len(shot.pushes)):
+        costs = []
+        for step in (-1e-4, 1e-4):
+            move = step * direction
+            point = problem.retract(shot.course[0][:, None], move[:t, None])[:, 0]
+            guess = point, shot.pushes + move[t:]
+            # Not to be improved: a course of its own.
+            found = shot_at(problem, frames, shot.at, guess, steps=0, is_near=True)
+            costs.append(_cost_along(problem, frames, guess, shot.at))
+            assert found is not None
+        assert min(costs) >= shot.cost * (1 - 1e-6)
+
+
+def _cost_along(problem, frames, guess, parameters):
+    """Return the sum of squares of a course, with nothing eliminated, by the problem itself."""
+    point, pushes = guess
+    moved = parameters.copy()
+    moved[problem.pushes.places] += pushes
+    state, cost = point[:, None], ((pushes / problem.pushes.sd) ** 2).sum()
+    for frame in frames:
+        found = problem.linearize(state, moved[:, None], (frame,))
+        rows = problem.channel_means(frame) @ found.residual[0]
+        cost, state = cost + np.nansum(rows**2), found.ends
+    return cost
+
+
+def test_the_quadratic_is_what_other_parameters_cost(problem, frames):
+    shot = shot_at(problem, frames, problem.prior.mean, steps=12)
+    generator = np.random.default_rng(0)
+    for _ in range(3):
+        step = problem.prior.root @ generator.standard_normal(len(shot.at))
+        moved = shot.at + 1e-3 * step
+        there = shot_at(problem, frames, moved, shot.guess_at(problem, moved), steps=12)
+        assert shot.cost_at(moved) == pytest.approx(there.cost, rel=2e-4)
+        assert there.pull == pytest.approx(
+            shot.pull_at(moved), rel=0.02, abs=2e-3 * np.abs(shot.pull).max()
+        )
+
+
+def test_a_guess_that_goes_along_needs_no_steps(problem, frames):
+    shot = shot_at(problem, frames, problem.prior.mean, steps=12)
+    moved = shot.at + 0.02 * problem.prior.root @ np.ones(len(shot.at))
+    guess = shot.guess_at(problem, moved)
+    at_once = shot_at(problem, frames, moved, guess, steps=0, is_near=True)
+    settled = shot_at(problem, frames, moved, guess, steps=12)
+    assert at_once.cost == pytest.approx(settled.cost, rel=1e-2)
+    assert np.linalg.eigvalsh(at_once.gram).min() > -1e-9 * np.abs(at_once.gram).max()
+
+
+def test_what_leads_nowhere_is_no_shot(problem, frames):
+    astray = problem.prior.mean.copy()
+    astray[:] = np.nan
+    assert shot_at(problem, frames, astray) is None
+
+
+def test_means_are_by_channel_whatever_the_number_of_samples(problem, frames):
+    frame = frames[3]
+    means = problem.channel_means(frame)
+    count = sum(sample.sensor == 'encoders' for sample in frame.samples)
+    assert means.shape == (2, 2 * count)
+    assert means @ np.tile([3.0, 5.0], count) == pytest.approx([3.0, 5.0])
+    none = problem.channel_means(replace(frame, samples=()))
+    assert none.shape == (2, 0)
+
+
+def test_frames_without_samples_say_nothing(problem, frames):
+    some = [replace(f, samples=()) if k % 3 else f for k, f in enumerate(frames)]
+    shot = shot_at(problem, some, problem.prior.mean)
+    assert np.isfinite(shot.left).all(1).tolist() == [k % 3 == 0 for k in range(len(frames))]
+    whole = shot_at(problem, frames, problem.prior.mean)
+    assert shot.cost < whole.cost

@@ -1,0 +1,139 @@
+"""Units, signs and mounts that are wrong, found in the first seconds of measured torques."""
+
+from dataclasses import replace
+
+from measured_arms import away, events_of, JOINTS, new_pipeline, pipeline, record
+import numpy as np
+from posteriors import feed
+import pytest
+from seen_arms import pipeline as seven_joints
+
+from sim2real_estimator.estimation.misfits import FITS
+from sim2real_estimator.estimation.torque.misfit import Misfit, Watch, words_of
+from sim2real_estimator.observability.findings import Standing
+from sim2real_estimator.records import Frame, UpdateReport
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return record(5.0, rate=125.0)
+
+
+def turned(arm, upward):
+    """Return a recording of the arm mounted so that this is upwards [3] in its description."""
+    model = pipeline().problem.torque
+    weights = model.weights(arm.motion[0]) @ model.standard(arm.truth)[0]
+    return replace(arm, tau=arm.tau - weights[2] + np.tensordot(upward, weights, 1))
+
+
+def told(arm):
+    """Return (the pipeline, what it said of misfits)."""
+    used = new_pipeline()
+    events = events_of(feed(used, arm.samples()))
+    return used, [event for event in events if event.startswith('misfit')]
+
+
+def verdicts(used):
+    return {each.verdict for each in used.findings(exact=False).parameters}
+
+
+def test_what_fits_is_not_doubted(arm):
+    used, events = told(arm)
+    assert events == []
+    assert 'identified' in verdicts(used)
+    assert away(used, arm.truth) < 3.0
+
+
+@pytest.mark.parametrize(
+    ('factors', 'expected'),
+    [
+        ((0.02, 0.02), 'unit all'),
+        ((12.0, 12.0), 'unit all'),
+        ((1.0, -1.0), 'sign elbow'),
+        ((-1.0, 1.0), 'sign shoulder'),
+        ((1.0, 8.0), 'unit elbow'),
+    ],
+)
+def test_a_wrong_unit_or_sign_is_told_once_and_nothing_is_identified(arm, factors, expected):
+    used, events = told(replace(arm, tau=arm.tau * factors))
+    assert len(events) == 1
+    kind, factor, owner = events[0].removeprefix('misfit: ').split()
+    assert f'{kind} {owner}' == expected
+    expected_factor = factors[0] if owner == 'all' else factors[JOINTS.index(owner)]
+    assert 0.6 < float(factor) / expected_factor < 1.7
+    assert 'identified' not in verdicts(used)
+    assert 'misfit' in verdicts(used)
+
+
+def test_positions_in_degrees_are_told(arm):
+    assert told(replace(arm, q=np.degrees(arm.q)))[1] == ['misfit: degrees']
+
+
+@pytest.mark.parametrize('upward', [(0.0, 0.0, -1.0), (-1.0, 0.0, 0.0)])
+def test_another_mount_is_told_with_its_direction(arm, upward):
+    _, events = told(turned(arm, upward))
+    assert len(events) == 1
+    kind, *found = events[0].removeprefix('misfit: ').split()
+    assert kind == 'gravity'
+    # About the axis of both joints nobody can tell.
+    assert np.dot([float(x) for x in found], upward) > 0.9
+
+
+def test_weights_turn_with_the_base_and_are_part_of_columns():
+    model = seven_joints().problem.torque
+    standard = model.standard(seven_joints().problem.prior.mean)[0]
+    standard = np.where(model.is_friction, 0.0, standard)
+    generator = np.random.default_rng(0)
+    q, rest = generator.normal(size=(5, 7)), np.zeros((5, 7))
+    weights = model.weights(q) @ standard
+    still, zero = model.columns(q, rest, rest, standard) @ standard, 1e-9
+    assert np.abs(weights[2] - still).max() < zero
+    # The first joint turns about z, the second about y: a base turned by as much is the same.
+    angle = 0.7
+    cosine, sine = np.cos(angle), np.sin(angle)
+    other = q.copy()
+    other[:, 0] -= angle
+    assert (
+        np.abs(cosine * weights[0] + sine * weights[1] - (model.weights(other) @ standard)[0])[
+            :, 1:
+        ].max()
+        < zero
+    )
+    level = q.copy()
+    level[:, 0] = 0.0
+    other = level.copy()
+    other[:, 1] -= angle
+    weights = model.weights(level) @ standard
+    assert (
+        np.abs(cosine * weights[2] + sine * weights[0] - (model.weights(other) @ standard)[2])[
+            :, 2:
+        ].max()
+        < zero
+    )
+
+
+def test_a_misfit_is_taken_back_when_it_is_none_any_more():
+    watch, found = Watch(), Misfit('unit', 1, 2.0, evidence=11.0)
+    watch, is_news = watch.after(replace(found, evidence=5.0), 0.5)
+    assert (watch.misfit, is_news) == (None, False)
+    watch, is_news = watch.after(found, 0.8)
+    assert (watch.misfit, is_news) == (found, True)
+    weaker = replace(found, evidence=4.0)
+    watch, is_news = watch.after(weaker, 1.2)
+    assert (watch.misfit, is_news) == (weaker, False)
+    watch, is_news = watch.after(Misfit('sign', 1, -1.0, evidence=4.0), 1.8)
+    assert (watch.misfit, is_news) == (None, True)
+    assert words_of(found, JOINTS) == 'misfit: unit 2 elbow'
+
+
+def test_until_a_misfit_is_over_nothing_is_identified():
+    used, frame = pipeline(), Frame(0, 10**9, ())
+    begun = Standing.begun(used.problem, used.mixture)
+
+    def after(standing, *events):
+        report = UpdateReport('filter', events=events)
+        return standing.after(used.problem, used.mixture, frame, report)
+
+    wrong = after(begun, 'misfit: degrees')
+    assert [each.is_misfit for each in (wrong, after(wrong, 'fitted'))] == [True, True]
+    assert not after(wrong, FITS).is_misfit

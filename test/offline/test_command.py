@@ -1,0 +1,192 @@
+"""The command says how far it is, what was found, and where it is written."""
+
+from dataclasses import replace
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+from simulated import CONFIG
+import swinging
+
+from sim2real_estimator import cli
+from sim2real_estimator.config import to_yaml, with_values
+from sim2real_estimator.offline.identification import display
+from sim2real_estimator.offline.identification.open_loop import nothing_held_out
+from sim2real_estimator.offline.identification.result import (
+    Happening,
+    Identification,
+    LearnedNoise,
+)
+from sim2real_estimator.offline.identification.work import Opened, Step
+from sim2real_estimator.posterior import listing as posterior_report
+from sim2real_estimator.posterior.listing import wide_console
+from sim2real_estimator.records import Findings, ParameterFinding
+
+FOUND = ParameterFinding(
+    'arm.mass', 1.25, 0.01, (1.2, 1.25, 1.3), 1.0, 0.3, 0.03, 'identified', ()
+)
+FINDINGS = Findings(0, (FOUND,), (), (), 1, 2, 3.0, ())
+REMARK = "'joint_states' of the config is '/arm/joint_states' here"
+
+
+BEGIN_NS = 1_700_000_000 * 10**9
+RECORDINGS = (Opened('swing', BEGIN_NS),)
+
+
+def step(seconds, events=()):
+    told = events, RECORDINGS
+    return Step(0, 2, 'swing', seconds, 60.0, 12.3, FINDINGS, (REMARK,), *told)
+
+
+def happening(seconds, name, joint='', is_warning=True):
+    values = {'joint': joint} if joint else {}
+    text = f'so it is with {joint}'
+    return Happening(BEGIN_NS + int(seconds * 1e9), name, text, is_warning, values, 0)
+
+
+def terminal(width=100):
+    return Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
+
+
+def test_without_a_terminal_lines_come_now_and_then(monkeypatch):
+    console, now = Console(file=io.StringIO(), width=200), [100.0]
+    monkeypatch.setattr(display.time, 'monotonic', lambda: now[0])
+    lines = display.Lines(console)
+    for now[0], seconds in ((100.0, 1.0), (105.0, 30.0), (111.0, 55.0)):
+        lines.show(step(seconds))
+    assert console.file.getvalue().splitlines() == [
+        REMARK,
+        'swing (1 of 2): 1.0 of 60.0 s, 12.3 times real time, 1 of 3 dimensions known from data',
+        'swing (1 of 2): 55.0 of 60.0 s, 12.3 times real time, 1 of 3 dimensions known from data',
+    ]
+
+
+def test_in_a_terminal_the_table_is_live():
+    console = terminal()
+    with display.Live(console) as live:
+        live.show(step(30.0))
+        live.refresh()
+    shown = console.file.getvalue()
+    assert REMARK in shown and '30.0 of 60.0 s' in shown
+    assert 'arm.mass' in shown and '1.25' in shown and 'identified' in shown
+
+
+def test_why_nothing_was_predicted_is_said():
+    assert 'nothing was held out' in str(display.scores(nothing_held_out(0.0)))
+
+
+def test_the_command_prints_what_was_found(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    swinging.bag(tmp_path / 'swing', 5.0)
+    urdf = {'model.urdf': str(CONFIG.with_suffix('.urdf'))}
+    (tmp_path / 'robot.yaml').write_text(to_yaml(with_values(swinging.config(), urdf)))
+    command = ['identify', 'swing', '--config', 'robot.yaml', '--held-out', '0.4']
+    assert cli.main(command) == 0
+    said = capsys.readouterr().out
+    assert 'No warnings' in said.partition('mean')[0] and '! ' not in said
+    assert 's  converged: the posterior is narrow' in said
+    assert 'lower.mass' in said and 'identified' in said
+    assert 'held out: 1 predictions of 1 s' in said
+    assert 's of data' in said and 'written: results/swing' in said
+    assert (tmp_path / 'results' / 'swing' / 'result.json').exists()
+    assert cli.main(command) == 2
+    assert 'results/swing: exists' in capsys.readouterr().err
+
+
+REST, ELASTIC = happening(1.0, 'at rest', is_warning=False), happening(2.5, 'elastic', 'wrist')
+AGAIN = happening(9.0, 'at rest', is_warning=False)
+
+
+def test_events_are_said_when_they_come_and_each_once(monkeypatch):
+    console = Console(file=io.StringIO(), width=200)
+    monkeypatch.setattr(display.time, 'monotonic', lambda: 100.0)
+    lines = display.Lines(console)
+    for events in ((), (REST,), (REST, ELASTIC), (REST, ELASTIC, AGAIN)):
+        lines.show(step(10.0, events))
+    said = console.file.getvalue().splitlines()
+    assert said[2:] == [
+        '  1.0 s  at rest: so it is with ',
+        '! 2.5 s  elastic: so it is with wrist',
+    ]
+
+
+def test_equal_events_are_one_line_with_their_number():
+    first, second = display.events_once((REST, ELASTIC, AGAIN), RECORDINGS)
+    assert first.plain == '  1.0 s  at rest: so it is with  (2 times, the last at 9.0 s)'
+    assert second.plain == '! 2.5 s  elastic: so it is with wrist'
+    (several, _) = display.events_once((REST, ELASTIC), (*RECORDINGS, Opened('other', 0)))
+    assert several.plain.startswith('  swing 1.0 s')
+
+
+def test_in_a_terminal_the_latest_events_are_above_the_table():
+    console = terminal()
+    with display.Live(console) as live:
+        live.show(step(30.0, (ELASTIC,)))
+        live.refresh()
+    shown = console.file.getvalue()
+    assert shown.index('so it is with wrist') < shown.index('arm.mass')
+
+
+@pytest.mark.parametrize('width', [60, 100])
+def test_names_are_never_cut(width):
+    name = 'AR5-5_07R-W4C4A2_shoulder_pan_joint.load_friction'
+    found = replace(FINDINGS, parameters=(replace(FOUND, name=name),))
+    console = terminal(width)
+    console.print(display.table(found))
+    shown = ''.join(line[1:].split('│')[0].strip() for line in console.file.getvalue().split('\n'))
+    assert name in shown
+
+
+def test_without_a_terminal_a_table_is_as_wide_as_its_names(capsys):
+    name = 'AR5-5_07R-W4C4A2_shoulder_pan_joint.load_friction'
+    aliases = tuple(f'{name}.{k}' for k in range(5))
+    found = replace(FOUND, name=name, verdict='aliased', aliases=aliases)
+    wide_console().print(display.table(replace(FINDINGS, parameters=(found,))))
+    assert name in capsys.readouterr().out
+
+
+def distrusted(events=(), torques=(), **changes):
+    """Return why not to trust a result; torques: rows of `LearnedNoise`."""
+    found = replace(FINDINGS, parameters=(replace(FOUND, **changes),))
+    none = np.zeros(0)
+    bare = nothing_held_out(0.0)
+    noise = LearnedNoise((), torques)
+    parts = None, None, found, none, events, bare, (), None, False, {}, noise
+    return Identification(*parts).distrust
+
+
+def test_what_does_not_deserve_trust_is_said_first():
+    assert distrusted((REST,), (('wrist', 0.1, 1.0, True, None),)) == ()
+    assert distrusted((), (('elbow', 0.1, 1.0, False, None), ('wrist', 0.1, 1.0, True, 9.2))) == (
+        'torques that the model does not explain: elbow; check unit and sign, then try '
+        'estimator.name: multiple_shooting',
+        'elastic: wrist (9 Hz)',
+    )
+    # Four joints are an arm that a servo drives.
+    four = tuple((name, 0.1, 1.0, name != 'elbow', None) for name in ('a', 'b', 'elbow', 'c'))
+    assert distrusted((), four) == ('torques that the model does not explain: elbow',)
+    assert distrusted((happening(1.0, 'not explained', 'wrist'),)) == (
+        'torques that the model did not explain for a time: wrist',
+    )
+    assert distrusted(asked=('', -0.703, 0.04)) == (
+        'data ask for what no robot has: arm.mass -0.703 +- 0.04',
+    )
+    odd = happening(1.0, 'misfit', 'wrist')
+    odd = replace(odd, values={**odd.values, 'wrong': 'positions are in degrees'})
+    fits = happening(2.0, 'fits again')
+    assert distrusted((odd,)) == ('positions are in degrees',)
+    assert distrusted((odd, fits)) == ('for a time it looked as if positions are in degrees',)
+    changed = happening(3.0, 'changed')
+    noise = happening(5.0, 'more noise', 'wrist')
+    assert distrusted((changed, noise, changed)) == ('changed 2 times', 'more noise: wrist')
+
+
+def test_what_no_data_tell_is_one_line_where_it_is_much():
+    findings = replace(FINDINGS, null_directions=('a - b',) * 11)
+    shown = posterior_report._besides(findings, False)
+    assert [line for line in shown if line.startswith('no data')] == [
+        'no data tell: 11 parameters and combinations, listed in report.html and result.json, '
+        'and here with --verbose'
+    ]
+    assert posterior_report._besides(findings, True).count('no data tell: a - b') == 11
