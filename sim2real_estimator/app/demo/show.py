@@ -48,7 +48,7 @@ class Plan:
 def shipped_robot():
     """Return the path of the settings of the demo's robot, as installed or in a clone."""
     tail = Path('config', 'synthetic', 'demo.yaml')
-    package = Path(__file__).resolve().parents[1]
+    package = Path(__file__).resolve().parents[2]
     places = [package.parent, *(above / 'share' / _PACKAGE for above in package.parents)]
     for place in places:
         if (place / tail).is_file():
