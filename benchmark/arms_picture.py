@@ -49,11 +49,11 @@ def _followed(forces, truth):
     robot = disturbed_arms.robot(_SEED, config, forces, truth=truth)
     pipeline, values, rows = Pipeline.from_config(config), robot.truths[0].values, []
     problem, course = pipeline.problem, ArmCourse()
-    whole = base_quantities(problem.chart, values)
+    whole = base_quantities(problem.parametrization, values)
     for until in np.arange(_EVERY, _END + _EVERY / 2, _EVERY):
         course.follow(pipeline, robot, until)
         mean = pipeline.mixture.moments()[0]
         held = coverage(judge(pipeline.mixture, whole)['rank'], 0.9)
-        wrong = torque_error(problem, values, problem.chart.to_named(mean[:, None]))
+        wrong = torque_error(problem, values, problem.parametrization.to_named(mean[:, None]))
         rows.append((until, wrong, held))
     return np.array(rows).T

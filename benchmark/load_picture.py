@@ -42,9 +42,11 @@ def _followed():
     config = seven_joints.config(simulation__disturbance_time=None)
     robot = seven_joints.robot(config, _SEED, payloads={'load': _LOAD})
     pipeline, rows, marks = Pipeline.from_config(config), [], []
-    chart = pipeline.problem.chart
-    links = list(chart.inner.links)
-    numbers = np.linalg.pinv(chart.combinations[:, chart.inner.rows[links.index(_LINK)]])
+    parametrization = pipeline.problem.parametrization
+    links = list(parametrization.inner.links)
+    numbers = np.linalg.pinv(
+        parametrization.combinations[:, parametrization.inner.rows[links.index(_LINK)]]
+    )
     for reading in robot.run(_END):
         message = message_of(reading)
         for name in robot.readers[reading.topic]:

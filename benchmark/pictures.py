@@ -114,7 +114,7 @@ def _change():
     frames = p2.observed(rng, np.concatenate(states), torques)
     generator, bands, happened = np.random.default_rng(0), [], []
     for time, mixture, events in _history(problem, frames):
-        drawn = p2.base_parameters(problem.chart.to_named(mixture.draw(200, generator)))
+        drawn = p2.base_parameters(problem.parametrization.to_named(mixture.draw(200, generator)))
         bands.append((time, *np.quantile(drawn, [0.05, 0.5, 0.95], axis=1)))
         happened += [(time, word) for word in events if word.partition(':')[0] in _OF_CHANGES]
     figure, axes = pyplot.subplots(2, 1, figsize=(9, 6), sharex=True)
@@ -182,7 +182,7 @@ def _latency():
         estimator = replace(ESTIMATORS['gaussian_sum'](), longest=200)
         history = [h for h in _history(problem, frames, estimator) if h[0] > 1.0]
         moments = [
-            p2.base_parameters(problem.chart.to_named(m.means[:, [m.heaviest()]]))[4, 0]
+            p2.base_parameters(problem.parametrization.to_named(m.means[:, [m.heaviest()]]))[4, 0]
             for _, m, _ in history
         ]
         error = np.abs(np.array(moments) / p2.base_parameters(column)[4] - 1)

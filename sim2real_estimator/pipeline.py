@@ -19,7 +19,7 @@ from .config import to_yaml
 from .errors import DataError
 from .estimation.merging import matched
 from .estimation.mixture import Mixture
-from .observability.findings import Standing
+from .observability.findings import Assessment
 from .observability.summary import summarize
 from .posterior.file import load, Posterior, require_same_prior, save
 from .posterior.identity import describe, Recording, require_same
@@ -42,8 +42,8 @@ class Progress:
 
     state: of the estimator; estimate: the same in the words of people, with the report and the
     stamp of the last frame; mixture: the posterior of state and parameters, in the problem's
-    coordinates; recording: what the data are known by, None before any; standing: what verdicts
-    are made from; restamping: which clocks are how late; fates: (sensor, `Status`) -> for how
+    coordinates; recording: what the data are known by, None before any; assessment: what verdicts
+    are made from; restamping: which clocks are how late; outcomes: (sensor, `Status`) -> for how
     many samples more that was the outcome; efforts: of the commands at the end of the last
     frame, NaN where unknown, none where no frame had any.
     """
@@ -52,9 +52,9 @@ class Progress:
     estimate: Estimate
     mixture: Mixture
     recording: Recording | None
-    standing: Standing
+    assessment: Assessment
     restamping: Restamping = Restamping()
-    fates: Counter = field(default_factory=Counter)
+    outcomes: Counter = field(default_factory=Counter)
     efforts: tuple = ()
 
 
@@ -106,8 +106,8 @@ class Pipeline:
     def reset(self):
         """Forget what was estimated, and begin again from what was known before."""
         state = self.estimator.init(self._begun)
-        standing = Standing.begun(self.problem, self.estimator.mixture(self._begun, state))
-        self._go_on(state, 0, UpdateReport('prior'), None, standing, self._restamping)
+        assessment = Assessment.begun(self.problem, self.estimator.mixture(self._begun, state))
+        self._go_on(state, 0, UpdateReport('prior'), None, assessment, self._restamping)
 
     def posterior(self):
         """Return all that is known, and all that it takes to go on: a `Posterior`."""
@@ -134,7 +134,7 @@ class Pipeline:
             'stamp_ns': self.estimate().stamp_ns,
             'begun': (self._begun.prior, self._known, self._begun.noise_prior),
             'recording': self.progress.recording,
-            'standing': vars(self.progress.standing),
+            'assessment': vars(self.progress.assessment),
             'restamping': self.progress.restamping,
         }
 
@@ -142,9 +142,9 @@ class Pipeline:
         """Go on from what another pipeline of the same settings returned as its `run`."""
         self.stream.restore(run['stream'])
         self._begin(*run['begun'])
-        standing = Standing(**run['standing'])
+        assessment = Assessment(**run['assessment'])
         parts = run['state'], run['stamp_ns'], run['report'], run['recording']
-        self._go_on(*parts, standing, run['restamping'])
+        self._go_on(*parts, assessment, run['restamping'])
         self.waiting = deque(run['waiting'])
 
     def save(self, path):
@@ -253,8 +253,8 @@ class Pipeline:
     def _after(self, progress, frame):
         """Return the `Progress` after one more frame."""
         restamping, frames, outside = progress.restamping.take(frame)
-        fates = Counter((sample.sensor, Status.OUTSIDE) for sample in outside)
-        progress = replace(progress, restamping=restamping, fates=fates)
+        outcomes = Counter((sample.sensor, Status.OUTSIDE) for sample in outside)
+        progress = replace(progress, restamping=restamping, outcomes=outcomes)
         if not frames:
             report = UpdateReport(progress.estimate.report.stage)
             return replace(progress, estimate=replace(progress.estimate, report=report))
@@ -268,7 +268,7 @@ class Pipeline:
         """Go on from the `Progress` after the first of the frames that wait."""
         self.waiting.popleft()
         self.progress = progress
-        for (sensor, status), number in progress.fates.items():
+        for (sensor, status), number in progress.outcomes.items():
             self.counts.add(sensor, status, number)
 
     def estimate(self):
@@ -277,7 +277,7 @@ class Pipeline:
 
     def latest_findings(self):
         """Return the `Findings` that the verdicts of estimates are of: at most a second old."""
-        found = self.progress.standing.latest
+        found = self.progress.assessment.latest
         with self._libraries.limit(limits=1, user_api='blas'):
             # Whoever asks first waits for them.
             _ = found.parameters
@@ -290,11 +290,11 @@ class Pipeline:
         exact: whether what data cannot tell is drawn along the curves on which the robot moves
         alike, which may take seconds, or along their tangents, as for estimates.
         """
-        now, standing = self.estimate(), self.progress.standing
+        now, assessment = self.estimate(), self.progress.assessment
         change = self.estimator.last_change(self.state)
         known = self.problem, self.mixture, now.stamp_ns, now.report, exact, change
         with self._libraries.limit(limits=1, user_api='blas'):
-            return standing.find(*known)
+            return assessment.find(*known)
 
     def _begin(self, prior, known, noise_prior):
         """Begin from a prior that knows some `Recording`s already."""
@@ -312,12 +312,12 @@ class Pipeline:
         except DataError as error:
             raise DataError(f'{path}: {error}') from error
 
-    def _go_on(self, state, stamp_ns, report, recording, standing, restamping):
+    def _go_on(self, state, stamp_ns, report, recording, assessment, restamping):
         """Go on from a state of the estimator."""
-        mixture, findings = self.estimator.mixture(self._begun, state), standing.latest
-        tangents = standing.tangents
+        mixture, findings = self.estimator.mixture(self._begun, state), assessment.latest
+        tangents = assessment.tangents
         estimate = summarize(self.problem, mixture, stamp_ns, report, findings, tangents)
-        self.progress = Progress(state, estimate, mixture, recording, standing, restamping)
+        self.progress = Progress(state, estimate, mixture, recording, assessment, restamping)
 
     def _taken_in(self, progress, frame, events):
         """
@@ -334,14 +334,17 @@ class Pipeline:
                 'the frame that ends at %.3f s is left out: it could not be computed',
                 1e-9 * frame.end_ns,
             )
-        fates = progress.fates + Counter(
+        outcomes = progress.outcomes + Counter(
             (sample.sensor, Status.UPDATE_REFUSED) for sample in frame.samples
         )
-        progress, events = replace(progress, fates=fates), (*events, Status.UPDATE_REFUSED.value)
+        progress, events = (
+            replace(progress, outcomes=outcomes),
+            (*events, Status.UPDATE_REFUSED.value),
+        )
         with suppress(*_NUMERICAL_ERRORS):
             return self._updated(progress, replace(frame, samples=()), events)
         report = UpdateReport(progress.estimate.report.stage, events=events)
-        findings, tangents = progress.standing.latest, progress.standing.tangents
+        findings, tangents = progress.assessment.latest, progress.assessment.tangents
         known = self.problem, progress.mixture, frame.end_ns, report, findings, tangents
         estimate, state = summarize(*known), self.estimator.interrupted(progress.state)
         return replace(progress, state=state, estimate=estimate)
@@ -355,23 +358,23 @@ class Pipeline:
         recording = None if is_forgotten else recording.until(frame)
         mixture = self.estimator.mixture(self._begun, state)
         last_change = partial(self.estimator.last_change, state)
-        standing = progress.standing.after(self.problem, mixture, frame, report, last_change)
-        events = (*events, *standing.words_since(progress.standing))
+        assessment = progress.assessment.after(self.problem, mixture, frame, report, last_change)
+        events = (*events, *assessment.words_since(progress.assessment))
         outcome = next((s for s in _LEFT_OUT if s.value in report.events), Status.USED)
         if report.left_out:
             outcome = Status.USED
-        fates = progress.fates.copy()
+        outcomes = progress.outcomes.copy()
         for sample in frame.samples:
-            fates[sample.sensor, outcome] += 1
+            outcomes[sample.sensor, outcome] += 1
         for sensor, status, number in report.left_out:
-            fates[sensor, Status.USED] -= number
-            fates[sensor, Status(status)] += number
+            outcomes[sensor, Status.USED] -= number
+            outcomes[sensor, Status(status)] += number
         report = replace(report, events=(*events, *report.events)) if events else report
-        findings, tangents = standing.latest, standing.tangents
+        findings, tangents = assessment.latest, assessment.tangents
         estimate = summarize(self.problem, mixture, frame.end_ns, report, findings, tangents)
-        known = (state, estimate, mixture, recording, standing, progress.restamping)
+        known = (state, estimate, mixture, recording, assessment, progress.restamping)
         efforts = frame.efforts if frame.inputs else progress.efforts
-        return self._restamped(Progress(*known, fates, efforts), frame, mixture)
+        return self._restamped(Progress(*known, outcomes, efforts), frame, mixture)
 
     def _restamped(self, progress, frame, mixture):
         """Return the `Progress` with samples set to when they were taken, as far as is known."""
@@ -386,11 +389,11 @@ class Pipeline:
             if by_ns:
                 kept = self.estimator.kept_frames(progress.state)
                 restamping, frames, outside = progress.restamping.move(sensor, by_ns, kept)
-                fates = Counter(progress.fates)
-                fates[sensor, Status.OUTSIDE] += len(outside)
-                fates[sensor, Status.USED] += _number(sensor, frames) - _number(sensor, kept)
+                outcomes = Counter(progress.outcomes)
+                outcomes[sensor, Status.OUTSIDE] += len(outside)
+                outcomes[sensor, Status.USED] += _number(sensor, frames) - _number(sensor, kept)
                 state = self.estimator.with_frames(progress.state, frames)
-                progress = replace(progress, state=state, restamping=restamping, fates=fates)
+                progress = replace(progress, state=state, restamping=restamping, outcomes=outcomes)
         return progress
 
     def _work_off(self, is_end):

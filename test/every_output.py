@@ -33,7 +33,7 @@ def every_output():
     made = {topic: composer.message(topic, progress, wishes, trail) for topic in topics}
     made['samples'], _ = composer.samples(progress, draws, None)
     latest = progress.estimate
-    made['estimate'] = estimate_message(latest, progress.standing.latest)
+    made['estimate'] = estimate_message(latest, progress.assessment.latest)
     words = [event for estimate in estimates for event in estimate.report.events]
     made['events'] = events_message(Chronicle().take(words, latest), latest.stamp_ns)
     return {topic: serialized(message) for topic, message in made.items()}

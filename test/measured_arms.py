@@ -132,4 +132,4 @@ def events_of(estimates):
 
 def physical(problem):
     """Return the names of the parameters that are estimated, delays left out."""
-    return tuple(name for name in problem.chart.names if not is_delay(name))
+    return tuple(name for name in problem.parametrization.names if not is_delay(name))

@@ -61,15 +61,15 @@ def drawn_truth(seed=0, size=1.0, of_bodies=0.5):
     truth = problem.prior.mean + of_bodies * away
     truth[places] += (size - of_bodies) * away[places]
     truth[problem.torque.positive] = np.abs(truth[problem.torque.positive])
-    values = problem.chart.to_named(truth[:, None])[:, 0]
-    return dict(zip(problem.chart.names, values.tolist()))
+    values = problem.parametrization.to_named(truth[:, None])[:, 0]
+    return dict(zip(problem.parametrization.names, values.tolist()))
 
 
 def coordinates(values):
-    """Return the coordinates [p] of true values by name, in the chart of the problem."""
-    chart = pipeline().problem.chart
-    named = np.array([values[name] for name in chart.names])
-    return chart.inner.from_named(named[:, None])[:, 0]
+    """Return the coordinates [p] of true values by name, in the parametrization of the problem."""
+    parametrization = pipeline().problem.parametrization
+    named = np.array([values[name] for name in parametrization.names])
+    return parametrization.inner.from_named(named[:, None])[:, 0]
 
 
 def pose(values, body, q):
@@ -157,7 +157,7 @@ def true_torques(values, moved):
     """Return what torques are measured but for noise [N, 7]; moved [3, N, 7]."""
     problem = pipeline().problem
     parameters, model = problem.parameters, problem.torque
-    known = {**problem.chart.fixed, **values}
+    known = {**problem.parametrization.fixed, **values}
     robot = realize(parameters, {n: v for n, v in known.items() if n in parameters})
     standard = np.array([float(x) for x in regressor_parameters(robot)])
     state, body, stacked = _regressor(problem.model, robot, model.velocities)

@@ -89,13 +89,13 @@ def base_parameters(values):
 
 def misses(pipeline, values):
     """Return by how many sd the identifiable combinations miss the truth, [6]."""
-    mixture, chart = pipeline.mixture, pipeline.problem.chart
-    rows = [chart.names.index(name) for name in NAMES]
+    mixture, parametrization = pipeline.mixture, pipeline.problem.parametrization
+    rows = [parametrization.names.index(name) for name in NAMES]
     heaviest = mixture.heaviest()
     covariance = mixture.parameter_covariances()[heaviest]
 
     def found(moved):
-        named = chart.to_named(mixture.means[:, [heaviest]] + moved[:, None])
+        named = parametrization.to_named(mixture.means[:, [heaviest]] + moved[:, None])
         return base_parameters(named[rows, 0])
 
     best = found(np.zeros(len(covariance)))

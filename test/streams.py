@@ -160,7 +160,7 @@ def driven():
 def floating():
     """Return a run of a brick that is thrown."""
     pipeline = Pipeline.from_config(free_body.config())
-    return _fed(pipeline, free_body.draw(4, pipeline.problem.chart.priors)[1])
+    return _fed(pipeline, free_body.draw(4, pipeline.problem.parametrization.priors)[1])
 
 
 def windows():

@@ -120,7 +120,7 @@ def test_what_is_wrong_and_fixed_is_named_and_the_lengths_hold(one_thread, tmp_p
     pipeline = ours._pipeline(case, case.starts(SEED))
     wider = pipeline._begun.wider
     mean, covariance = pipeline.state.state.mixture.moments()
-    row = wider.chart.names.index(doubt)
+    row = wider.parametrization.names.index(doubt)
     truth = np.log(pendulum.DAMPING) if doubt.endswith('damping') else case.latency
     assert abs(mean[row] - truth) < 4 * covariance[row, row] ** 0.5
     assert abs(mean[row] - wider.prior.mean[row]) > 4 * covariance[row, row] ** 0.5

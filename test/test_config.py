@@ -366,8 +366,8 @@ def test_a_joint_whose_effort_nobody_reports_is_driven_and_has_nothing_inside(wo
     problem, _, _, sources, _ = build_parts(UNREPORTED[word](config))
     assert problem.model.joint('elbow').actuator.prescribes_motion
     assert [source.places for source in sources[1:]] == [(0,)]
-    assert 'shoulder.damping' in problem.chart.names
-    assert not any(name.startswith('elbow.') for name in problem.chart.names)
+    assert 'shoulder.damping' in problem.parametrization.names
+    assert not any(name.startswith('elbow.') for name in problem.parametrization.names)
     assert not any('elbow' in label for label in problem.labels)
     assert "'elbow.damping' is not estimated: nobody reports" in caplog.text
 

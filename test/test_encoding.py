@@ -8,10 +8,10 @@ from posteriors import feed, pipeline_of, samples_of
 import pytest
 
 from sim2real_estimator.estimation.changes.hypotheses import Hypothesis, Memory
-from sim2real_estimator.estimation.changes.isolation import CarriedOn, Explanation
-from sim2real_estimator.estimation.changes.pending import SuspectState
+from sim2real_estimator.estimation.changes.isolation import CarriedOn, IsolatedChange
+from sim2real_estimator.estimation.changes.pending import PendingChange
 from sim2real_estimator.estimation.estimators import ESTIMATORS
-from sim2real_estimator.estimation.filter.settling import Courses
+from sim2real_estimator.estimation.filter.settling import Trajectories
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.posterior.encoding import Decoder, Encoder
 from sim2real_estimator.records import Frame, Sample
@@ -70,10 +70,10 @@ def test_a_memory_in_an_answer_is_still_the_one_that_is_remembered():
     memory = Memory('mass on lower', ('lower.mass',), np.zeros(1), np.eye(1))
     mixture = Mixture(np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1)), np.eye(2)[None])
     hypothesis = Hypothesis('as before: mass on lower', np.float64(0.0), memory=memory)
-    courses = Courses(np.zeros((2, 1, 1)), np.zeros((1, 1)))
-    answer = CarriedOn(Explanation(hypothesis, 0.99, True, 3, courses), mixture, None)
+    trajectories = Trajectories(np.zeros((2, 1, 1)), np.zeros((1, 1)))
+    answer = CarriedOn(IsolatedChange(hypothesis, 0.99, True, 3, trajectories), mixture, None)
     encoder = Encoder()
-    content = encoder.encode(SuspectState((), (), mixture, (memory,), answer))
+    content = encoder.encode(PendingChange((), (), mixture, (memory,), answer))
     state = Decoder(*encoder.tables()).decode(content)
     # Only so does it go when it holds again.
     assert state.answer.explanation.hypothesis.memory is state.memories[0]

@@ -130,7 +130,7 @@ def test_encoders_that_hang_are_counted_and_make_a_gap(has_hand, word):
             pipeline.receive('hand', pose_stamped(int(stamp), place, (1.0, 0.0, 0.0, 0.0)))
         pipeline.step()
     pipeline.finish()
-    # The first half second of standing still is let pass.
+    # The first half second of assessment still is let pass.
     assert pipeline.counts.table()['encoders'] == {'gap': 1, 'used': 251 - 69, word: 69}
 
 

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from sim2real_estimator.estimation.estimators import ESTIMATORS
-from sim2real_estimator.observability.findings import find, shares_cut, spread_at_zero, Standing
-from sim2real_estimator.parameters.parametrization import DirectChart, Prior
+from sim2real_estimator.observability.findings import Assessment, find, shares_cut, spread_at_zero
+from sim2real_estimator.parameters.parametrization import DirectParametrization, Prior
 from sim2real_estimator.records import Frame, Sample, UpdateReport
 
 SECOND = 10**9
@@ -65,7 +65,7 @@ def test_every_parameter_has_its_verdict_and_every_combination_its_value(driven)
     problem, mixture, _ = driven
     found = find(*driven, exact=False)
     by_name = {parameter.name: parameter for parameter in found.parameters}
-    assert tuple(by_name) == problem.chart.names
+    assert tuple(by_name) == problem.parametrization.names
     assert by_name['elbow.damping'].verdict == by_name['elbow.origin.z'].verdict == 'identified'
     assert by_name['to_tip.origin.z'].verdict == 'prior-only'
     assert by_name['upper.mass'].verdict_in_words == 'aliased with upper.com.z, upper.inertia.yy'
@@ -107,7 +107,7 @@ def test_a_robot_that_stands_still_has_told_nothing():
     frames = p2.observed(np.random.default_rng(0), np.zeros((501, 4)), np.zeros((500, 2)))
     found = find(*follow(problem, frames, starts=2), exact=False)
     assert set(found.verdicts) == {'prior-only'}
-    assert set(found.null_directions) == set(problem.chart.names)
+    assert set(found.null_directions) == set(problem.parametrization.names)
     assert (found.told, found.untold) == (0, 10)
     assert found.information == pytest.approx(0, abs=1e-9)
     numbers = [(p.mean, p.sd, p.share, *p.quantiles) for p in found.parameters]
@@ -125,7 +125,8 @@ def test_a_robot_that_stood_still_tells_as_soon_as_it_moves():
     found = find(*follow(p2.make_problem(), frames, starts=4), exact=False)
     assert found.told >= 5
     assert (
-        dict(zip(p2.make_problem().chart.names, found.verdicts))['elbow.damping'] == 'identified'
+        dict(zip(p2.make_problem().parametrization.names, found.verdicts))['elbow.damping']
+        == 'identified'
     )
 
 
@@ -134,32 +135,32 @@ def test_several_answers_are_told_apart():
     _, frames = p3.draw(1, seconds=2, is_start_known=True)
     problem, mixture, stamp = follow(p3.make_problem(), frames, starts=16)
     found = find(problem, mixture, stamp, exact=False)
-    assert dict(zip(problem.chart.names, found.verdicts))['bar.com.z'] == 'ambiguous'
+    assert dict(zip(problem.parametrization.names, found.verdicts))['bar.com.z'] == 'ambiguous'
     assert len(found.modes) == 2
     (first, one), (second, other) = found.modes
     assert first >= second > 0.01 and first + second == pytest.approx(1)
-    place = problem.chart.names.index('bar.com.z')
+    place = problem.parametrization.names.index('bar.com.z')
     assert abs(one[place] - other[place]) > 0.05
 
 
 def test_a_robot_counts_as_changed_for_five_seconds(driven):
     problem, mixture, _ = driven
     found = find(*driven, exact=False)
-    report, standing = UpdateReport('filter', 6.0, 3), Standing(found, 10 * SECOND)
+    report, assessment = UpdateReport('filter', 6.0, 3), Assessment(found, 10 * SECOND)
 
     def words(stamp_ns):
-        return set(standing.find(problem, mixture, stamp_ns, report, False).verdicts)
+        return set(assessment.find(problem, mixture, stamp_ns, report, False).verdicts)
 
     assert words(14 * SECOND) == {'changed'}
     assert 'changed' not in words(15 * SECOND)
     # The clock was set back.
     assert 'changed' not in words(3 * SECOND)
-    assert standing.find(problem, mixture, 1, report, False).misfit == 2.0
+    assert assessment.find(problem, mixture, 1, report, False).misfit == 2.0
 
 
 def test_findings_are_renewed_where_the_clock_was_set_back(driven):
     problem, mixture, stamp = driven
-    report, before = UpdateReport('filter', 6.0, 3), Standing(find(*driven, exact=False))
+    report, before = UpdateReport('filter', 6.0, 3), Assessment(find(*driven, exact=False))
 
     def found_at(end_ns):
         return before.after(problem, mixture, Frame(end_ns, end_ns, ()), report).latest.stamp_ns
@@ -169,14 +170,14 @@ def test_findings_are_renewed_where_the_clock_was_set_back(driven):
 
 
 def test_limits_are_those_of_the_coordinates():
-    chart = DirectChart(
+    parametrization = DirectParametrization(
         {
             'a': Prior(-2.0, 0.3, True, (-4.0, -1.0)),
             'b': Prior(0.0, 1.0, False, (-2.0, 2.0)),
             'c': Prior(1.0, 0.3, True),
         }
     )
-    first, second, third = chart.limits
+    first, second, third = parametrization.limits
     assert first == pytest.approx((0.0, np.log(4.0)))
     assert second == (-2.0, 2.0) and third is None
 
@@ -260,9 +261,9 @@ def test_losses_are_aliased_with_efforts_that_evidence_is_for(driven, scales, we
     mixture = mixture.pick([mixture.heaviest()] * len(scales))
     mixture = replace(mixture, scales=np.array(scales), log_weights=np.log(weights))
     for each in find(problem, mixture, stamp, exact=False).parameters:
-        is_loss = each.name.endswith('.damping')
+        is_dissipation = each.name.endswith('.damping')
         named = 'efforts of unknown origin' in each.aliases
-        assert named is (is_loss and is_aliased), each.name
+        assert named is (is_dissipation and is_aliased), each.name
         if named:
             assert each.verdict == 'aliased'
 
@@ -272,7 +273,7 @@ def test_no_loss_is_said_to_be_below_zero(exact):
     problem = p2.make_problem(None, {'elbow.friction': Prior(0.05, 0.7, True)})
     estimator = ESTIMATORS['gaussian_sum']()
     known = estimator.mixture(problem, estimator.init(problem))
-    assert problem.chart.prior.root[problem.labels.index('elbow.friction')].any()
+    assert problem.parametrization.prior.root[problem.labels.index('elbow.friction')].any()
     found = {each.name: each for each in find(problem, known, 0, exact=exact).parameters}
     low, middle, high = found['elbow.friction'].quantiles
     assert low == 0.0 < middle < high
@@ -302,7 +303,9 @@ def test_what_no_robot_has_is_never_identified(exact):
     row = place - len(means)  # those of the state come first
     roots[:, row] *= 0.05
     sd = np.linalg.norm(roots[0, row])
-    before = problem.chart.inner.prior.mean[problem.chart.inner.names.index('elbow.friction')]
+    before = problem.parametrization.inner.prior.mean[
+        problem.parametrization.inner.names.index('elbow.friction')
+    ]
     for deviations, is_possible in ((-2.0, True), (-8.0, False)):
         means[place] = deviations * sd - before
         mixture = replace(known, means=means.copy(), roots=roots)

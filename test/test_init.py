@@ -62,7 +62,7 @@ def test_what_it_writes_runs_as_it_is(written, urdf, effort):
     estimates = run(pipeline, 5)
     # Frames of measured torques are of two samples, and hold both.
     assert len(estimates) == (3 if effort == 'measured' else 5)
-    assert all(fates['used'] == 5 for fates in pipeline.counts.table().values())
+    assert all(outcomes['used'] == 5 for outcomes in pipeline.counts.table().values())
     assert np.isfinite(estimates[-1].mean).all()
     assert (estimates[-1].sd > 0).all()
 
@@ -108,7 +108,7 @@ def test_it_says_why_efforts_are_not_taken_as_measured(written, double_pendulum_
 @pytest.mark.parametrize('effort', ['measured', 'commanded'])
 def test_every_prior_is_written_as_a_line_to_copy(written, double_pendulum_urdf, effort):
     path = written(double_pendulum_urdf, '--effort', effort)
-    before = Pipeline.from_config(load_config(path)).problem.chart.priors
+    before = Pipeline.from_config(load_config(path)).problem.parametrization.priors
     lines = [
         '  ' + line.strip('# ').split('  #')[0]
         for line in path.read_text().splitlines()
@@ -119,7 +119,7 @@ def test_every_prior_is_written_as_a_line_to_copy(written, double_pendulum_urdf,
         "  '*.friction': {}\n", "  '*.friction': {}\n" + '\n'.join(lines) + '\n'
     )
     path.write_text(text)
-    after = Pipeline.from_config(load_config(path)).problem.chart.priors
+    after = Pipeline.from_config(load_config(path)).problem.parametrization.priors
     assert list(after) == list(before)
     for name, prior in before.items():
         assert after[name].is_log == prior.is_log
@@ -154,7 +154,7 @@ def test_steps_are_short_enough_for_far_more_friction_than_expected(written, dou
     urdf = double_pendulum_urdf.replace('friction="0.02"', '')
     config = load_config(written(urdf, '--effort', 'commanded'))
     problem = Pipeline.from_config(config).problem
-    values = {name: prior.mean for name, prior in problem.chart.priors.items()}
+    values = {name: prior.mean for name, prior in problem.parametrization.priors.items()}
     # A thousandth of the joints of which nothing is said have more than forty times as much.
     friction = values['elbow.friction'] = 40 * values['elbow.friction']
     mobility = mobilities(problem.parameters, values)['elbow']
@@ -177,7 +177,7 @@ def test_losses_that_no_drive_of_the_robot_overcomes_are_not_believed(
     assert '# Warning: damping and friction of elbow are not believed' in path.read_text()
     config = load_config(path)
     caplog.clear()
-    priors = Pipeline.from_config(config).problem.chart.priors
+    priors = Pipeline.from_config(config).problem.parametrization.priors
     assert warning in caplog.messages
     # What a drive with its limits usually has; the other joint keeps what the description says.
     assert priors['elbow.friction'] == Prior(pytest.approx(0.4), 1.5, True)
@@ -193,7 +193,7 @@ def test_who_gives_losses_a_mean_is_believed(written, double_pendulum_urdf, capl
         path.read_text().replace("  '*.armature': {}\n", "  '*.armature': {}\n" + given)
     )
     caplog.clear()
-    priors = Pipeline.from_config(load_config(path)).problem.chart.priors
+    priors = Pipeline.from_config(load_config(path)).problem.parametrization.priors
     assert priors['elbow.friction'] == Prior(30.0, 0.7, True)
     assert not caplog.messages
 
@@ -253,7 +253,7 @@ def test_a_real_arm(tmp_path, effort, least, most):
     options = ['-o', str(tmp_path / 'panda.yaml'), '--effort', effort]
     assert main(['init', str(PANDA), *options]) == 0
     pipeline = Pipeline.from_config(load_config(tmp_path / 'panda.yaml'))
-    assert len(pipeline.problem.chart.names) > 100
+    assert len(pipeline.problem.parametrization.names) > 100
     # Torques that are just what acts tell combinations of these; measured ones leave the rest to
     # the prior.
     assert least <= len(pipeline.problem.labels) <= most
@@ -270,4 +270,4 @@ def test_what_swings_freely_is_estimated_window_by_window(written, double_pendul
     pipeline = Pipeline.from_config(config)
     assert pipeline.estimator.name == 'multiple_shooting'
     assert config.frames.max_rate == 50.0
-    assert {'elbow.friction', 'elbow.damping'} <= set(pipeline.problem.chart.names)
+    assert {'elbow.friction', 'elbow.damping'} <= set(pipeline.problem.parametrization.names)

@@ -11,7 +11,7 @@ from sim2real_estimator.config import with_values
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.estimation.filter.phases import FilterState
 from sim2real_estimator.model.urdf.load import load_urdf
-from sim2real_estimator.parameters.parametrization import DirectChart, Prior
+from sim2real_estimator.parameters.parametrization import DirectParametrization, Prior
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Sample
 from sim2real_estimator.setup.stream_delays import Delays
@@ -116,7 +116,7 @@ def test_delays_of_which_only_the_sum_counts_are_aliased():
 
 def delays_of(reference='encoders', fixed=None, doubts=(), **priors):
     """Return the `Delays` of an encoder and a camera; each prior by its 95 % interval."""
-    chart = DirectChart(
+    parametrization = DirectParametrization(
         {
             f'{name}.delay': Prior((low + high) / 2, (high - low) / 3.92, False)
             for name, (low, high) in priors.items()
@@ -124,7 +124,7 @@ def delays_of(reference='encoders', fixed=None, doubts=(), **priors):
         fixed,
     )
     model = load_urdf(CONFIG.with_suffix('.urdf'))
-    return Delays(chart, reference, ('encoders', 'camera'), model, doubts)
+    return Delays(parametrization, reference, ('encoders', 'camera'), model, doubts)
 
 
 def test_what_a_doubted_delay_needs_is_at_hand_but_nothing_waits_for_it():

@@ -62,12 +62,12 @@ def finished(recording):
 
 def test_the_shipped_config_finds_the_true_robot(finished, recording):
     pipeline, _ = finished
-    chart = pipeline.problem.chart
-    order = [chart.names.index(name) for name in NAMES]
+    parametrization = pipeline.problem.parametrization
+    order = [parametrization.names.index(name) for name in NAMES]
     mean, covariance = pipeline.estimator.mixture(pipeline.problem, pipeline.state).moments()
 
     def base(coordinates):
-        return base_parameters(chart.to_named(coordinates[:, None])[order, 0])
+        return base_parameters(parametrization.to_named(coordinates[:, None])[order, 0])
 
     steps = 1e-6 * np.eye(len(mean))
     slope = np.stack([(base(mean + s) - base(mean - s)) / 2e-6 for s in steps], 1)
@@ -80,7 +80,7 @@ def test_the_shipped_config_finds_the_true_robot(finished, recording):
 def test_estimates_are_by_name_with_a_verdict(finished, recording):
     pipeline, estimates = finished
     last = estimates[-1]
-    assert last.names == pipeline.problem.chart.names
+    assert last.names == pipeline.problem.parametrization.names
     assert last.stamp_ns == recording.stamps[-1]
     found = dict(zip(last.names, last.verdicts))
     assert found['shoulder.damping'] == 'identified'

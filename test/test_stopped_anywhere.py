@@ -7,7 +7,7 @@ from posteriors import feed, posterior_bytes
 import pytest
 from scenarios import continued, SCENARIOS
 
-from sim2real_estimator.estimation.changes.pending import SuspectState
+from sim2real_estimator.estimation.changes.pending import PendingChange
 from sim2real_estimator.estimation.filter.phases import BatchState, FilterState
 from sim2real_estimator.posterior.file import load
 
@@ -90,7 +90,7 @@ def test_the_stops_are_where_they_should_be(runs):
     noticed, given_up = (runs['changed'].happened(word) for word in ('changed', 'forgotten'))
     for number in range(noticed, given_up):
         state = state_of(runs['changed'].stops[number][0])
-        assert isinstance(state, SuspectState) and len(state.frames) == number - noticed
+        assert isinstance(state, PendingChange) and len(state.frames) == number - noticed
     after_change = state_of(runs['changed'].stops[given_up][0])
     assert isinstance(after_change, BatchState) and not after_change.frames
     in_gap = state_of(runs['paused'].stops[runs['paused'].happened('resumed') - 1][0])

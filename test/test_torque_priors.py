@@ -62,8 +62,8 @@ def test_every_term_of_friction_is_a_column_even_if_nobody_asks(double_pendulum_
     expected |= {'shoulder.gain', 'elbow.gain'}
     assert set(found.columns) == expected <= set(found.priors)
     problem = problem_of(double_pendulum_urdf)
-    assert expected <= set(problem.chart.names)
-    assert problem.chart.fixed['elbow.friction_velocity'] == FRICTION_VELOCITY[True]
+    assert expected <= set(problem.parametrization.names)
+    assert problem.parametrization.fixed['elbow.friction_velocity'] == FRICTION_VELOCITY[True]
 
 
 def test_who_asks_gets_what_he_asks_for(double_pendulum_urdf):
@@ -73,12 +73,12 @@ def test_who_asks_gets_what_he_asks_for(double_pendulum_urdf):
         'elbow.torque_offset': {'sd': 0.01},
         'elbow.friction_velocity': {'mean': 0.1, 'fixed': True},
     }
-    chart = problem_of(double_pendulum_urdf, estimate=asked).chart
-    assert 'elbow.gain' not in chart.names and 'shoulder.gain' in chart.names
-    assert chart.priors['elbow.torque_offset'].sd == 0.01
-    assert chart.priors['shoulder.torque_offset'].sd == pytest.approx(0.4)
-    assert chart.fixed['elbow.friction_velocity'] == 0.1
-    assert chart.fixed['shoulder.friction_velocity'] == FRICTION_VELOCITY[True]
+    parametrization = problem_of(double_pendulum_urdf, estimate=asked).parametrization
+    assert 'elbow.gain' not in parametrization.names and 'shoulder.gain' in parametrization.names
+    assert parametrization.priors['elbow.torque_offset'].sd == 0.01
+    assert parametrization.priors['shoulder.torque_offset'].sd == pytest.approx(0.4)
+    assert parametrization.fixed['elbow.friction_velocity'] == 0.1
+    assert parametrization.fixed['shoulder.friction_velocity'] == FRICTION_VELOCITY[True]
 
 
 def test_slides_have_sizes_of_their_own(branching_arm_urdf):

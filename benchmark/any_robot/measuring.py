@@ -20,8 +20,8 @@ from sim2real_estimator.errors import DataError, EstimatorError
 from sim2real_estimator.model.body_numbers import are_possible
 from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.offline.identification.run import identify
-from sim2real_estimator.parameters.linear_parametrization import LinearChart
-from sim2real_estimator.parameters.parametrization_choice import choose_chart
+from sim2real_estimator.parameters.linear_parametrization import LinearParametrization
+from sim2real_estimator.parameters.parametrization_choice import choose_parametrization
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.posterior.export.estimated_robot import robot_of
 from sim2real_estimator.posterior.export.randomization import possible_draws
@@ -78,7 +78,7 @@ def _measured(kind, seed, seconds, folder):
     start = time.process_time()
     found = identify(folder / 'bag', settings, folder / 'result')
     used = time.process_time() - start
-    chart, mixture = found.problem.chart, found.posterior.mixture
+    parametrization, mixture = found.problem.parametrization, found.posterior.mixture
     quantities, prior = _base_parameters(found.problem, robot.truths[0].values)
     judged = judge(mixture, quantities)
     events = [each.name for each in found.events]
@@ -86,8 +86,8 @@ def _measured(kind, seed, seconds, folder):
     return {
         'rank': judged['rank'],
         'nees': judged['nees'],
-        'unknowns': len(chart.names),
-        'combinations': len(chart.labels),
+        'unknowns': len(parametrization.names),
+        'combinations': len(parametrization.labels),
         'left': float(np.median(np.array(judged['sd']) / prior)),
         'possible': _are_possible(found, folder, config.model.inertia_check),
         'alarms': events.count('changed'),
@@ -104,17 +104,17 @@ def _base_parameters(problem, values):
 
     values: name -> true value.
     """
-    chart = linear = problem.chart
-    if not isinstance(chart.inner, LinearChart):
-        known = problem.parameters, problem.sensors, chart.priors, chart.fixed
-        linear = choose_chart(*known, few=0)
+    parametrization = linear = problem.parametrization
+    if not isinstance(parametrization.inner, LinearParametrization):
+        known = problem.parameters, problem.sensors, parametrization.priors, parametrization.fixed
+        linear = choose_parametrization(*known, few=0)
 
     def of_named(named):
         away = linear.inner.from_named(named) - linear.inner.prior.mean[:, None]
         return linear.combinations @ away
 
-    truth = of_named(np.array([[values[name]] for name in chart.names]))[:, 0]
-    quantities = Quantities(lambda x: of_named(chart.to_named(np.array(x))), truth)
+    truth = of_named(np.array([[values[name]] for name in parametrization.names]))[:, 0]
+    quantities = Quantities(lambda x: of_named(parametrization.to_named(np.array(x))), truth)
     return quantities, np.sqrt(np.diag(linear.prior.covariance))
 
 

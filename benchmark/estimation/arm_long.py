@@ -20,7 +20,7 @@ def measure(seed):
     robot = disturbed_arms.robot(seed, config, arm_stribeck.forces, truth=arm_stribeck.TRUTH)
     pipeline, course, record = Pipeline.from_config(config), ArmCourse(), {}
     problem = pipeline.problem
-    whole = base_quantities(problem.chart, robot.truths[0].values)
+    whole = base_quantities(problem.parametrization, robot.truths[0].values)
     quantities = disturbed_arms.part(whole, ~disturbed_arms.are_losses(problem))
     for mark in MARKS:
         course.follow(pipeline, robot, mark)

@@ -27,7 +27,7 @@ def followed(config, robot, cause, up=UP, judged=None):
     pipeline, course, record = Pipeline.from_config(config), ArmCourse(), {}
     for title, since in _MARKS.items():
         course.follow(pipeline, robot, up + since)
-        truth = base_quantities(pipeline.problem.chart, robot.truths[-1].values)
+        truth = base_quantities(pipeline.problem.parametrization, robot.truths[-1].values)
         record[title] = judge(pipeline.mixture, truth)
         record |= judged(title, pipeline) if judged else {}
     down, end = up + LASTS, up + LASTS + _LOOKS

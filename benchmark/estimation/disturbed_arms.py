@@ -73,20 +73,20 @@ def measure(config, robot, hears_from=0.0, moves_from=0.0):
         pass
     pipeline, values = Pipeline.from_config(config), robot.truths[0].values
     problem, record, course = pipeline.problem, {}, ArmCourse()
-    is_loss = are_losses(problem)
-    whole = base_quantities(problem.chart, values)
+    is_dissipation = are_losses(problem)
+    whole = base_quantities(problem.parametrization, values)
     for mark in MARKS:
         course.follow(pipeline, robot, moves_from + mark)
         mixture = pipeline.estimator.mixture(problem, pipeline.state)
-        named = problem.chart.to_named(mixture.moments()[0][:, None])
-        record[str(mark)] = judge(mixture, part(whole, ~is_loss)) | {
+        named = problem.parametrization.to_named(mixture.moments()[0][:, None])
+        record[str(mark)] = judge(mixture, part(whole, ~is_dissipation)) | {
             'torque': torque_error(problem, values, named),
             'scale': float(mixture.scales[mixture.heaviest()]),
         }
-        record[f'losses {mark}'] = judge(mixture, part(whole, is_loss))
+        record[f'losses {mark}'] = judge(mixture, part(whole, is_dissipation))
     found = find(problem, mixture, 0, exact=False)
     flagged = [p.verdict == 'aliased' for p in found.parameters if p.name in problem.losses]
-    values = dict(zip(problem.chart.names, named[:, 0].tolist()))
+    values = dict(zip(problem.parametrization.names, named[:, 0].tolist()))
     record |= course.record() | {'flagged': float(np.mean(flagged)), 'found': values}
     if record['handed_over'] is not None:
         record['handed_over'] -= moves_from

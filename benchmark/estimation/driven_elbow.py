@@ -27,18 +27,22 @@ def measured(problems, seed):
     mixture = pipeline.estimator.mixture(pipeline.problem, pipeline.state)
     filtered = [e.report for e in estimates if e.report.stage == 'filter']
     return {
-        'end': judge(mixture, base_quantities(pipeline.problem.chart, values)),
+        'end': judge(mixture, base_quantities(pipeline.problem.parametrization, values)),
         'handed_over': float('handed over' in events),
         'false_alarms': events.count('changed'),
         'nis': sum(r.nis for r in filtered) / max(sum(r.degrees for r in filtered), 1),
     }
 
 
-def base_quantities(chart, values):
+def base_quantities(parametrization, values):
     """Return the logarithms of the base parameters as `Quantities`."""
 
     def logs(x):
-        return np.log(driven_elbow.base_parameters(dict(zip(chart.names, chart.to_named(x)))))
+        return np.log(
+            driven_elbow.base_parameters(
+                dict(zip(parametrization.names, parametrization.to_named(x)))
+            )
+        )
 
     return Quantities(logs, np.log(driven_elbow.base_parameters(values)))
 

@@ -19,8 +19,8 @@ _NAMED = (0.8, 1.0)
 def measure(seed):
     """Return the record of one problem."""
     pipeline = Pipeline.from_config(free_body.config())
-    chart = pipeline.problem.chart
-    values, samples = free_body.draw(seed, chart.priors)
+    parametrization = pipeline.problem.parametrization
+    values, samples = free_body.draw(seed, parametrization.priors)
     events = set()
     for estimate in run(pipeline, samples):
         events |= set(estimate.report.events)
@@ -28,13 +28,13 @@ def measure(seed):
     last = dict(zip(estimate.names, zip(estimate.mean, estimate.sd, estimate.verdicts)))
     mean, sd, verdict = last[_MASS]
     return {
-        'centre': judge(mixture, quantities(chart, values, free_body.centre)),
-        'ratios': judge(mixture, quantities(chart, values, free_body.ratios)),
+        'centre': judge(mixture, quantities(parametrization, values, free_body.centre)),
+        'ratios': judge(mixture, quantities(parametrization, values, free_body.ratios)),
         'handed_over': float('handed over' in events),
         'moments': ranks(last, values, free_body.MOMENTS),
         'products': ranks(last, values, free_body.PRODUCTS),
         'mass': ranks(last, values, (_MASS,)),
-        'mass_share': sd / (mean * chart.priors[_MASS].sd),
+        'mass_share': sd / (mean * parametrization.priors[_MASS].sd),
         'prior_only': float(verdict == Verdict.PRIOR_ONLY.value),
     }
 
@@ -54,10 +54,11 @@ def ranks(last, values, names):
     return {'rank': [float(rank) for rank in found]}
 
 
-def quantities(chart, values, function):
+def quantities(parametrization, values, function):
     """Return what a function of the values by name [..., B] says, as `Quantities`."""
     return Quantities(
-        lambda x: function(dict(zip(chart.names, chart.to_named(x)))), function(values)
+        lambda x: function(dict(zip(parametrization.names, parametrization.to_named(x)))),
+        function(values),
     )
 
 

@@ -25,10 +25,10 @@ def measure(seed):
         changes += sum('changed' in e.report.events for e in pipeline.step())
     pipeline.finish()
     problem, mixture = pipeline.problem, pipeline.posterior().mixture
-    found = problem.chart.to_named(mixture.means) @ mixture.weights
+    found = problem.parametrization.to_named(mixture.means) @ mixture.weights
     error = {
         name: 1e3 * abs(float(value - values[name]))
-        for name, value in zip(problem.chart.names, found)
+        for name, value in zip(problem.parametrization.names, found)
     }
     return {
         'delay_error': max(error[name] for name in late_mocap.DELAYS),
@@ -49,7 +49,7 @@ def dynamics(problem, values):
         return np.log(base)
 
     def of(x):
-        return logs(dict(zip(problem.chart.names, problem.chart.to_named(x))))
+        return logs(dict(zip(problem.parametrization.names, problem.parametrization.to_named(x))))
 
     return Quantities(of, logs({name: np.array(value) for name, value in values.items()}))
 

@@ -68,7 +68,7 @@ def base_quantities(problem, values):
     """Return the logarithms of the base parameters as `Quantities`."""
 
     def logs(x):
-        named = dict(zip(problem.chart.names, problem.chart.to_named(x)))
+        named = dict(zip(problem.parametrization.names, problem.parametrization.to_named(x)))
         return np.log(p2.base_parameters([named[name] for name in p2.NAMES]))
 
     true = np.log(p2.base_parameters([values[name] for name in p2.NAMES]))

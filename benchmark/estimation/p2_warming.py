@@ -19,7 +19,7 @@ TITLE = 'P2, damping and friction fall by 30 % in ten minutes, of which the sett
 MOST = 16
 MARKS = (120, 300, 600)
 SECONDS, WARMING, LEFT = 601, 600.0, 0.7
-# Losses may change by so much in an hour; `estimator.settings.drift_of_losses`.
+# Losses may change by so much in an hour; `estimator.settings.drift_of_dissipation`.
 _DRIFT = 0.15
 _FRICTION = Prior(0.02, 0.7, True)
 LOSSES = tuple(f'{joint}.{kind}' for kind in ('damping', 'friction') for joint in p2.JOINTS)
@@ -35,7 +35,7 @@ def measure(seed):
         return cold | {name: part * cold[name] for name in LOSSES}
 
     problem, plant = _problem(), SlowPlant(_simulator(), values_at)
-    estimator = ESTIMATORS['gaussian_sum'](drift_of_losses=_DRIFT)
+    estimator = ESTIMATORS['gaussian_sum'](drift_of_dissipation=_DRIFT)
     found = watch(problem, estimator, plant, rng, SECONDS, MARKS)
     record = {'nis': found.nis[-1], 'frame_ms': found.frame_ms}
     for seconds in MARKS:
@@ -50,9 +50,9 @@ def measure(seed):
 def _losses(problem, values, kind):
     """Return the logarithms of damping or friction of both joints as `Quantities`."""
     names = [f'{joint}.{kind}' for joint in p2.JOINTS]
-    rows = [problem.chart.names.index(name) for name in names]
+    rows = [problem.parametrization.names.index(name) for name in names]
     true = np.log([values[name] for name in names])
-    return Quantities(lambda x: np.log(problem.chart.to_named(x)[rows]), true)
+    return Quantities(lambda x: np.log(problem.parametrization.to_named(x)[rows]), true)
 
 
 def _frictions():

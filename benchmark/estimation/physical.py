@@ -13,10 +13,13 @@ def physical_ranks(problem, mixture, values, seed):
 
     values: name to the true value. sd: of the logarithms, as a part of the prior's.
     """
-    chart, generator = problem.chart, np.random.default_rng([*np.atleast_1d(seed), 1])
-    draws = physical_draws(chart, mixture.draw(_DRAWS, generator), generator)
-    prior = chart.inner.prior
-    true = np.log(np.abs([values[name] for name in chart.inner.names]))
+    parametrization, generator = (
+        problem.parametrization,
+        np.random.default_rng([*np.atleast_1d(seed), 1]),
+    )
+    draws = physical_draws(parametrization, mixture.draw(_DRAWS, generator), generator)
+    prior = parametrization.inner.prior
+    true = np.log(np.abs([values[name] for name in parametrization.inner.names]))
     # Half a place for the truth itself: a rank is never 0 or 1.
     below = (draws < true[:, None]).sum(1) + 0.5
     return {

@@ -42,8 +42,8 @@ def measure_arm(config, robot):
     """Return the record of an arm of seven joints: a `Config` and its `SyntheticRobot`."""
     pipeline, values = Pipeline.from_config(config), robot.truths[0].values
     problem, record, course = pipeline.problem, {}, ArmCourse()
-    quantities = base_quantities(problem.chart, values)
-    named = problem.chart.to_named
+    quantities = base_quantities(problem.parametrization, values)
+    named = problem.parametrization.to_named
     for mark in MARKS:
         course.follow(pipeline, robot, mark)
         mixture = pipeline.estimator.mixture(problem, pipeline.state)
@@ -53,18 +53,18 @@ def measure_arm(config, robot):
         record[f'definite {mark}'] = float(_are_definite(problem, named(mean)))
         found = pipeline.findings(exact=False)
         record[f'blind {mark}'] = _identified_though_blind(problem, mean, found)
-    bodies = possible_bodies(problem, dict(zip(problem.chart.names, named(mean))))[1]
+    bodies = possible_bodies(problem, dict(zip(problem.parametrization.names, named(mean))))[1]
     return record | course.record() | {'feasible': float(bodies.all())}
 
 
-def base_quantities(chart, values):
+def base_quantities(parametrization, values):
     """Return the base parameters, which torques are linear in, as `Quantities`."""
-    return Quantities(lambda x: np.array(x), seven_joints.coordinates(chart, values)[1])
+    return Quantities(lambda x: np.array(x), seven_joints.coordinates(parametrization, values)[1])
 
 
 def torque_error(problem, values, found):
     """Return by how much torques of found values [P, 1] are wrong [%]; values: the true ones."""
-    true = np.array([[values[name]] for name in problem.chart.names])
+    true = np.array([[values[name]] for name in problem.parametrization.names])
     torques = [torques_of(problem, x) for x in (true, found)]
     wrong = np.sqrt(((torques[1] - torques[0]) ** 2).mean(1) / (torques[0] ** 2).mean(1))
     return 100 * float(wrong.mean())
@@ -72,9 +72,9 @@ def torque_error(problem, values, found):
 
 def torques_of(problem, values):
     """Return the torques [nv, motions] of random motions, of parameter values [P, 1]."""
-    chart, generator = problem.chart, np.random.default_rng(5)
+    parametrization, generator = problem.parametrization, np.random.default_rng(5)
     system = seven_joints.system(problem)
-    rows = dict(zip(chart.names, torch.from_numpy(values)))
+    rows = dict(zip(parametrization.names, torch.from_numpy(values)))
     robot = realize(problem.parameters, {name: rows[name] for name in system.estimated})
     q, v, a = (list(torch.from_numpy(x)) for x in generator.standard_normal((3, 7, _MOTIONS)))
     return torch.stack(system.residual(robot, q, v, a, [0.0] * system.control_size)).numpy()
@@ -89,11 +89,11 @@ def _are_definite(problem, values):
 
 def _identified_though_blind(problem, mean, findings):
     """Return how many parameters are called identified that no torque can tell."""
-    inner = problem.chart.inner
+    inner = problem.parametrization.inner
     torques = seven_joints.torque_columns(problem) @ inner.prior.root
     _, sizes, directions = np.linalg.svd(torques)
     unseen = inner.prior.root @ directions[(sizes > _RANK_TOLERANCE * sizes[0]).sum() :].T
-    moves = inner.slope(problem.chart.embed(mean))[0] @ unseen
+    moves = inner.slope(problem.parametrization.embed(mean))[0] @ unseen
     is_blind = np.linalg.norm(moves, axis=1) > _BLIND * inner.apart.deviations
     verdicts = np.array([each.verdict for each in findings.parameters])
     return int((is_blind & (verdicts == Verdict.IDENTIFIED.value)).sum())

@@ -99,9 +99,9 @@ def piece(example, recording, shared):
             events.update(map(str, estimate.report.events))
         seconds = (feed.end_ns - feed.bag.begin_ns) / _NANO
         used = (time.process_time() - begin) / seconds
-    chart, parameters = pipeline.problem.chart, pipeline.problem.parameters
-    drawn = chart.to_named(pipeline.mixture.draw(_DRAWS, np.random.default_rng(0)))
-    values = {**chart.fixed, **dict(zip(chart.names, drawn))}
+    parametrization, parameters = pipeline.problem.parametrization, pipeline.problem.parameters
+    drawn = parametrization.to_named(pipeline.mixture.draw(_DRAWS, np.random.default_rng(0)))
+    values = {**parametrization.fixed, **dict(zip(parametrization.names, drawn))}
     told = example.quantities(Drawn(parameters, values, _DRAWS))
     quantities = {each: np.quantile(told[each], QUANTILES).tolist() for each in example.repeated}
     alarms = {name: number for name, number in events.items() if name in _ALARMS}
@@ -127,7 +127,10 @@ def record_of(example, found):
 
     def quantiles(mixture):
         drawn = draw_samples(problem, mixture, _DRAWS, seed=0)
-        values = {**problem.chart.fixed, **dict(zip(problem.chart.names, drawn))}
+        values = {
+            **problem.parametrization.fixed,
+            **dict(zip(problem.parametrization.names, drawn)),
+        }
         told = example.quantities(Drawn(problem.parameters, values, drawn.shape[1]))
         return {name: np.quantile(each, QUANTILES).tolist() for name, each in told.items()}
 

@@ -97,7 +97,7 @@ def sets(data, shared):
 def agree(recording, adjust=None):
     """Return the `Compared` of all parameters of which least squares tell enough."""
     run = ours(recording, adjust=adjust)
-    inner, prior = run.problem.chart.inner, run.problem.chart.inner.prior
+    inner, prior = run.problem.parametrization.inner, run.problem.parametrization.inner.prior
     estimate, covariance, vectors = _least_squares(run)
     draws = _draws(run)
     mean = draws.mean(1)
@@ -123,7 +123,7 @@ def _draws(run):
     generator = np.random.default_rng(0)
     coordinates = mixture.draw(_DRAWS, generator)
     mend = mending(problem, mixture)
-    return physical_draws(problem.chart, coordinates, generator, mend=mend)
+    return physical_draws(problem.parametrization, coordinates, generator, mend=mend)
 
 
 def _least_squares(run):
@@ -133,7 +133,7 @@ def _least_squares(run):
     As (estimate [d], covariance [d, d]) along d orthonormal vectors [P, d], the directions that
     they tell. Friction that goes with load takes the bodies from a first pass.
     """
-    recording, prior = run.recording, run.problem.chart.inner.prior
+    recording, prior = run.recording, run.problem.parametrization.inner.prior
     robot, known, motion = recording.robot, recording.known, motion_of(recording)
     terms, widths, at_mean, slopes = columns_of(run)
     model, slopes, columns = arm_of(robot.urdf, robot.joints), slopes @ prior.root, at_mean

@@ -45,11 +45,11 @@ class Part:
 def part_of(recording, adjust=None):
     """Return the `Part` that our package makes of a recording, and the names of its events."""
     run = ours(recording, adjust=adjust)
-    chart, (mean, covariance) = run.problem.chart, run.moments
-    basis = chart.basis
+    parametrization, (mean, covariance) = run.problem.parametrization, run.moments
+    basis = parametrization.basis
     part = Part(
-        tuple(chart.inner.names),
-        chart.embed(mean[:, None])[:, 0],
+        tuple(parametrization.inner.names),
+        parametrization.embed(mean[:, None])[:, 0],
         basis @ covariance @ basis.T,
         basis @ run.problem.prior.covariance @ basis.T,
     )

@@ -179,7 +179,7 @@ def _mean(run):
     mean = run.moments[0]
     if problem.possible is None:
         return mean
-    return problem.possible.likeliest(problem.chart, mixture, mean[:, None])[:, 0]
+    return problem.possible.likeliest(problem.parametrization, mixture, mean[:, None])[:, 0]
 
 
 def _draws(run, known):
@@ -203,7 +203,7 @@ def _draws(run, known):
             chain.append(kept * chain[-1] + np.sqrt(1 - kept**2) * fresh)
         off = np.zeros((len(chain), len(robot.joints)))
         off[:, known] = np.sqrt(noise.variance) * np.array(chain)
-        named = given | dict(zip(problem.chart.names, column.tolist()))
+        named = given | dict(zip(problem.parametrization.names, column.tolist()))
         found.append(_named_plant(robot, named, lambda t, off=off: off[int(t / row)]))
     return found
 

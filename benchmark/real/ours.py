@@ -158,10 +158,10 @@ def messages(recording):
 
 def named_at(problem, coordinates):
     """Return name -> value of all parameters of a robot at coordinates [p]."""
-    chart, parameters = problem.chart, problem.parameters
+    parametrization, parameters = problem.parametrization, problem.parameters
     found = {name: parameters[name].nominal for name in parameters}
-    values = chart.to_named(np.asarray(coordinates)[:, None])[:, 0]
-    return {**found, **chart.fixed, **dict(zip(chart.names, values.tolist()))}
+    values = parametrization.to_named(np.asarray(coordinates)[:, None])[:, 0]
+    return {**found, **parametrization.fixed, **dict(zip(parametrization.names, values.tolist()))}
 
 
 def least_squares_of(run):
@@ -172,16 +172,20 @@ def least_squares_of(run):
     not estimate has no variance. What has a logarithm is taken as linear about its mean.
     """
     terms, widths, mean, slopes = columns_of(run)
-    return terms, widths, (mean, slopes @ run.problem.chart.inner.prior.covariance @ slopes.T)
+    return (
+        terms,
+        widths,
+        (mean, slopes @ run.problem.parametrization.inner.prior.covariance @ slopes.T),
+    )
 
 
 def columns_of(run):
     """
     Return (terms, friction velocities [n], columns [c] at the mean of the prior, slopes [c, P]).
 
-    slopes: derivative of the columns of least squares by coordinates of the inner chart.
+    slopes: derivative of the columns of least squares by coordinates of the inner parametrization.
     """
-    recording, inner = run.recording, run.problem.chart.inner
+    recording, inner = run.recording, run.problem.parametrization.inner
     joints, couple = recording.joints, recording.robot.couple
     rows = {name: row for row, name in enumerate(inner.names)}
     words = {name.rpartition('.')[2] for name in rows}

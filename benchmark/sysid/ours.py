@@ -60,8 +60,8 @@ def _quantities(problem, case):
     """Return what is free, in its units and in the order of the truth."""
     names = [unknown.name for unknown in case.unknowns()]
     names += [_delay(sensor) for sensor in case.late_sensors if case.frees_delay]
-    rows = [problem.chart.names.index(name) for name in names]
-    return Quantities(lambda x: problem.chart.to_named(x)[rows], case.truth)
+    rows = [problem.parametrization.names.index(name) for name in names]
+    return Quantities(lambda x: problem.parametrization.to_named(x)[rows], case.truth)
 
 
 def _delay(sensor):

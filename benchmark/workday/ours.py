@@ -135,17 +135,21 @@ def _message(t, names, q, tau):
 
 def _belief(pipeline, prior, truth):
     """Return the `Belief` of this moment."""
-    chart = pipeline.problem.chart
+    parametrization = pipeline.problem.parametrization
     mean, covariance = pipeline.mixture.moments()
-    named = dict(zip(chart.names, chart.to_named(mean[:, None])[:, 0].tolist()))
-    inner = chart.inner
+    named = dict(
+        zip(parametrization.names, parametrization.to_named(mean[:, None])[:, 0].tolist())
+    )
+    inner = parametrization.inner
     # What the plant has no name for is where it is believed to be.
-    values = np.array([[truth.get(name, named[name])] for name in chart.names])
+    values = np.array([[truth.get(name, named[name])] for name in parametrization.names])
     at = inner.from_named(values)[:, 0]
-    if inner is not chart:
-        at = chart.combinations @ (at - inner.prior.mean)
-    rows = np.abs(np.atleast_2d(chart.combinations)) > 1e-9
-    kinds = tuple(_kind([n for n, is_in in zip(chart.names, row) if is_in]) for row in rows)
+    if inner is not parametrization:
+        at = parametrization.combinations @ (at - inner.prior.mean)
+    rows = np.abs(np.atleast_2d(parametrization.combinations)) > 1e-9
+    kinds = tuple(
+        _kind([n for n, is_in in zip(parametrization.names, row) if is_in]) for row in rows
+    )
     identified = {
         each.name: (each.mean - truth[each.name]) / each.sd
         for each in pipeline.findings().parameters

@@ -110,7 +110,7 @@ def _informations(mixture, prior):
     """
     Return the `_Information` of a posterior.
 
-    In a direction in which a component is wider than the prior, it is taken to know nothing
+    In a direction in which a component is augmented than the prior, it is taken to know nothing
     more: only rounding, or an estimator that is not calibrated, makes it so.
     """
     inverse = np.linalg.inv(prior.root)

@@ -18,7 +18,7 @@ class Mixture:
     z = (local state, parameters); scales [K]: standard deviation of the disturbances that each
     component reckons with, zero where none is given; noises: of sensors whose noise is estimated;
     lasting [p, r]: root of what disturbances of one make uncertain of the parameters for good, by
-    which they are wider than `roots`; None: nothing.
+    which they are augmented than `roots`; None: nothing.
     """
 
     log_weights: np.ndarray

@@ -45,7 +45,7 @@ class Linearization:
 
 
 @dataclass(frozen=True)
-class Jump:
+class ModelChange:
     """
     A way in which a robot may change all at once.
 
@@ -97,15 +97,15 @@ class Problem(Protocol):
     late_sensors: dict
     is_driven: bool
     # The same problem with what is held fixed, and may be wrong, among its unknowns, or None.
-    wider: 'Problem | None'
+    augmented: 'Problem | None'
 
-    def narrowed(self, mixture):
-        """Return what a mixture of the wider problem knows of this one's unknowns."""
+    def marginal(self, mixture):
+        """Return what a mixture of the augmented problem knows of this one's unknowns."""
 
     def first_state(self, frames):
         """Return (point [nx], root [t, t]): a state guessed from the first frames, and its sd."""
 
-    def first_course(self, frames):
+    def first_trajectory(self, frames):
         """Return states [H + 1, nx] at the bounds of frames, guessed from their samples."""
 
     def moves(self, point, frames):
@@ -134,14 +134,14 @@ class Problem(Protocol):
     def loses_sight(self, frame):
         """Tell whether after a frame the motion may be anywhere: a new guess tells more of it."""
 
-    def jolt(self, frame):
+    def impulse(self, frame):
         """Return the sd [t] of what a change somewhere in a frame does to the state in it."""
 
     def row_samples(self, frame):
         """Return which sample of a frame, by number, each of its residual rows is of, [m]."""
 
     def jumps(self, mean):
-        """Return a `Jump` for each way in which a robot of coordinates [p] may change."""
+        """Return a `ModelChange` for each way in which a robot of coordinates [p] may change."""
 
     def trajectory(self, points, parameters, frames):
         """Return the states [H + 1, nx, B] at the bounds of consecutive frames."""

@@ -46,7 +46,7 @@ class Parameter:
     is_described: bool = True
 
 
-def is_loss(name):
+def is_dissipation(name):
     """Tell whether a parameter is one by which a joint loses energy."""
     return name.rpartition('.')[2] in LOSSES
 

@@ -10,7 +10,7 @@ import torch
 _KEPT = 2
 
 
-class StateChart:
+class StateCoordinates:
     """
     Maps states (q, v) [nx, B] to and from local coordinates [t, B] with t = 2 nv.
 

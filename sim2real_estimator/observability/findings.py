@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 
 from ..estimation.misfits import doubts_of, FITS, MISFIT
-from ..parameters.parametrization import DirectChart
+from ..parameters.parametrization import DirectParametrization
 from ..records import CombinationFinding, Findings, ParameterFinding
 from .null_space import mending, physical_draws, spectrum_of, tangents_of
 from .payload import load_since
@@ -55,7 +55,7 @@ _EVIDENT = 3.0
 
 
 @dataclass(frozen=True)
-class Standing:
+class Assessment:
     """
     What is said of a run as it goes on; all times are of data.
 
@@ -80,13 +80,13 @@ class Standing:
 
     @staticmethod
     def begun(problem, mixture):
-        """Return the standing before any data."""
-        tangents = tangents_of(problem.chart, mixture)
-        return Standing(find(problem, mixture, 0, False, tangents), tangents=tangents)
+        """Return the assessment before any data."""
+        tangents = tangents_of(problem.parametrization, mixture)
+        return Assessment(find(problem, mixture, 0, False, tangents), tangents=tangents)
 
     def after(self, problem, mixture, frame, report, last_change=lambda: None):
         """
-        Return the standing after a frame, with the mixture and the `UpdateReport` it led to.
+        Return the assessment after a frame, with the mixture and the `UpdateReport` it led to.
 
         last_change: function that returns the `Memory` of what was known before the last change,
         None where there was none; asked only when findings are due.
@@ -105,7 +105,7 @@ class Standing:
         is_old = not 0 <= frame.end_ns - self.latest.stamp_ns < _PERIOD
         is_due = is_old or told or _TURNS.intersection(report.events)
         if is_due or new._tangents_are_of_the_past(mixture, frame.end_ns):
-            tangents = tangents_of(problem.chart, mixture, new.tangents)
+            tangents = tangents_of(problem.parametrization, mixture, new.tangents)
             new = replace(new, tangents=tangents, followed_ns=frame.end_ns)
         if is_due:
             new = replace(new, doubts=new._doubts(problem, mixture, frame.end_ns, report))
@@ -165,7 +165,7 @@ class Standing:
 
     def find(self, problem, mixture, stamp_ns, report, exact, change=None):
         """Return the `Findings` of a mixture; see the function `find`; change: the last one's."""
-        tangents = tangents_of(problem.chart, mixture, self.tangents)
+        tangents = tangents_of(problem.parametrization, mixture, self.tangents)
         found = find(problem, mixture, stamp_ns, exact, tangents)
         if self.changed_ns is not None and 0 <= stamp_ns - self.changed_ns < _CHANGED_FOR:
             parameters = tuple(map(self._marked, found.parameters))
@@ -206,8 +206,8 @@ def find(problem, mixture, stamp_ns, exact=True, tangents=None):
     along the curves on which the robot moves alike, which takes a while, or along their
     `Tangents`, by default those of the mixture.
     """
-    chart, inner = problem.chart, problem.chart.inner
-    tangents = tangents or tangents_of(chart, mixture)
+    parametrization, inner = problem.parametrization, problem.parametrization.inner
+    tangents = tangents or tangents_of(parametrization, mixture)
     mean, covariance = tangents.moments(mixture)
     draws = _draws(problem, mixture, tangents, np.random.default_rng([abs(stamp_ns)]), exact)
     found = spectrum_of(inner, mean, covariance)
@@ -220,7 +220,7 @@ def find(problem, mixture, stamp_ns, exact=True, tangents=None):
             *_beside_disturbances(
                 problem,
                 mixture,
-                _parameters(inner.apart, chart.priors, *judged, blind, asked),
+                _parameters(inner.apart, parametrization.priors, *judged, blind, asked),
             ),
             *_noises(problem, mixture, stamp_ns),
         ),
@@ -245,7 +245,7 @@ def _blind_apart(inner, tangents):
 
 
 def _deviations_apart(inner, points, covariances):
-    """Return the deviations [K, P] of covariances [K, P, P] at points [P, K] of an inner chart."""
+    """Return the deviations [K, P] of covariances [K, P, P] at points [P, K] of an inner parametrization."""
     slopes = inner.separation(points)
     return np.sqrt(np.einsum('kpp->kp', slopes @ covariances @ slopes.swapaxes(1, 2)).clip(0))
 
@@ -258,7 +258,7 @@ def _asked(problem, mean, covariance):
     that can be built nobody would see it.
     """
     result = {}
-    for each in contradictions(problem.chart.inner, problem.possible, mean, covariance):
+    for each in contradictions(problem.parametrization.inner, problem.possible, mean, covariance):
         for place in each.places:
             result.setdefault(place, (each.what, each.mean, each.sd))
     return result
@@ -269,10 +269,10 @@ def _values(inner, tangents, at):
 
 
 def _draws(problem, mixture, tangents, generator, exact):
-    """Return draws of all parameters, as coordinates of the inner chart."""
+    """Return draws of all parameters, as coordinates of the inner parametrization."""
     if exact:
         coordinates, mend = mixture.draw(_EXACT_DRAWS, generator), mending(problem, mixture)
-        draws = physical_draws(problem.chart, coordinates, generator, mend=mend)
+        draws = physical_draws(problem.parametrization, coordinates, generator, mend=mend)
         if draws.shape[1] >= _LEAST_DRAWS:
             return draws
     return tangents.draw(mixture.draw(_LINEAR_DRAWS, generator), generator)
@@ -282,8 +282,8 @@ def _parameters(apart, priors, draws, modes, directions, blind=0.0, asked=None):
     """
     Return a `ParameterFinding` for every parameter, from what `judge` takes.
 
-    apart: the `DirectChart` of the draws; priors: name -> `Prior` as it was given; asked: as of
-    `_asked`.
+    apart: the `DirectParametrization` of the draws; priors: name -> `Prior` as it was given;
+    asked: as of `_asked`.
     """
     asked = asked or {}
     sd = np.sqrt(np.diag(apart.prior.covariance))
@@ -381,10 +381,12 @@ def _noises(problem, mixture, stamp_ns):
     """Return a `ParameterFinding` for every sensor whose noise is unknown."""
     if not problem.noises:
         return ()
-    chart = DirectChart({f'{name}.noise': prior for name, prior in problem.noises.items()})
+    parametrization = DirectParametrization(
+        {f'{name}.noise': prior for name, prior in problem.noises.items()}
+    )
     generator = np.random.default_rng([abs(stamp_ns), 1])
     draws = mixture.noises.draw(mixture.weights, _LINEAR_DRAWS, generator)
-    return _parameters(chart, chart.priors, draws, None, ())
+    return _parameters(parametrization, parametrization.priors, draws, None, ())
 
 
 def _combinations(problem, mean, covariance):
@@ -394,9 +396,9 @@ def _combinations(problem, mean, covariance):
     mean [P], covariance [P, P]: of all parameters. Where curves lead along which the robot moves
     alike, a combination is known a little less than the coordinate that is named after it.
     """
-    chart = problem.chart
-    values = (chart.combinations @ mean).tolist()
-    spread = chart.combinations @ covariance @ chart.combinations.T
+    parametrization = problem.parametrization
+    values = (parametrization.combinations @ mean).tolist()
+    spread = parametrization.combinations @ covariance @ parametrization.combinations.T
     sds = np.sqrt(np.diag(spread)).tolist()
     before = np.sqrt(np.diag(problem.prior.covariance)).tolist()
-    return tuple(map(CombinationFinding, chart.labels, values, sds, before))
+    return tuple(map(CombinationFinding, parametrization.labels, values, sds, before))

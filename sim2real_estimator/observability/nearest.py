@@ -21,7 +21,7 @@ def nearest(equations, known, wanted, start, pause=None):
     """
     Return (points [B, p], is settled [B]): nearest to the wanted, responding as the known.
 
-    equations: `FibreEquations`, of whose points all are; start: where the search begins; pause:
+    equations: `ResponseEquations`, of whose points all are; start: where the search begins; pause:
     called before every piece of work that takes a while.
     """
     points, left = start.copy(), np.full(len(start), _ROUNDS)

@@ -23,61 +23,66 @@ _CORRECTIONS, _LONGEST_CORRECTION, _ALIKE = 8, 1.0, 1e-3
 _POLISHINGS = 2
 
 
-def straight_draws(chart, coordinates, generator):
+def straight_draws(parametrization, coordinates, generator):
     """
-    Return draws [P, N] of all parameters, as coordinates of the inner chart, by straight lines.
+    Return draws [P, N] of all parameters, as coordinates of the inner parametrization, by straight
+    lines.
 
     coordinates [p, N]: draws of the estimator's coordinates. What data cannot tell is drawn from
     the prior. Exact where responses are linear, and fast.
     """
-    offsets = chart.inner.offsets(coordinates.shape[1], generator)
-    return _on_a_straight_line(chart, coordinates, offsets)
+    offsets = parametrization.inner.offsets(coordinates.shape[1], generator)
+    return _on_a_straight_line(parametrization, coordinates, offsets)
 
 
-def physical_draws(chart, coordinates, generator, pause=None, mend=None):
+def physical_draws(parametrization, coordinates, generator, pause=None, mend=None):
     """
-    Return draws [P, N'] of all parameters, as coordinates of the inner chart.
+    Return draws [P, N'] of all parameters, as coordinates of the inner parametrization.
 
     coordinates [p, N]: draws of the estimator's coordinates. Each is joined with a draw of the
     prior: the parameters nearest to that in the metric of the prior, among all that respond like
     the estimator's. The few that do not settle are left out. pause: called before every piece of
     work that takes a while, to let others go first; mend: `mending` of the posterior.
     """
-    offsets = chart.inner.offsets(coordinates.shape[1], generator)
-    current = _on_a_straight_line(chart, coordinates, offsets)
-    if chart.is_straight:
+    offsets = parametrization.inner.offsets(coordinates.shape[1], generator)
+    current = _on_a_straight_line(parametrization, coordinates, offsets)
+    if parametrization.is_straight:
         current = mend(current, offsets) if mend else current
-        return current[:, chart.inner.are_sound(current)]
-    size, settled = chart.responses.size, []
-    known, prior = chart.embed(coordinates), chart.inner.prior.mean[:, None] + offsets
-    equations = _equations(chart, current.shape[1])
+        return current[:, parametrization.inner.are_sound(current)]
+    size, settled = parametrization.responses.size, []
+    known, prior = (
+        parametrization.embed(coordinates),
+        parametrization.inner.prior.mean[:, None] + offsets,
+    )
+    equations = _equations(parametrization, current.shape[1])
     for first in range(0, current.shape[1], _AT_ONCE):
         part = slice(first, first + _AT_ONCE)
-        current[:size, part], is_settled = _nearest(
+        current[:size, part], is_converged = _nearest(
             equations, known[:size, part], prior[:size, part], current[:size, part], pause
         )
-        settled.append(is_settled)
-    return current[:, np.concatenate(settled) & chart.inner.are_sound(current)]
+        settled.append(is_converged)
+    return current[:, np.concatenate(settled) & parametrization.inner.are_sound(current)]
 
 
 def draw_samples(problem, mixture, count, seed, pause=None):
     """
-    Return draws [P, count] of a problem's parameters, in the order of the names of its chart.
+    Return draws [P, count] of a problem's parameters, in the order of the names of its
+    parametrization.
 
     mixture: in the problem's coordinates. What data cannot tell varies as in the prior, along the
     curves on which the robot moves alike; this may take seconds. Where torques are linear in the
     coordinates, all draws are robots that can be built. The same seed gives the same draws. Where
     ever so few settle there are fewer than asked for. pause: as `physical_draws`.
     """
-    generator, chart = np.random.default_rng(seed), problem.chart
-    found, mend = np.zeros((len(chart.names), 0)), mending(problem, mixture)
+    generator, parametrization = np.random.default_rng(seed), problem.parametrization
+    found, mend = np.zeros((len(parametrization.names), 0)), mending(problem, mixture)
     for _ in range(_ATTEMPTS):
         missing = count - found.shape[1]
         if missing:
             coordinates = mixture.draw(missing, generator)
-            drawn = physical_draws(chart, coordinates, generator, pause, mend)
+            drawn = physical_draws(parametrization, coordinates, generator, pause, mend)
             found = np.concatenate([found, drawn], 1)
-    return chart.inner.to_named(found)
+    return parametrization.inner.to_named(found)
 
 
 def mending(problem, mixture):
@@ -89,77 +94,84 @@ def mending(problem, mixture):
     """
     if problem.possible is None:
         return None
-    return partial(problem.possible.likeliest, problem.chart, mixture)
+    return partial(problem.possible.likeliest, problem.parametrization, mixture)
 
 
-def likeliest(chart, coordinates):
+def likeliest(parametrization, coordinates):
     """
     Return (points [P, B], is settled [B]): all parameters at coordinates [p, B] of the estimator.
 
     Among all that respond alike it is those nearest to the mean of the prior, in its metric.
     """
-    points = chart.embed(coordinates)
-    if chart.is_straight:
+    points = parametrization.embed(coordinates)
+    if parametrization.is_straight:
         return points, np.ones(points.shape[1], dtype=bool)
-    size = chart.responses.size
-    equations = _equations(chart, points.shape[1])
-    wanted, found = np.repeat(chart.inner.prior.mean[:size, None], points.shape[1], 1), points
+    size = parametrization.responses.size
+    equations = _equations(parametrization, points.shape[1])
+    wanted, found = (
+        np.repeat(parametrization.inner.prior.mean[:size, None], points.shape[1], 1),
+        points,
+    )
     for _ in range(1 + _POLISHINGS):
-        found, is_settled = _nearest(equations, points[:size], wanted, found[:size])
+        found, is_converged = _nearest(equations, points[:size], wanted, found[:size])
         # From now on only what is wanting to respond exactly alike is made up for.
         wanted = found
-    return np.concatenate([found, points[size:]]), is_settled
+    return np.concatenate([found, points[size:]]), is_converged
 
 
-def on_slice(chart, points):
+def on_slice(parametrization, points):
     """
     Return (coordinates [p, B], is settled [B]) of the estimator that respond like points [P, B].
 
-    points: of the inner chart.
+    points: of the inner parametrization.
     """
-    coordinates = chart.combinations @ (points - chart.embed(np.zeros((len(chart.labels), 1))))
-    if chart.is_straight:
+    coordinates = parametrization.combinations @ (
+        points - parametrization.embed(np.zeros((len(parametrization.labels), 1)))
+    )
+    if parametrization.is_straight:
         return coordinates, np.ones(points.shape[1], dtype=bool)
-    size, equations = chart.responses.size, _equations(chart, points.shape[1])
-    basis = np.linalg.solve(chart.inner.prior.root[:size, :size], chart.basis[:size])
+    size, equations = parametrization.responses.size, _equations(parametrization, points.shape[1])
+    basis = np.linalg.solve(
+        parametrization.inner.prior.root[:size, :size], parametrization.basis[:size]
+    )
     wanted = equations.point(points[:size])
     target = equations.sides(wanted)[0]
     for _ in range(_CORRECTIONS):
-        here = equations.point(chart.embed(coordinates)[:size])
+        here = equations.point(parametrization.embed(coordinates)[:size])
         values, slopes = equations.sides(here)
         missing = (target - values)[..., None]
         step = (np.linalg.pinv(slopes @ basis, rcond=_RANK_TOLERANCE) @ missing)[..., 0]
         step /= np.maximum(np.abs(step).max(1, keepdims=True) / _LONGEST_CORRECTION, 1.0)
         coordinates = coordinates + step.T
-    here = equations.point(chart.embed(coordinates)[:size])
+    here = equations.point(parametrization.embed(coordinates)[:size])
     return coordinates, equations.mismatch(here, wanted) < _ALIKE
 
 
-def tangents_of(chart, mixture, before=None):
+def tangents_of(parametrization, mixture, before=None):
     """
     Return the `Tangents` at the separate answers of a mixture of the estimator's coordinates.
 
-    All parameters are those of the inner chart. Each place is the point nearest to the prior's
-    mean among all that respond alike, so what data cannot tell is linear about where it is
+    All parameters are those of the inner parametrization. Each place is the point nearest to the
+    prior's mean among all that respond alike, so what data cannot tell is linear about where it is
     likely. before: earlier `Tangents`, which are returned where the answers hardly moved.
     """
-    metric = np.linalg.inv(chart.prior.root)
+    metric = np.linalg.inv(parametrization.prior.root)
     answers = np.stack([mean for _, mean in modes_of(mixture)], 1)
-    if chart.is_straight:
-        return before or _same_everywhere(chart, metric)
+    if parametrization.is_straight:
+        return before or _same_everywhere(parametrization, metric)
     if before is not None and before.reach(answers, _NEAR):
         return before
-    size, known = chart.responses.size, chart.embed(answers)
-    centre = np.repeat(chart.inner.prior.mean[:size, None], known.shape[1], 1)
+    size, known = parametrization.responses.size, parametrization.embed(answers)
+    centre = np.repeat(parametrization.inner.prior.mean[:size, None], known.shape[1], 1)
     is_like_before = before is not None and before.at.shape == answers.shape
     start = (before.follow(answers) if is_like_before else known)[:size]
-    equations = _equations(chart, known.shape[1])
-    found, is_settled = _nearest(equations, known[:size], centre, start)
+    equations = _equations(parametrization, known.shape[1])
+    found, is_converged = _nearest(equations, known[:size], centre, start)
     points = known.copy()
-    points[:size] = np.where(is_settled, found, known[:size])
-    slopes = np.repeat(chart.basis[None], points.shape[1], 0)
-    root = chart.inner.prior.root
-    basis = np.linalg.solve(root[:size, :size], chart.basis[:size])
+    points[:size] = np.where(is_converged, found, known[:size])
+    slopes = np.repeat(parametrization.basis[None], points.shape[1], 0)
+    root = parametrization.inner.prior.root
+    basis = np.linalg.solve(root[:size, :size], parametrization.basis[:size])
     here, on_slice = (equations.sides(equations.point(x[:size]))[1] for x in (points, known))
     for k, changes in enumerate(on_slice @ basis):
         least = np.linalg.lstsq(here[k], changes, rcond=_RANK_TOLERANCE)[0]
@@ -171,7 +183,8 @@ def spectrum_of(inner, mean, covariance):
     """
     Return the `Spectrum` of all parameters, whose directions are in their own prior deviations.
 
-    inner: an inner chart; mean [P], covariance [P, P]: of the posterior in its coordinates.
+    inner: an inner parametrization; mean [P], covariance [P, P]: of the posterior in its
+    coordinates.
     """
     found = spectrum(inner.prior.root, covariance)
     apart = inner.separation(mean[:, None])[0] @ inner.prior.root
@@ -186,24 +199,30 @@ def _unseen(root, slopes):
     return unseen @ root.T
 
 
-def _same_everywhere(chart, metric):
-    """Return the `Tangents` of a chart in which what moves alike lies on straight lines."""
-    at, slopes = np.zeros((len(metric), 1)), chart.basis[None]
+def _same_everywhere(parametrization, metric):
+    """Return the `Tangents` of a parametrization in which what moves alike lies on straight lines."""
+    at, slopes = np.zeros((len(metric), 1)), parametrization.basis[None]
     blind = np.zeros((1, *metric.shape))
-    if chart.responses is not None:
-        blind = _unseen(chart.inner.prior.root, slopes)
-    return Tangents(at, chart.embed(at), slopes, blind, metric)
+    if parametrization.responses is not None:
+        blind = _unseen(parametrization.inner.prior.root, slopes)
+    return Tangents(at, parametrization.embed(at), slopes, blind, metric)
 
 
-def _on_a_straight_line(chart, coordinates, offsets):
+def _on_a_straight_line(parametrization, coordinates, offsets):
     """Return the prior draws, moved to the right combinations as far as a straight line does."""
-    return chart.embed(coordinates) + offsets - chart.basis @ (chart.combinations @ offsets)
+    return (
+        parametrization.embed(coordinates)
+        + offsets
+        - parametrization.basis @ (parametrization.combinations @ offsets)
+    )
 
 
-def _equations(chart, points):
-    """Return the `FibreEquations` of a chart, to be asked for so many points at once."""
-    size = chart.responses.size
-    return chart.responses.equations(len(chart.labels) - len(chart.names) + size, points)
+def _equations(parametrization, points):
+    """Return the `ResponseEquations` of a parametrization, to be asked for so many points at once."""
+    size = parametrization.responses.size
+    return parametrization.responses.equations(
+        len(parametrization.labels) - len(parametrization.names) + size, points
+    )
 
 
 def _nearest(equations, known, wanted, start, pause=None):
@@ -211,8 +230,8 @@ def _nearest(equations, known, wanted, start, pause=None):
     Return (coordinates [p, B], is settled [B]): nearest to the wanted, responding as the known.
 
     start: where the search begins. All are coordinates of the physical parameters in the inner
-    chart.
+    parametrization.
     """
     points = (equations.point(each) for each in (known, wanted, start))
-    found, is_settled = nearest(equations, *points, pause)
-    return equations.coordinates(found), is_settled
+    found, is_converged = nearest(equations, *points, pause)
+    return equations.coordinates(found), is_converged

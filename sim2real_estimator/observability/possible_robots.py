@@ -18,7 +18,7 @@ from ..dynamics.rnea import gravity_efforts
 from ..model.body_numbers import second_moments
 from ..model.robot import realize
 from ..parameters.body_priors import numbers_of
-from ..parameters.linear_parametrization import LinearChart
+from ..parameters.linear_parametrization import LinearParametrization
 from .verdicts import involved_in
 
 # Of a posterior's squared deviations, per eigenvalue and friction: the barrier's weight. It leaves
@@ -55,13 +55,14 @@ _TOGETHER = (
 
 class PossibleRobots:
     """
-    The robots that can be built, in the inner coordinates [P] of a chart of bodies.
+    The robots that can be built, in the inner coordinates [P] of a parametrization of bodies.
 
-    inner: a `LinearChart`; rows [R, P], least [R]: rows times coordinates are above them.
+    inner: a `LinearParametrization`; rows [R, P], least [R]: rows times coordinates are above
+    them.
     """
 
     def __init__(self, inner, rows, least):
-        """Take what is linear; bodies are those of the chart."""
+        """Take what is linear; bodies are those of the parametrization."""
         self._inner, self.rows, self.least = inner, rows, least
         # Bodies are measured by what is expected of them: all their numbers are then alike.
         self._roots = [_body_root(body) for body in inner.prior.mean[inner.rows]]
@@ -79,14 +80,18 @@ class PossibleRobots:
         self._limited = np.concatenate([bodies.ravel(), np.flatnonzero(rest)])
 
     @staticmethod
-    def of(parameters, chart):
+    def of(parameters, parametrization):
         """
-        Return them for a chart, None where it is not one of bodies, or all bodies are welcome.
+        Return them for a parametrization, None where it is not one of bodies, or all bodies are
+        welcome.
 
         parameters: the model's `Parameters`.
         """
-        inner = chart.inner
-        if not isinstance(inner, LinearChart) or parameters.model.accepts_infeasible_inertia:
+        inner = parametrization.inner
+        if (
+            not isinstance(inner, LinearParametrization)
+            or parameters.model.accepts_infeasible_inertia
+        ):
             return None
         return PossibleRobots(inner, *_limits(parameters, inner))
 
@@ -125,28 +130,34 @@ class PossibleRobots:
             result[:, which] = self._scale @ scaled
         return result
 
-    def likeliest(self, chart, mixture, points, offsets=None):
+    def likeliest(self, parametrization, mixture, points, offsets=None):
         """
         Return such robots [P, B], each nearest to a point by the answer that it belongs to.
 
-        chart: that of the posterior `Mixture` [p]; points [P, B]: of its inner chart. Where these
-        are draws of the mixture, offsets [P, B]: draws of what was known beforehand, less its
-        mean. As far as data tell nothing draws then vary as these do, which can all be built.
+        parametrization: that of the posterior `Mixture` [p]; points [P, B]: of its inner
+        parametrization. Where these are draws of the mixture, offsets [P, B]: draws of what was
+        known beforehand, less its mean. As far as data tell nothing draws then vary as these do,
+        which can all be built.
         """
-        told = chart.combinations @ (points - chart.embed(np.zeros((len(chart.labels), 1))))
+        told = parametrization.combinations @ (
+            points - parametrization.embed(np.zeros((len(parametrization.labels), 1)))
+        )
         answers, result = _answers(mixture, told), np.array(points, dtype=float)
-        prior = chart.inner.prior.covariance
+        prior = parametrization.inner.prior.covariance
         for k in np.unique(answers):
-            mean = chart.embed(mixture.means[:, k : k + 1])[:, 0]
+            mean = parametrization.embed(mixture.means[:, k : k + 1])[:, 0]
             covariance = mixture.parameter_covariances()[k]
-            if chart.responses is not None:
+            if parametrization.responses is not None:
                 # What data do not tell is as the prior leaves it.
-                covariance = covariance - chart.combinations @ prior @ chart.combinations.T
-                covariance = prior + chart.basis @ covariance @ chart.basis.T
+                covariance = (
+                    covariance
+                    - parametrization.combinations @ prior @ parametrization.combinations.T
+                )
+                covariance = prior + parametrization.basis @ covariance @ parametrization.basis.T
             which = answers == k
             draws = result[:, which]
-            if offsets is not None and chart.responses is None:
-                draws = _like_before(chart, mean, covariance, draws, offsets[:, which])
+            if offsets is not None and parametrization.responses is None:
+                draws = _like_before(parametrization, mean, covariance, draws, offsets[:, which])
             result[:, which] = self.nearest(draws, mean, covariance)
         return result
 
@@ -299,8 +310,9 @@ def contradictions(inner, possible, mean, covariance):
     """
     Return the `Contradiction`s of a posterior, those of single parameters first.
 
-    inner: a chart of all parameters; possible: its `PossibleRobots`, or None: then bodies are not
-    looked at; mean [P], covariance [P, P]: of the posterior in the chart's coordinates.
+    inner: a parametrization of all parameters; possible: its `PossibleRobots`, or None: then
+    bodies are not looked at; mean [P], covariance [P, P]: of the posterior in the
+    parametrization's coordinates.
     """
     rows = _alone(inner) if possible is None else possible.rows
     values = rows @ mean
@@ -322,23 +334,25 @@ def likeliest_possible(problem, mixture, values):
     Return values, name -> [D], of robots that can be built, nearest to others by a posterior.
 
     problem: a `RobotProblem`; mixture: the posterior, in its coordinates; values: name -> [D].
-    Where a chart is not one of bodies they stay.
+    Where a parametrization is not one of bodies they stay.
     """
-    chart, possible = problem.chart, problem.possible
+    parametrization, possible = problem.parametrization, problem.possible
     if possible is None:
         return values
-    points = chart.inner.from_named(np.stack([values[name] for name in chart.names]))
-    found = chart.inner.to_named(possible.likeliest(chart, mixture, points))
-    return {**values, **dict(zip(chart.names, found))}
+    points = parametrization.inner.from_named(
+        np.stack([values[name] for name in parametrization.names])
+    )
+    found = parametrization.inner.to_named(possible.likeliest(parametrization, mixture, points))
+    return {**values, **dict(zip(parametrization.names, found))}
 
 
-def _like_before(chart, mean, covariance, draws, offsets):
+def _like_before(parametrization, mean, covariance, draws, offsets):
     """
     Return draws [P, B] of a normal distribution that vary like others [P, B] of the prior.
 
     By as much as data have left of each direction; the rest is as in the draws given.
     """
-    root = chart.inner.prior.root
+    root = parametrization.inner.prior.root
     half = np.linalg.solve(root, covariance)
     left, directions = np.linalg.eigh(np.linalg.solve(root, half.T))
     deviations = np.sqrt(np.maximum(left, _RIDGE))[:, None]

@@ -10,7 +10,8 @@ def body_since(memory, mixture):
     Return the body that came to its link as a `Gaussian`, None where nothing of the kind did.
 
     memory: what was known before the change, and how this was explained; mixture: what is known
-    now. The ten numbers are those of a `Jump`; of a body that was put down they are below zero.
+    now. The ten numbers are those of a `ModelChange`; of a body that was put down they are below
+    zero.
 
     Data since then tell of what was and what came together. Of how the posterior has moved, only
     as much is the body's as is more likely to be it than something of the robot itself that had

@@ -15,7 +15,7 @@ def summarize(problem, mixture, stamp_ns, report, findings, tangents):
     all parameters, of which some may be no better known than before. The numbers are worked out
     when they are asked for.
     """
-    names = tuple(problem.chart.names)
+    names = tuple(problem.parametrization.names)
     if problem.noises:
         names = (*names, *(f'{name}.noise' for name in problem.noises))
     numbers = partial(_numbers, problem, mixture, tangents)
@@ -25,7 +25,7 @@ def summarize(problem, mixture, stamp_ns, report, findings, tangents):
 def _numbers(problem, mixture, tangents):
     """Return means and standard deviations of all parameters, carried on to values at the mean."""
     mean, root = tangents.spread(mixture)
-    values, spread = problem.chart.inner.along(mean[:, None], root)
+    values, spread = problem.parametrization.inner.along(mean[:, None], root)
     values, sd = values[:, 0], np.sqrt(np.einsum('pr,pr->p', spread[0], spread[0]))
     if problem.noises:
         logs, deviations = mixture.noises.moments(mixture.weights)

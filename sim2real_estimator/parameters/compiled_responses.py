@@ -20,13 +20,13 @@ class CompiledResponses:
 
         is_observed: whether sensor outputs depend on the parameters; else they are left out.
         """
-        system, chart = responses.system, responses.chart
+        system, parametrization = responses.system, responses.parametrization
         parameters = system.parameters
-        self._chart, self._positions = chart, parameters.model.position_size
+        self._parametrization, self._positions = parametrization, parameters.model.position_size
         self._sensors = responses.observing if is_observed else ()
         observe = self._observe if is_observed else None
         fast = System(parameters, system.estimated, _INTEGRATOR, system.wrenches, observe)
-        values = {**dict(zip(parameters, parameters.nominal())), **chart.fixed}
+        values = {**dict(zip(parameters, parameters.nominal())), **parametrization.fixed}
         self._backend = choose_backend('auto')(fast, values)
         self._backend.expects_forwards = bool(self._sensors)
         at = responses.situations
@@ -63,13 +63,13 @@ class CompiledResponses:
             rows = self._acceleration(found.state, inputs)
             slopes = found.by_parameters[:, self._positions :]
         slopes = slopes.numpy().reshape(batch, situations, self.kinds, -1).transpose(0, 2, 1, 3)
-        slopes = self._chart.chained(slopes, self._scale[:, None], coordinates)
+        slopes = self._parametrization.chained(slopes, self._scale[:, None], coordinates)
         return self._arranged(rows, batch), slopes.reshape(batch, self.kinds * situations, -1)
 
     def _inputs(self, coordinates, situations):
         """Return the rollout of one step in which every point meets every situation."""
         batch = coordinates.shape[1]
-        named = np.repeat(self._chart.to_named(coordinates), situations, 1)
+        named = np.repeat(self._parametrization.to_named(coordinates), situations, 1)
         return RolloutInputs(
             self._state[:, :situations].repeat(1, batch),
             torch.from_numpy(named),

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from ..model.parameters import is_loss, is_of_mass, is_strength
+from ..model.parameters import is_dissipation, is_of_mass, is_strength
 from .delays import COMMAND_DELAY, is_delay, joint_delays
 
 # A change this small is one along a straight line.
 _LITTLE = 1e-4
 
 
-def drifting(chart, model):
+def drifting(parametrization, model):
     """
     Return kind -> root [p, r] of the covariance of coordinates whose kind changes by its own size.
 
@@ -18,33 +18,35 @@ def drifting(chart, model):
     Efforts that are all stronger than said move a robot as if it were lighter: where no gain is
     estimated, all that is measured in kilograms takes part in that.
     """
-    clocks = [name for name in chart.names if is_delay(name)]
+    clocks = [name for name in parametrization.names if is_delay(name)]
     if clocks:
         of_commands = (COMMAND_DELAY, *joint_delays(model).values())
         clocks = [name for name in clocks if name not in of_commands]
-    kinds = np.array([_kind(name, clocks) for name in chart.names])
-    root = chart.relative_root
+    kinds = np.array([_kind(name, clocks) for name in parametrization.names])
+    root = parametrization.relative_root
     found = {kind: root[:, kinds == kind] for kind in ('losses', 'efforts', 'others')}
     if clocks:
-        found['clocks'] = np.eye(len(chart.labels))[:, [chart.labels.index(n) for n in clocks]]
+        found['clocks'] = np.eye(len(parametrization.labels))[
+            :, [parametrization.labels.index(n) for n in clocks]
+        ]
     if model.commands and not found['efforts'].size:
-        found['efforts'] = _lighter(chart)
+        found['efforts'] = _lighter(parametrization)
     return found
 
 
 def _kind(name, clocks):
     """Return the kind of a parameter; clocks: names of the delays of sensors."""
-    if is_loss(name):
+    if is_dissipation(name):
         return 'losses'
     if is_strength(name):
         return 'efforts'
     return 'clocks' if name in clocks else 'others'
 
 
-def _lighter(chart):
+def _lighter(parametrization):
     """Return the coordinates' change [p, 1] per relative change of all that is a mass."""
-    inner = chart.inner
+    inner = parametrization.inner
     mean = inner.prior.mean[:, None]
     weighs = np.array([is_of_mass(name) for name in inner.names])[:, None]
     values = inner.to_named(mean) * (1 + _LITTLE * weighs)
-    return chart.combinations @ (inner.from_named(values) - mean) / _LITTLE
+    return parametrization.combinations @ (inner.from_named(values) - mean) / _LITTLE

@@ -6,7 +6,7 @@ from ..estimation.protocol import Gaussian
 from ..model.body_numbers import about_frames, at_centres, centred, NO_MASS
 from ..model.parameters import AXES
 from .body_priors import BodyPrior, drawn
-from .parametrization import DirectChart, own_size, Prior
+from .parametrization import DirectParametrization, own_size, Prior
 
 # What torques are linear in, besides the numbers of bodies.
 _LINEAR = ('damping', 'friction', 'armature', 'stiffness')
@@ -28,7 +28,7 @@ _BY_MOMENTS = np.array(
 
 def linear_chart(direct, parameters, bodies=None):
     """
-    Return the `LinearChart` of the parameters of a `DirectChart`.
+    Return the `LinearParametrization` of the parameters of a `DirectParametrization`.
 
     None where there is no link all of whose ten numbers are unknown, and none of them very much;
     bodies: link -> prior of its ten numbers as one, where that is not of single priors.
@@ -39,18 +39,19 @@ def linear_chart(direct, parameters, bodies=None):
         if all(name in direct.priors and _is_narrow(direct.priors[name]) for name in names):
             links[link.name] = names
     are_checked = not parameters.model.accepts_infeasible_inertia
-    return LinearChart(direct, links, are_checked, bodies) if links else None
+    return LinearParametrization(direct, links, are_checked, bodies) if links else None
 
 
-class LinearChart:
+class LinearParametrization:
     """
     Bodies by mass, first moments and inertia about the frames of their links, losses as they are.
 
     Torques are linear in these numbers: what data leave of them is a normal distribution however
     little is known, and parameters that move alike lie on straight lines. Others are as in the
-    `DirectChart`, and so are all attributes but prior: of these numbers, with the moments that
-    the priors of single parameters give them; apart: the `DirectChart` of the parameters by
-    themselves, without logarithms of what is linear; rows [L, 10]: of the numbers of bodies.
+    `DirectParametrization`, and so are all attributes but prior: of these numbers, with the
+    moments that the priors of single parameters give them; apart: the `DirectParametrization` of
+    the parameters by themselves, without logarithms of what is linear; rows [L, 10]: of the
+    numbers of bodies.
     """
 
     responses, is_straight = None, True
@@ -59,7 +60,7 @@ class LinearChart:
         """
         Take the parameters.
 
-        direct: their `DirectChart`; links: name -> names of the ten numbers of its body;
+        direct: their `DirectParametrization`; links: name -> names of the ten numbers of its body;
         are_checked: whether bodies have to be such as can be built; bodies: as `linear_chart`.
         """
         self.names, self.priors, self.fixed = direct.names, direct.priors, direct.fixed
@@ -71,7 +72,7 @@ class LinearChart:
             self._given.get(link) or BodyPrior([self.priors[n] for n in ten], are_checked)
             for link, ten in links.items()
         ]
-        self.apart = DirectChart(self._priors_apart(), self.fixed)
+        self.apart = DirectParametrization(self._priors_apart(), self.fixed)
         mean, root = self.apart.prior.mean.copy(), self.apart.prior.root.copy()
         labels = list(self.apart.labels)
         for link, ten, body in zip(links, self.rows, self._bodies):
@@ -101,7 +102,7 @@ class LinearChart:
 
     @property
     def inner(self):
-        """This chart."""
+        """This parametrization."""
         return self
 
     @property
@@ -110,12 +111,12 @@ class LinearChart:
         return np.sqrt(np.diag(self.prior.covariance))
 
     def with_more(self, priors):
-        """Return the chart of these parameters and of others after them: delays."""
-        direct = DirectChart({**self.priors, **priors}, self.fixed, self._straight)
-        return LinearChart(direct, self.links, self._are_checked, self._given)
+        """Return the parametrization of these parameters and of others after them: delays."""
+        direct = DirectParametrization({**self.priors, **priors}, self.fixed, self._straight)
+        return LinearParametrization(direct, self.links, self._are_checked, self._given)
 
     def embed(self, coordinates):
-        """Return the coordinates [P, B] of the inner chart."""
+        """Return the coordinates [P, B] of the inner parametrization."""
         return coordinates
 
     def to_named(self, coordinates):
@@ -143,7 +144,7 @@ class LinearChart:
         return values, slopes
 
     def separated(self, coordinates):
-        """Return the coordinates [P, B] of the chart of the parameters apart."""
+        """Return the coordinates [P, B] of the parametrization of the parameters apart."""
         return at_centres(coordinates, self.rows, self._least)
 
     def separation(self, coordinates):

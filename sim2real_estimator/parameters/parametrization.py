@@ -9,7 +9,7 @@ import torch
 from ..dynamics.mass_matrix import mass_matrix
 from ..errors import ConfigError
 from ..estimation.protocol import Gaussian
-from ..model.parameters import is_loss
+from ..model.parameters import is_dissipation
 from ..model.softplus import inverse_softplus, softplus
 
 # Prior of a softplus: its sd in units of its softness. Values from a hundredth of what is expected
@@ -40,7 +40,7 @@ class Prior:
         return Prior(mean, sd, False, self.limits)
 
 
-class DirectChart:
+class DirectParametrization:
     """
     Every unknown parameter by itself: its logarithm where its prior is one of logarithms.
 
@@ -49,10 +49,11 @@ class DirectChart:
     these are, else zero; fixed: values of others;
     relative_root: of the coordinates' covariance where every parameter varies by its own size, or
     by its prior's standard deviation where that is not one of logarithms, a column for each of the
-    names; has_logs: whether there are logarithms among the coordinates. As in all charts,
-    inner: the `DirectChart` or `LinearChart` of all parameters; basis, combinations: from the
-    coordinates to its and back, both linear; responses: what data depend on, None where all is
-    told; is_straight: whether what moves alike lies on straight lines of the inner coordinates.
+    names; has_logs: whether there are logarithms among the coordinates. As in all
+    parametrizations, inner: the `DirectParametrization` or `LinearParametrization` of all
+    parameters; basis, combinations: from the coordinates to its and back, both linear; responses:
+    what data depend on, None where all is told; is_straight: whether what moves alike lies on
+    straight lines of the inner coordinates.
     """
 
     responses, is_straight = None, True
@@ -108,12 +109,12 @@ class DirectChart:
 
     @property
     def inner(self):
-        """This chart."""
+        """This parametrization."""
         return self
 
     @property
     def apart(self):
-        """The chart in which every parameter stands by itself: this one."""
+        """The parametrization in which every parameter stands by itself: this one."""
         return self
 
     @property
@@ -124,7 +125,7 @@ class DirectChart:
     @property
     def loss_rows(self):
         """The rows of parameters by which joints lose energy."""
-        return [row for row, name in enumerate(self.names) if is_loss(name)]
+        return [row for row, name in enumerate(self.names) if is_dissipation(name)]
 
     @property
     def deviations(self):
@@ -132,15 +133,17 @@ class DirectChart:
         return np.array([prior.sd for prior in self._own])
 
     def with_more(self, priors):
-        """Return the chart of these parameters and of others after them."""
-        return DirectChart({**self.priors, **priors}, self.fixed, self.straight, self.soft)
+        """Return the parametrization of these parameters and of others after them."""
+        return DirectParametrization(
+            {**self.priors, **priors}, self.fixed, self.straight, self.soft
+        )
 
     def embed(self, coordinates):
-        """Return the coordinates [p, B] of the inner chart."""
+        """Return the coordinates [p, B] of the inner parametrization."""
         return coordinates
 
     def separated(self, coordinates):
-        """Return the coordinates [p, B] of the chart of the parameters apart."""
+        """Return the coordinates [p, B] of the parametrization of the parameters apart."""
         return coordinates
 
     def separation(self, coordinates):
@@ -224,16 +227,16 @@ def own_size(prior, of_coordinate):
     return abs(prior.mean) if prior.is_log else prior.sd
 
 
-class TimedChart:
+class TimedParametrization:
     """
     The coordinates of physical parameters, followed by delays [s] as they are.
 
-    physical: a chart of the others; delays: name -> `Prior`, not of logarithms.
+    physical: a parametrization of the others; delays: name -> `Prior`, not of logarithms.
     """
 
     def __init__(self, physical, delays):
         """Join the two."""
-        self.physical, self._delays = physical, DirectChart(delays)
+        self.physical, self._delays = physical, DirectParametrization(delays)
         self.names = (*physical.names, *delays)
         self.labels = (*physical.labels, *self._delays.labels)
         self.fixed, self.priors = physical.fixed, {**physical.priors, **delays}
@@ -248,7 +251,7 @@ class TimedChart:
         self.responses = physical.responses
 
     def embed(self, coordinates):
-        """Return the coordinates [P, B] of the inner chart."""
+        """Return the coordinates [P, B] of the inner parametrization."""
         first = self.physical.embed(coordinates[: self._split])
         return np.concatenate([first, coordinates[self._split :]])
 
@@ -276,7 +279,7 @@ def _block_diagonal(first, second):
     return result
 
 
-class SliceChart:
+class SliceParametrization:
     """
     Only the directions that data can tell apart; the others stay where the prior has them.
 
@@ -288,9 +291,10 @@ class SliceChart:
         """
         Take the slice.
 
-        inner: a `DirectChart` or `LinearChart`; basis [p_inner, p]; a label for every direction;
-        combinations [p, p_inner]: x as linear functions of the inner coordinates, less those of
-        the reference; responses: the `Responses` that the slice was found by.
+        inner: a `DirectParametrization` or `LinearParametrization`; basis [p_inner, p]; a label
+        for every direction; combinations [p, p_inner]: x as linear functions of the inner
+        coordinates, less those of the reference; responses: the `Responses` that the slice was
+        found by.
         """
         self.inner, self.basis, self.labels = inner, basis, tuple(labels)
         self.names, self.fixed, self.priors = inner.names, inner.fixed, inner.priors
@@ -301,7 +305,7 @@ class SliceChart:
         self.relative_root = combinations @ inner.relative_root
 
     def embed(self, coordinates):
-        """Return the coordinates [P, B] of the inner chart."""
+        """Return the coordinates [P, B] of the inner parametrization."""
         return self.inner.prior.mean[:, None] + self.basis @ coordinates
 
     def to_named(self, coordinates):

@@ -3,11 +3,16 @@
 import numpy as np
 
 from ..errors import ConfigError
-from ..model.parameters import is_loss
-from ..model.state_coordinates import StateChart
+from ..model.parameters import is_dissipation
+from ..model.state_coordinates import StateCoordinates
 from .delays import is_delay
 from .linear_parametrization import linear_chart
-from .parametrization import DirectChart, Prior, SliceChart, TimedChart
+from .parametrization import (
+    DirectParametrization,
+    Prior,
+    SliceParametrization,
+    TimedParametrization,
+)
 from .responses import Responses
 
 # Singular values below this part of the largest count as zero. Angles of a URDF that are
@@ -28,24 +33,27 @@ _ALIKE = 1e-6
 _STRAIGHT, _DRAWS = 10 * _RANK_TOLERANCE, 2
 
 
-def windows_chart(parameters, sensors, priors, fixed=None, wrenches=()):
+def windows_parametrization(parameters, sensors, priors, fixed=None, wrenches=()):
     """
-    Return the chart of what is estimated window by window: damping and friction above zero.
+    Return the parametrization of what is estimated window by window: damping and friction above
+    zero.
 
     Every fit goes through all windows again, so that coordinates may bend. Arguments as of
-    `choose_chart`.
+    `choose_parametrization`.
     """
     delays = {name: prior for name, prior in priors.items() if is_delay(name)}
     physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
-    soft = frozenset(name for name in physical if is_loss(name) and physical[name].mean > 0)
-    direct, inputs = DirectChart(physical, fixed, soft=soft), (None, wrenches)
-    chart = _physical_chart(parameters, sensors, direct, inputs)
-    return TimedChart(chart, delays) if delays else chart
+    soft = frozenset(name for name in physical if is_dissipation(name) and physical[name].mean > 0)
+    direct, inputs = DirectParametrization(physical, fixed, soft=soft), (None, wrenches)
+    parametrization = _physical_parametrization(parameters, sensors, direct, inputs)
+    return TimedParametrization(parametrization, delays) if delays else parametrization
 
 
-def choose_chart(parameters, sensors, priors, fixed=None, driven=None, few=_FEW, wrenches=()):
+def choose_parametrization(
+    parameters, sensors, priors, fixed=None, driven=None, few=_FEW, wrenches=()
+):
     """
-    Return the chart of the unknown parameters.
+    Return the parametrization of the unknown parameters.
 
     priors: name to `Prior`, delays included; fixed: name to float of others; driven: for every
     command whether it acts and is known (None: all); wrenches: `LinkWrench`es, which are known.
@@ -57,16 +65,23 @@ def choose_chart(parameters, sensors, priors, fixed=None, driven=None, few=_FEW,
     physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
     straight = straight_losses(priors)
     inputs = driven, wrenches
-    chart = _physical_chart(parameters, sensors, DirectChart(physical, fixed, straight), inputs)
-    linear = linear_chart(chart.inner, parameters) if len(chart.labels) > few else None
+    parametrization = _physical_parametrization(
+        parameters, sensors, DirectParametrization(physical, fixed, straight), inputs
+    )
+    linear = (
+        linear_chart(parametrization.inner, parameters)
+        if len(parametrization.labels) > few
+        else None
+    )
     if linear:
-        chart = _physical_chart(parameters, sensors, linear, inputs)
-    return TimedChart(chart, delays) if delays else chart
+        parametrization = _physical_parametrization(parameters, sensors, linear, inputs)
+    return TimedParametrization(parametrization, delays) if delays else parametrization
 
 
-def torque_chart(parameters, priors, fixed, bodies, are_seen=False):
+def torque_parametrization(parameters, priors, fixed, bodies, are_seen=False):
     """
-    Return the chart of a robot with measured torques: of all parameters, as torques are linear.
+    Return the parametrization of a robot with measured torques: of all parameters, as torques are
+    linear.
 
     Nothing is left out that torques cannot tell: the prior keeps it where it is. bodies: link ->
     prior of its ten numbers as one; are_seen: whether poses of links are measured, in whose
@@ -76,26 +91,26 @@ def torque_chart(parameters, priors, fixed, bodies, are_seen=False):
     physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
     if are_seen:
         physical = {name: _in_place(name, prior) for name, prior in physical.items()}
-    direct = DirectChart(physical, fixed, frozenset(filter(is_loss, physical)))
+    direct = DirectParametrization(physical, fixed, frozenset(filter(is_dissipation, physical)))
     usual = {
         link: body
         for link, body in bodies.items()
         if all(not priors[n].is_log for n in parameters.inertial_names(link) if n in priors)
     }
-    chart = linear_chart(direct, parameters, usual) or direct
-    return TimedChart(chart, delays) if delays else chart
+    parametrization = linear_chart(direct, parameters, usual) or direct
+    return TimedParametrization(parametrization, delays) if delays else parametrization
 
 
 def poses_chart(priors, fixed=None):
     """
-    Return the chart of a robot of which poses tell the kinematics: of all parameters.
+    Return the parametrization of a robot of which poses tell the kinematics: of all parameters.
 
     Nothing is left out that poses cannot tell: the prior keeps it where it is.
     """
     delays = {name: prior for name, prior in priors.items() if is_delay(name)}
     physical = {n: _in_place(n, prior) for n, prior in priors.items() if not is_delay(n)}
-    direct = DirectChart(physical, fixed)
-    return TimedChart(direct, delays) if delays else direct
+    direct = DirectParametrization(physical, fixed)
+    return TimedParametrization(direct, delays) if delays else direct
 
 
 def _in_place(name, prior):
@@ -119,16 +134,16 @@ def straight_losses(names):
     """
     if not any(name.endswith('.friction') for name in names):
         return frozenset()
-    return frozenset(filter(is_loss, names))
+    return frozenset(filter(is_dissipation, names))
 
 
-def _physical_chart(parameters, sensors, inner, inputs):
-    """Return the chart of the parameters of the model; inputs: (driven, wrenches)."""
+def _physical_parametrization(parameters, sensors, inner, inputs):
+    """Return the parametrization of the parameters of the model; inputs: (driven, wrenches)."""
     driven, wrenches = inputs
     if driven is None:
         driven = [True] * len(parameters.model.commands)
-    state_chart = StateChart(parameters.model)
-    responses = Responses(parameters, sensors, inner, state_chart, driven, wrenches)
+    state_coordinates = StateCoordinates(parameters.model)
+    responses = Responses(parameters, sensors, inner, state_coordinates, driven, wrenches)
     root = inner.prior.root
     slopes = responses.slopes(inner.prior.mean[:, None])[1][0] @ root
     _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
@@ -147,7 +162,7 @@ def _physical_chart(parameters, sensors, inner, inputs):
     labels = [_label(row, inner.labels) for row in combinations]
     unseen = root @ directions[rank:].T / sizes[0]
     is_straight = inner.apart is not inner and _leads_nowhere(unseen, inner, responses)
-    return SliceChart(inner, basis, labels, combinations, responses, is_straight)
+    return SliceParametrization(inner, basis, labels, combinations, responses, is_straight)
 
 
 def _more_is_told_elsewhere(rank, inner, responses):

@@ -7,7 +7,7 @@ import math
 from ..config.tree import PriorConfig
 from ..errors import ConfigError
 from ..model.friction import COUPLED
-from ..model.parameters import INSIDE_JOINT, is_loss, LOSSES, owner_of
+from ..model.parameters import INSIDE_JOINT, is_dissipation, LOSSES, owner_of
 from .delays import COMMAND_DELAY, is_delay, joint_delays, nominal_delays
 from .parametrization import Prior
 from .usual_priors import (
@@ -176,7 +176,7 @@ def doubts(parameters, sensors, chosen, reference):
     losses = [
         name
         for name in parameters
-        if is_loss(name)
+        if is_dissipation(name)
         and parameters[name].nominal
         and not _is_inside_a_driven_joint(parameters, name)
     ]

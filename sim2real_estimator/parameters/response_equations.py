@@ -11,7 +11,7 @@ _SPARE = 2
 _RANK_TOLERANCE = 1e-5
 
 
-class FibreEquations:
+class ResponseEquations:
     """
     As many equations as data can tell combinations.
 
@@ -21,9 +21,9 @@ class FibreEquations:
 
     def __init__(self, responses, rank, is_compiled):
         """Take the `Responses`, how many combinations data can tell, and how to evaluate."""
-        self._chart, size = responses.chart, responses.size
-        at_mean = responses.slopes(self._chart.prior.mean[:, None])[1][0]
-        at_mean = self._chart.by_whitened(at_mean)
+        self._parametrization, size = responses.parametrization, responses.size
+        at_mean = responses.slopes(self._parametrization.prior.mean[:, None])[1][0]
+        at_mean = self._parametrization.by_whitened(at_mean)
         kinds = len(responses.scale) // responses.situations.count
         # [kinds, situations, p]
         at_mean = at_mean.reshape(kinds, -1, size)
@@ -42,16 +42,16 @@ class FibreEquations:
 
     def point(self, coordinates):
         """Return the points [B, p] of coordinates [p, B]."""
-        return self._chart.whitened(coordinates)
+        return self._parametrization.whitened(coordinates)
 
     def coordinates(self, points):
         """Return the coordinates [p, B] of points [B, p]."""
-        return self._chart.unwhitened(points)
+        return self._parametrization.unwhitened(points)
 
     def sides(self, points):
         """Return the left sides [B, r] of the equations and their slopes [B, r, p]."""
         values, slopes = self._slopes(self.coordinates(points), *self._how)
-        slopes = self._chart.by_whitened(self._reduction @ slopes)
+        slopes = self._parametrization.by_whitened(self._reduction @ slopes)
         return values.T @ self._reduction.T, slopes
 
     def mismatch(self, points, others):

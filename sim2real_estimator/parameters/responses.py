@@ -11,7 +11,7 @@ from ..backend.dual_numbers import dual_level
 from ..dynamics.system import System
 from ..dynamics.wrenches import WRENCH_SIZE
 from .delays import is_delay
-from .response_equations import FibreEquations, is_worth_a_program
+from .response_equations import is_worth_a_program, ResponseEquations
 
 _SITUATIONS = 40
 _POSITION_SPREAD, _VELOCITY_SPREAD = 1.0, 2.0
@@ -39,53 +39,55 @@ class Responses:
     Accelerations and sensor outputs in a fixed set of random situations: parameters that give
     the same responses cannot be told apart by any motion.
 
-    chart: a `DirectChart`; system: a `System`; observing: sensors that have outputs; situations:
-    `Situations`; scale [M, 1]: usual size of each response.
+    parametrization: a `DirectParametrization`; system: a `System`; observing: sensors that have
+    outputs; situations: `Situations`; scale [M, 1]: usual size of each response.
     """
 
-    def __init__(self, parameters, sensors, chart, state_chart, driven, wrenches=()):
+    def __init__(
+        self, parameters, sensors, parametrization, state_coordinates, driven, wrenches=()
+    ):
         """
         Draw the situations.
 
-        chart: a `DirectChart`; driven: for every command whether it acts and is known; wrenches:
-        `LinkWrench`es, which do.
+        parametrization: a `DirectParametrization`; driven: for every command whether it acts and
+        is known; wrenches: `LinkWrench`es, which do.
         """
         model = parameters.model
-        self.chart = chart
+        self.parametrization = parametrization
         self.observing = tuple(s for s in sensors if s.output_size)
-        self.system = System(parameters, chart.names, wrenches=tuple(wrenches))
+        self.system = System(parameters, parametrization.names, wrenches=tuple(wrenches))
         driven = [*driven, *[True] * (WRENCH_SIZE * len(wrenches))]
-        self._values = _fixed_values(parameters, chart)
+        self._values = _fixed_values(parameters, parametrization)
         generator = np.random.default_rng(7)
         neutral = np.array([*model.neutral_positions(), *[0.0] * model.velocity_size])
-        turns = np.zeros((state_chart.size, _SITUATIONS))
+        turns = np.zeros((state_coordinates.size, _SITUATIONS))
         nq, nv = model.position_size, model.velocity_size
         turns[:nv] = _POSITION_SPREAD * generator.standard_normal((nv, _SITUATIONS))
-        points = state_chart.retract(np.repeat(neutral[:, None], _SITUATIONS, 1), turns)
+        points = state_coordinates.retract(np.repeat(neutral[:, None], _SITUATIONS, 1), turns)
         commands = generator.standard_normal((self.system.control_size, _SITUATIONS))
         commands = commands * np.asarray(driven, dtype=float).reshape(-1, 1)
         velocities = _VELOCITY_SPREAD * generator.standard_normal((nv, _SITUATIONS))
         self.situations = Situations(points[:nq], velocities, commands)
         self._equations, self._building = {}, threading.Lock()
         self.scale = 1.0
-        raw = self.values(chart.prior.mean[:, None]).reshape(-1, _SITUATIONS)
+        raw = self.values(parametrization.prior.mean[:, None]).reshape(-1, _SITUATIONS)
         self.scale = np.repeat(_usual_sizes(raw, nv), _SITUATIONS, 1).reshape(-1, 1)
 
     @property
     def size(self):
         """Number of coordinates."""
-        return len(self.chart.names)
+        return len(self.parametrization.names)
 
     def equations(self, rank, points):
         """
-        Return the `FibreEquations` to be asked for so many points at once.
+        Return the `ResponseEquations` to be asked for so many points at once.
 
         rank: how many combinations of the parameters data can tell.
         """
         is_compiled = is_worth_a_program(self.size, points)
         with self._building:
             if is_compiled not in self._equations:
-                self._equations[is_compiled] = FibreEquations(self, rank, is_compiled)
+                self._equations[is_compiled] = ResponseEquations(self, rank, is_compiled)
         return self._equations[is_compiled]
 
     def values(self, coordinates):
@@ -105,11 +107,11 @@ class Responses:
     def _evaluate(self, coordinates, tangent):
         """Return the scaled responses [M, B] and their derivative along tangents [p, B]."""
         batch = coordinates.shape[1]
-        values = np.repeat(self.chart.to_named(coordinates), _SITUATIONS, 1)
+        values = np.repeat(self.parametrization.to_named(coordinates), _SITUATIONS, 1)
         named = torch.from_numpy(np.ascontiguousarray(values))
         with dual_level():
             if tangent is not None:
-                moved = np.einsum('bij,jb->ib', self.chart.slope(coordinates), tangent)
+                moved = np.einsum('bij,jb->ib', self.parametrization.slope(coordinates), tangent)
                 moved = np.ascontiguousarray(np.repeat(moved, _SITUATIONS, 1))
                 named = forward_ad.make_dual(named, torch.from_numpy(moved))
             rows = self._respond(named, batch, tangent is not None)
@@ -158,11 +160,11 @@ def _held(tensor):
     return forward_ad.make_dual(tensor, torch.zeros_like(tensor))
 
 
-def _fixed_values(parameters, chart):
+def _fixed_values(parameters, parametrization):
     """Return the values that differ from the model's nominal ones."""
     return {
         name: value
-        for name, value in chart.fixed.items()
+        for name, value in parametrization.fixed.items()
         if not is_delay(name) and value != parameters[name].nominal
     }
 

@@ -15,21 +15,21 @@ from ..errors import DataError
 from ..estimation.batch.fit import Fits, Window
 from ..estimation.changes.detection import ChangeMemory, FrameFit
 from ..estimation.changes.hypotheses import Hypothesis, Memory
-from ..estimation.changes.isolation import CarriedOn, Explanation, Past
-from ..estimation.changes.pending import SuspectState
-from ..estimation.changes.shifts import Pull
+from ..estimation.changes.isolation import CarriedOn, IsolatedChange, Past
+from ..estimation.changes.pending import PendingChange
+from ..estimation.changes.shifts import BiasScore
 from ..estimation.changes.wrong_sensors import Wrong
 from ..estimation.estimators.gumbel_mixture import GumbelState
 from ..estimation.estimators.kinematic_calibration import CalibrationState
 from ..estimation.estimators.multiple_shooting import FoldedWindows, ShootingState
 from ..estimation.filter.fixed_lag import Lag
-from ..estimation.filter.phases import BatchState, DoubtingState, FilterState
-from ..estimation.filter.settling import Courses
+from ..estimation.filter.phases import AugmentedState, BatchState, FilterState
+from ..estimation.filter.settling import Trajectories
 from ..estimation.filter.smoother import FrameStep
 from ..estimation.mixture import Mixture
 from ..estimation.moments import Moments
 from ..estimation.noise_scales import NoiseScales
-from ..estimation.protocol import Gaussian, Jump, Linearization
+from ..estimation.protocol import Gaussian, Linearization, ModelChange
 from ..estimation.torque.changes import Onset, Snapshot
 from ..estimation.torque.delay import Delay
 from ..estimation.torque.elasticity import Response, Samples, Spectra
@@ -64,12 +64,12 @@ KINDS = {
     'carried on': CarriedOn,
     'change memory': ChangeMemory,
     'combination finding': CombinationFinding,
-    'courses': Courses,
+    'trajectories': Trajectories,
     'disruption': Disruption,
-    'doubting state': DoubtingState,
+    'doubting state': AugmentedState,
     'earlier rows': Earlier,
     'estimate': Estimate,
-    'explanation': Explanation,
+    'explanation': IsolatedChange,
     'filter state': FilterState,
     'findings': Findings,
     'fit': Fit,
@@ -81,7 +81,7 @@ KINDS = {
     'gaussian': Gaussian,
     'gumbel state': GumbelState,
     'hypothesis': Hypothesis,
-    'jump': Jump,
+    'jump': ModelChange,
     'lag': Lag,
     'linearization': Linearization,
     'load finding': LoadFinding,
@@ -99,7 +99,7 @@ KINDS = {
     'pose state': PoseState,
     'pose sums': PoseSums,
     'poses': Poses,
-    'pull': Pull,
+    'pull': BiasScore,
     'recorded plan': RecordedPlan,
     'recording': Recording,
     'reference plan': ReferencePlan,
@@ -113,7 +113,7 @@ KINDS = {
     'snapshot': Snapshot,
     'spectra': Spectra,
     'sums': Sums,
-    'suspect state': SuspectState,
+    'suspect state': PendingChange,
     'tangents': Tangents,
     'torque delay': Delay,
     'torque noise': TorqueNoise,

@@ -43,7 +43,10 @@ def describe(problem, estimator):
     return {
         'model_hash': hashlib.sha256(text.encode()).hexdigest(),
         'model': model,
-        'parameters': [*problem.chart.names, *(f'{name}.noise' for name in problem.noises)],
+        'parameters': [
+            *problem.parametrization.names,
+            *(f'{name}.noise' for name in problem.noises),
+        ],
         'coordinates': list(problem.labels),
         'state_size': problem.point_size,
         'estimator': {'name': estimator.name, **_plain(vars(estimator))},

@@ -19,7 +19,7 @@ _SLOW = 3.0
 _FASTER = 5.0
 
 
-class HiddenForces:
+class DisturbanceStates:
     """
     The numbers of a state that follow q and v: each acts on one velocity, and fades.
 

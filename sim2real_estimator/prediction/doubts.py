@@ -8,44 +8,45 @@ import numpy as np
 from ..estimation.factors import lower_root
 from ..estimation.protocol import Gaussian
 from ..parameters.delays import is_delay
-from ..parameters.parametrization import DirectChart, TimedChart
+from ..parameters.parametrization import DirectParametrization, TimedParametrization
 from ..parameters.parametrization_choice import straight_losses
 
 
-def widened_chart(chart, doubts):
+def augmented_parametrization(parametrization, doubts):
     """
-    Return a chart with more unknowns, None where those it has do not stand for themselves.
+    Return a parametrization with more unknowns, None where those it has do not stand for
+    themselves.
 
     doubts: name -> `Prior` of the others.
     """
-    is_timed = isinstance(chart, TimedChart)
-    physical = chart.physical if is_timed else chart
-    if not doubts or not isinstance(physical, DirectChart):
+    is_timed = isinstance(parametrization, TimedParametrization)
+    physical = parametrization.physical if is_timed else parametrization
+    if not doubts or not isinstance(physical, DirectParametrization):
         return None
-    own = chart.priors if is_timed else {}
+    own = parametrization.priors if is_timed else {}
     delays = {n: p for n, p in (*own.items(), *doubts.items()) if is_delay(n)}
     more = {name: prior for name, prior in doubts.items() if not is_delay(name)}
     straight = physical.straight | straight_losses(more)
-    inner = DirectChart({**physical.priors, **more}, physical.fixed, straight)
-    return TimedChart(inner, delays) if delays else inner
+    inner = DirectParametrization({**physical.priors, **more}, physical.fixed, straight)
+    return TimedParametrization(inner, delays) if delays else inner
 
 
-def known_as(problem, wider):
-    """Return a wider problem that knows of the parameters of a problem what that does."""
-    found, rows = copy.copy(wider), _rows(problem, wider)
-    mean, root = wider.prior.mean.copy(), wider.prior.root.copy()
+def known_as(problem, augmented):
+    """Return an augmented problem that knows of the parameters of a problem what that does."""
+    found, rows = copy.copy(augmented), _rows(problem, augmented)
+    mean, root = augmented.prior.mean.copy(), augmented.prior.root.copy()
     mean[rows], root[np.ix_(rows, rows)] = problem.prior.mean, problem.prior.root
     found.prior, found.noise_prior = Gaussian(mean, root), problem.noise_prior
     return found
 
 
-def narrowed(problem, wider, mixture):
-    """Return what a mixture of a wider problem knows of the state and parameters of a problem."""
-    rows, size = _rows(problem, wider), problem.tangent_size
+def marginal(problem, augmented, mixture):
+    """Return what a mixture of an augmented problem knows of the state and parameters of a problem."""
+    rows, size = _rows(problem, augmented), problem.tangent_size
     roots = lower_root(mixture.roots[:, [*range(size), *(size + row for row in rows)]])
     lasting = None if mixture.lasting is None else mixture.lasting[rows]
     return replace(mixture, means=mixture.means[rows], roots=roots, lasting=lasting)
 
 
-def _rows(problem, wider):
-    return [wider.labels.index(label) for label in problem.labels]
+def _rows(problem, augmented):
+    return [augmented.labels.index(label) for label in problem.labels]

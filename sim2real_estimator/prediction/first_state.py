@@ -29,7 +29,7 @@ def guess_state(problem, frames):
     return problem.retract(found[:, :1], delta)[:, 0]
 
 
-def guess_course(problem, frames):
+def guess_trajectory(problem, frames):
     """
     Return the states [H + 1, nx] at the bounds of consecutive frames.
 

@@ -71,10 +71,14 @@ def link_paths(problem, future):
     length is there, else it is the origin of its frame.
     """
     instants, _, count = future.states.shape
-    model, chart = problem.model, problem.chart
-    named = dict(zip(chart.names, np.tile(chart.to_named(future.parameters), instants)))
+    model, parametrization = problem.model, problem.parametrization
+    named = dict(
+        zip(parametrization.names, np.tile(parametrization.to_named(future.parameters), instants))
+    )
     values = {name: torch.from_numpy(row) for name, row in named.items()}
-    fixed = {name: value for name, value in chart.fixed.items() if name in problem.parameters}
+    fixed = {
+        name: value for name, value in parametrization.fixed.items() if name in problem.parameters
+    }
     robot = realize(problem.parameters, {**fixed, **values})
     flat = torch.from_numpy(np.moveaxis(future.states, 1, 0).reshape(problem.point_size, -1))
     poses = link_poses(robot, list(flat[: model.position_size]), [0.0] * model.velocity_size)

@@ -15,24 +15,24 @@ class FrameAtOnce:
     call costs hardly more than any of the calls that it replaces.
     """
 
-    def __init__(self, states, rows, chart):
-        """Take the `StateWalk`, the `SampleRows` and the `ParameterChart`."""
-        self._states, self._rows, self._chart = states, rows, chart
+    def __init__(self, states, rows, parametrization):
+        """Take the `StateWalk`, the `SampleRows` and the `Parametrization`."""
+        self._states, self._rows, self._parametrization = states, rows, parametrization
 
     def through(self, points, parameters, line):
         """Return what `FrameWalk.through` does for the one frame of a `Line`."""
         cut, batch = line.cut, points.shape[1]
         count = cut.count
-        values, by_chart = self._chart.expanded(parameters)
+        values, by_coordinates = self._parametrization.expanded(parameters)
         values = spread(values, batch)
         begins = self._begins(points, values, cut)
         wide = values if batch == 1 else tiled(values, count)
         durations, controls = cut.side_by_side
         if batch > 1:
             durations, controls = (np.repeat(x, batch, -1) for x in (durations, controls))
-        ends, slopes = self._states.run(begins, wide, durations, controls, by_chart)
+        ends, slopes = self._states.run(begins, wide, durations, controls, by_coordinates)
         transitions = _chained(*(x.reshape(count, batch, *x.shape[1:]) for x in slopes))
-        residual, slope = self._measured(ends, wide, by_chart, transitions, cut)
+        residual, slope = self._measured(ends, wide, by_coordinates, transitions, cut)
         # The copy is what may fade: the rows were taken before.
         last, transition = self._states.faded(ends[:, -batch:], transitions[-1].copy(), line)
         return Linearization(last, transition, residual, slope)
@@ -47,7 +47,7 @@ class FrameAtOnce:
         begins = states.swapaxes(0, 1).reshape(states.shape[1], -1)
         return self._states.with_hidden(begins, points, cut.begins)
 
-    def _measured(self, ends, values, by_chart, transitions, cut):
+    def _measured(self, ends, values, by_coordinates, transitions, cut):
         """Return residual [B, m] and slope [B, m, n] of all samples, in the order of time."""
         count, batch, t, n = transitions.shape
         total = sum(len(each.rows) for each in cut.measured)
@@ -61,7 +61,7 @@ class FrameAtOnce:
                 values if batch == 1 else values[:, lanes],
                 each.index,
                 np.repeat(each.values, batch, 0),
-                by_chart,
+                by_coordinates,
             )
             if len(by_state) > 1:
                 by_state = by_state.reshape(m, batch, -1, t)

@@ -16,21 +16,21 @@ class FrameForwards:
     `FrameAtOnce` is the faster.
     """
 
-    def __init__(self, states, rows, chart):
-        """Take the `StateWalk`, the `SampleRows` and the `ParameterChart`."""
-        self._states, self._rows, self._chart = states, rows, chart
+    def __init__(self, states, rows, parametrization):
+        """Take the `StateWalk`, the `SampleRows` and the `Parametrization`."""
+        self._states, self._rows, self._parametrization = states, rows, parametrization
         self._latest = None
 
     def through(self, points, parameters, line):
         """Return what `FrameWalk.through` does for the one frame of a `Line`."""
         cut, walk, batch = line.cut, self._states, points.shape[1]
-        values, by_chart = self._expanded(parameters)
-        if len(by_chart) < batch:
+        values, by_coordinates = self._expanded(parameters)
+        if len(by_coordinates) < batch:
             values = spread(values, batch)
-            by_chart = np.tile(by_chart, (batch // len(by_chart), 1, 1))
+            by_coordinates = np.tile(by_coordinates, (batch // len(by_coordinates), 1, 1))
         durations, controls, _ = cut.on_end
         inputs = walk.inputs(points, values, durations, controls)
-        seeds = walk.seeds(points, by_chart, durations)
+        seeds = walk.seeds(points, by_coordinates, durations)
         found = walk.backend.directions_arrays(inputs, seeds)
         residual, slope = self._measured(found, cut)
         ends, transition = walk.after(points, found, durations)
@@ -38,10 +38,13 @@ class FrameForwards:
         return Linearization(ends, transition, residual, slope)
 
     def _expanded(self, parameters):
-        """Return what `ParameterChart.expanded` does; the frames of a window have the same."""
+        """Return what `Parametrization.expanded` does; the frames of a window have the same."""
         latest = self._latest
         if latest is None or not np.array_equal(latest[0], parameters):
-            latest = self._latest = (parameters.copy(), *self._chart.expanded(parameters))
+            latest = self._latest = (
+                parameters.copy(),
+                *self._parametrization.expanded(parameters),
+            )
         return latest[1:]
 
     def _measured(self, found, cut):

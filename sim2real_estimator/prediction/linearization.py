@@ -6,7 +6,7 @@ from ..backend.choice import choose_backend
 from ..dynamics.system import System
 from ..dynamics.wrenches import WRENCH_SIZE
 from ..estimation.protocol import Linearization
-from ..model.state_coordinates import StateChart
+from ..model.state_coordinates import StateCoordinates
 from ..parameters.delays import ClockDelays, CommandDelays, is_delay, require_known
 from .frame_at_once import FrameAtOnce
 from .frame_forwards import FrameForwards
@@ -26,15 +26,15 @@ class FrameWalk:
 
     A sensor whose clock is late saw an earlier state: the walk to its sample ends earlier, by a
     time that may be unknown. Commands that act late cut the integration steps elsewhere.
-    `HiddenForces` are part of the state.
+    `DisturbanceStates` are part of the state.
     """
 
     def __init__(
         self,
         parameters,
         sensors,
-        chart,
-        state_chart,
+        parametrization,
+        state_coordinates,
         hidden,
         options,
         reference=0,
@@ -45,14 +45,14 @@ class FrameWalk:
 
         reference: index of the sensor that cuts frames; wrenches: `LinkWrench`es.
         """
-        self.sensors, self.state_chart = sensors, state_chart
+        self.sensors, self.state_coordinates = sensors, state_coordinates
         self._hidden = hidden
         observing = [s for s in sensors if s.output_size]
 
         def observe(robot, q, v):
             return [x for sensor in observing for x in sensor.observe(robot, q, v)]
 
-        physical = tuple(n for n in chart.names if n in parameters and not is_delay(n))
+        physical = tuple(n for n in parametrization.names if n in parameters and not is_delay(n))
         self.system = System(
             parameters,
             physical,
@@ -62,32 +62,43 @@ class FrameWalk:
             is_disturbed=hidden.size > 0,
         )
         values = dict(zip(parameters, parameters.nominal()))
-        values |= {name: value for name, value in chart.fixed.items() if name in parameters}
+        values |= {
+            name: value for name, value in parametrization.fixed.items() if name in parameters
+        }
         self.backend = choose_backend(options.backend)(self.system, values)
         # One for all: what it finds at a state it keeps for the next who asks.
-        robot_chart = StateChart(parameters.model)
-        self._rows = SampleRows(sensors, robot_chart, state_chart, len(physical))
+        robot_parametrization = StateCoordinates(parameters.model)
+        self._rows = SampleRows(sensors, robot_parametrization, state_coordinates, len(physical))
         self.outputs = self._rows.slices
-        require_known(chart.names, parameters.model, sensors, physical)
-        clocks = ClockDelays(sensors, chart.names, chart.fixed)
+        require_known(parametrization.names, parameters.model, sensors, physical)
+        clocks = ClockDelays(sensors, parametrization.names, parametrization.fixed)
         others = WRENCH_SIZE * len(wrenches)
-        self._commands = CommandDelays(parameters.model, chart.names, chart.fixed, others)
+        self._commands = CommandDelays(
+            parameters.model, parametrization.names, parametrization.fixed, others
+        )
         acting = set(range(len(self._commands.owners))) - hidden.places
-        self.chart, self._clocks = counted_from(chart, reference, clocks, self._commands, acting)
+        self.parametrization, self._clocks = counted_from(
+            parametrization, reference, clocks, self._commands, acting
+        )
         delays = self._commands, self._clocks
-        charts, size = (robot_chart, state_chart), len(physical)
-        self._states = StateWalk(self.backend, charts, hidden, delays, size, options.max_step)
-        parts, unknowns = (self._states, self._rows), state_chart.size + len(chart.labels)
+        parametrizations, size = (robot_parametrization, state_coordinates), len(physical)
+        self._states = StateWalk(
+            self.backend, parametrizations, hidden, delays, size, options.max_step
+        )
+        parts, unknowns = (
+            (self._states, self._rows),
+            state_coordinates.size + len(parametrization.labels),
+        )
         kind = FrameForwards if unknowns <= _FEW_UNKNOWNS else FrameAtOnce
         if observing or kind is FrameForwards:
             self.backend.expects_forwards = True
-        self._of_filter = kind(*parts, self.chart)
+        self._of_filter = kind(*parts, self.parametrization)
         self.inputs, self.fading = self._states.inputs, self._states.fading
 
     @property
     def counts_from_reference(self):
         """Whether times are those that the reference saw, and of delays differences."""
-        return isinstance(self.chart, RelativeTimes)
+        return isinstance(self.parametrization, RelativeTimes)
 
     @property
     def known_controls(self):
@@ -107,25 +118,27 @@ class FrameWalk:
         """
         if self._is_punctual(line) and points.shape[1] <= _FEW_COLUMNS:
             return self._of_filter.through(points, parameters, line)
-        values, by_chart = self.chart.expanded(parameters)
+        values, by_coordinates = self.parametrization.expanded(parameters)
         values = spread(values, points.shape[1])
         transition, residual, slope = None, [], []
         for segment in line.segments:
             begin = points, transition
-            points, moved = self._states.move(points, values, segment, None, by_chart)
+            points, moved = self._states.move(points, values, segment, None, by_coordinates)
             transition = _chained(moved, transition)
             for late, measured in self._by_delay(segment):
                 at = points, transition
                 if late is not None:
-                    state, moved = self._states.move(begin[0], values, segment, late, by_chart)
+                    state, moved = self._states.move(
+                        begin[0], values, segment, late, by_coordinates
+                    )
                     at = state, _chained(moved, begin[1])
                 rows, gradient = self._rows.measure(
-                    self.backend, at[0], values, measured, by_chart
+                    self.backend, at[0], values, measured, by_coordinates
                 )
                 residual.append(rows)
                 slope.append(_chained(gradient, at[1]))
         points, transition = self._states.faded(points, transition, line)
-        batch, n = points.shape[1], self.state_chart.size + len(parameters)
+        batch, n = points.shape[1], self.state_coordinates.size + len(parameters)
         residual = np.concatenate(residual, 1) if residual else np.zeros((batch, 0))
         slope = np.concatenate(slope, 1) if slope else np.zeros((batch, 0, n))
         return Linearization(points, transition, residual, slope)
@@ -136,7 +149,7 @@ class FrameWalk:
 
         parameters [p, B]. What is measured at the end of a frame needs no walk there.
         """
-        values, found = self.chart.to_named(parameters), []
+        values, found = self.parametrization.to_named(parameters), []
         for segment in line.segments:
             begin, is_last = points, segment is line.segments[-1]
             points = ends if is_last else self._states.move(points, values, segment, None)[0]
@@ -169,12 +182,12 @@ class FrameWalk:
 
     def observe(self, points, parameters, line):
         """Return (residual [B, m], slope [B, m, t]) of a frame's samples, all taken as now."""
-        values, by_chart = self.chart.expanded(parameters)
-        t = self.state_chart.size
+        values, by_coordinates = self.parametrization.expanded(parameters)
+        t = self.state_coordinates.size
         still = np.zeros((points.shape[1], t, t + len(parameters)))
         still[:, range(t), range(t)] = 1.0
         found = [
-            self._rows.measure(self.backend, points, values, segment.measured, by_chart)
+            self._rows.measure(self.backend, points, values, segment.measured, by_coordinates)
             for segment in line.segments
             if segment.measured
         ]
@@ -189,7 +202,7 @@ class FrameWalk:
         begin to act; bounds: the steps at which frames begin and end.
         """
         count = parameters.shape[1]
-        values = spread(self.chart.to_named(parameters), len(line.lanes))
+        values = spread(self.parametrization.to_named(parameters), len(line.lanes))
         shifted = [self._states.steps(values, segment, None) for segment in line.segments]
         durations, controls = (
             _frame_by_frame([each[part] for each in shifted], len(line.lanes), count)

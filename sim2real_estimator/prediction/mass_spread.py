@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..model.state_coordinates import StateChart
+from ..model.state_coordinates import StateCoordinates
 from ..parameters.parametrization import mass_matrices
 
 _DRAWS, _POSES = 24, 12
@@ -15,9 +15,9 @@ class MassSpread:
     What hidden forces have to move does not count: they take all the effort that takes.
     """
 
-    def __init__(self, system, chart, standing):
-        """Take the `System`, the chart of parameters, and which velocities something moves."""
-        self._system, self._chart, self._standing = system, chart, standing
+    def __init__(self, system, parametrization, standing):
+        """Take the `System`, the parametrization of parameters, and which velocities something moves."""
+        self._system, self._parametrization, self._standing = system, parametrization, standing
 
     def of(self, means, roots):
         """Return that of every column; means [p, K], roots [K, p, r] of their covariances."""
@@ -27,7 +27,7 @@ class MassSpread:
         spreads = []
         for mean, root in zip(means.T, roots):
             draws = np.concatenate([mean[:, None], mean[:, None] + root @ noise.T], 1)
-            values = np.tile(self._chart.to_named(draws), _POSES)
+            values = np.tile(self._parametrization.to_named(draws), _POSES)
             matrices = mass_matrices(self._system, values, np.repeat(positions, _DRAWS + 1, 1))
             matrices = matrices.reshape(_POSES, _DRAWS + 1, *matrices.shape[1:])
             spreads.append(_relative_spread(matrices, self._standing))
@@ -36,12 +36,12 @@ class MassSpread:
     def _positions(self, generator):
         """Return random positions [nq, poses]."""
         model = self._system.model
-        chart = StateChart(model)
+        parametrization = StateCoordinates(model)
         neutral = np.array([*model.neutral_positions(), *[0.0] * model.velocity_size])
         points = np.repeat(neutral[:, None], _POSES, 1)
-        turns = np.zeros((chart.size, _POSES))
+        turns = np.zeros((parametrization.size, _POSES))
         turns[: model.velocity_size] = generator.standard_normal((model.velocity_size, _POSES))
-        return chart.retract(points, turns)[: model.position_size]
+        return parametrization.retract(points, turns)[: model.position_size]
 
 
 def _relative_spread(matrices, left_out):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..estimation.protocol import Jump
+from ..estimation.protocol import ModelChange
 from ..model.body_numbers import about_frame, at_centre
 from ..model.parameters import owner_of
 from ..observability.null_space import on_slice
@@ -34,29 +34,31 @@ class _Drawn:
     link: str = ''
 
     def jump(self, away):
-        """Return the `Jump`; away [p, N]: of coordinates, NaN where there are none."""
+        """Return the `ModelChange`; away [p, N]: of coordinates, NaN where there are none."""
         is_kept = np.isfinite(away).all(0)
         # As likely the other way: what was taken up may be put down.
         part = 1 / np.sqrt(max(is_kept.sum(), 1))
         body = None if self.bodies is None else part * self.bodies[:, is_kept]
-        return Jump(self.title, tuple(self.names), part * away[:, is_kept], body, self.link)
+        return ModelChange(self.title, tuple(self.names), part * away[:, is_kept], body, self.link)
 
 
 class PossibleChanges:
     """The kinds of changes that concern what is estimated of a robot."""
 
-    def __init__(self, parameters, chart, sensors):
-        """Take the model's `Parameters`, the `ParameterChart` and the sensors."""
-        self._parameters, self._chart = parameters, chart
-        self._nominal = dict(zip(parameters, parameters.nominal())) | dict(chart.fixed)
+    def __init__(self, parameters, parametrization, sensors):
+        """Take the model's `Parameters`, the `Parametrization` and the sensors."""
+        self._parameters, self._parametrization = parameters, parametrization
+        self._nominal = dict(zip(parameters, parameters.nominal())) | dict(parametrization.fixed)
         model = parameters.model
-        self._links = [link.name for link in model.links if f'{link.name}.mass' in chart.names]
+        self._links = [
+            link.name for link in model.links if f'{link.name}.mass' in parametrization.names
+        ]
         masses = [self._nominal[f'{link}.mass'] for link in self._links]
         self._usual_mass = float(np.mean(masses)) if masses else 0.0
         reaches = [self._extent(link) for link in self._links]
         # A small hand holds what a large one does.
         self._usual_reach = float(np.mean(reaches)) if reaches else 0.0
-        self._others = [each for each in _others(model, sensors, chart) if each[1]]
+        self._others = [each for each in _others(model, sensors, parametrization) if each[1]]
 
     def _extent(self, link):
         """Return how far a link of the robot description reaches [m]."""
@@ -65,9 +67,9 @@ class PossibleChanges:
         return max(np.linalg.norm(centre), np.sqrt(max(spread, 0.0)))
 
     def jumps(self, mean):
-        """Return a `Jump` for every kind, for a robot of coordinates [p]; lengths have none."""
-        named = self._chart.to_named(mean[:, None])
-        values = self._nominal | dict(zip(self._chart.names, named[:, 0].tolist()))
+        """Return a `ModelChange` for every kind, for a robot of coordinates [p]; lengths have none."""
+        named = self._parametrization.to_named(mean[:, None])
+        values = self._nominal | dict(zip(self._parametrization.names, named[:, 0].tolist()))
         drawn = [_Drawn(f'mass on {link}', *self._held(link, values)) for link in self._links]
         drawn += [
             _Drawn(title, names, self._scattered(names, values, spread))
@@ -80,14 +82,16 @@ class PossibleChanges:
         # All kinds at once.
         coordinates = np.full((len(mean), sum(map(len, are_places))), np.nan)
         is_kept = np.concatenate(are_places)
-        found, is_settled = on_slice(self._chart, np.concatenate(places, 1)[:, is_kept])
-        coordinates[:, np.flatnonzero(is_kept)[is_settled]] = found[:, is_settled]
+        found, is_converged = on_slice(
+            self._parametrization, np.concatenate(places, 1)[:, is_kept]
+        )
+        coordinates[:, np.flatnonzero(is_kept)[is_converged]] = found[:, is_converged]
         splits = np.split(coordinates - mean[:, None], np.cumsum([*map(len, are_places)])[:-1], 1)
         return tuple(each.jump(away) for each, away in zip(drawn, splits))
 
     def _moved(self, now, drawn):
-        """Return points [P, N] of the inner chart: values now [P, 1] of which some are drawn."""
-        inner = self._chart.inner
+        """Return points [P, N] of the inner parametrization: values now [P, 1] of which some are drawn."""
+        inner = self._parametrization.inner
         named = np.repeat(now, drawn.values.shape[1], 1)
         named[[inner.names.index(name) for name in drawn.names]] = drawn.values
         return inner.from_named(named)
@@ -107,7 +111,7 @@ class PossibleChanges:
         together = about_frame(*_body(names, values)) + bodies
         mass, centre, inertia = at_centre(together)
         drawn = np.concatenate([mass[:, None], centre, inertia], 1).T
-        kept = [k for k, name in enumerate(names) if name in self._chart.names]
+        kept = [k for k, name in enumerate(names) if name in self._parametrization.names]
         return [names[k] for k in kept], drawn[kept], bodies.T, link
 
     def _scattered(self, names, values, spread):
@@ -116,7 +120,9 @@ class PossibleChanges:
         here = np.array([values[name] for name in names])[:, None]
         noise = generator.standard_normal((len(names), _DRAWS))
         if spread is None:
-            sds = np.array([self._chart.inner.priors[name].sd for name in names])[:, None]
+            sds = np.array([self._parametrization.inner.priors[name].sd for name in names])[
+                :, None
+            ]
             return here + sds * noise
         return here * np.exp(spread * noise)
 
@@ -127,11 +133,11 @@ def _body(names, values):
     return ten[0], ten[1:4], ten[4:]
 
 
-def _others(model, sensors, chart):
+def _others(model, sensors, parametrization):
     """Return (title, names that are estimated, spread of factors or None) beside the masses."""
 
     def known(names):
-        return [name for name in names if name in chart.names]
+        return [name for name in names if name in parametrization.names]
 
     for joint in model.joints:
         if joint.is_fixed:

@@ -12,7 +12,7 @@ _AXES = 3
 
 class PoseModel:
     """
-    What poses and points of motion capture tell of the coordinates of a chart.
+    What poses and points of motion capture tell of the coordinates of a parametrization.
 
     sensors: those that see links, S of them; places [k]: numbers of the coordinates that what
     they see depends on, delays of their clocks included; geometry: names of those that are the
@@ -22,24 +22,25 @@ class PoseModel:
     """
 
     @staticmethod
-    def of(parameters, chart, sensors, encoders):
+    def of(parameters, parametrization, sensors, encoders):
         """
         Return the `PoseModel` of those sensors that see links.
 
         None where there are none, or what they see depends on nothing that is estimated.
         """
         seeing = [sensor for sensor in sensors if sensor.output_size]
-        model = PoseModel(parameters, chart, seeing, encoders) if seeing else None
+        model = PoseModel(parameters, parametrization, seeing, encoders) if seeing else None
         return model if model and len(model.places) else None
 
-    def __init__(self, parameters, chart, sensors, encoders):
+    def __init__(self, parameters, parametrization, sensors, encoders):
         """
         Trace what sensors see of a robot whose joints all have one degree of freedom.
 
-        parameters: the model's `Parameters`; chart: of what is estimated, a coordinate for each
-        name; sensors: of poses and points; encoders: sensors by whose clock motion is known.
+        parameters: the model's `Parameters`; parametrization: of what is estimated, a coordinate
+        for each name; sensors: of poses and points; encoders: sensors by whose clock motion is
+        known.
         """
-        self._chart, self.sensors = chart, tuple(sensors)
+        self._parametrization, self.sensors = parametrization, tuple(sensors)
         self._encoders = {sensor.name: sensor.places[: len(sensor.joints)] for sensor in encoders}
         self._numbers = {sensor.name: k for k, sensor in enumerate(self.sensors)}
         self.parts = tuple(
@@ -54,19 +55,25 @@ class PoseModel:
             (name, 'turn' if signal.unit == 'rad' else 'position', signal.sd)
             for name, signal in signals
         )
-        values = dict(zip(chart.names, chart.to_named(chart.prior.mean[:, None])[:, 0].tolist()))
-        known = {n: v for n, v in {**chart.fixed, **values}.items() if n in parameters}
+        values = dict(
+            zip(
+                parametrization.names,
+                parametrization.to_named(parametrization.prior.mean[:, None])[:, 0].tolist(),
+            )
+        )
+        known = {n: v for n, v in {**parametrization.fixed, **values}.items() if n in parameters}
         known = {name: value for name, value in known.items() if not is_delay(name)}
-        traced = [_traced(parameters, chart, known, sensor) for sensor in self.sensors]
+        traced = [_traced(parameters, parametrization, known, sensor) for sensor in self.sensors]
         self._functions = [function for function, _ in traced]
         self._seen = [seen for _, seen in traced]
         others = {parameter.name for parameter in parameters.more}
         names = [
-            chart.names[row] for row in sorted({int(row) for seen in self._seen for row in seen})
+            parametrization.names[row]
+            for row in sorted({int(row) for seen in self._seen for row in seen})
         ]
         self.geometry = tuple(name for name in names if name not in others)
         clocks = [sensor.name for sensor in (*self.sensors, *encoders[:1])]
-        self._clocks = [_clock(chart, name) for name in clocks]
+        self._clocks = [_clock(parametrization, name) for name in clocks]
         rows = {int(row) for seen in self._seen for row in seen}
         rows |= {row for row, _ in self._clocks if row is not None}
         self.places = np.array(sorted(rows), dtype=int)
@@ -126,16 +133,16 @@ class PoseModel:
         when samples were taken; values [N, .]: measured.
         """
         sensor, columns = self.sensors[number], self._columns
-        full = self._chart.prior.mean.copy()
+        full = self._parametrization.prior.mean.copy()
         full[self.places] = coordinates
-        named, by_chart = self._chart.expanded(full[:, None])
+        named, by_coordinates = self._parametrization.expanded(full[:, None])
         count, size, seen = len(positions), positions.shape[1], self._seen[number]
         outputs, slopes = self._functions[number](positions.T, named[:, 0])
         slopes = slopes.full().reshape(sensor.output_size, count, size + len(seen))
         rows = sensor.rows(None, outputs.full(), values[:, : sensor.value_size])
         slopes = rows.by_outputs @ slopes.transpose(1, 0, 2)
         result = np.zeros((*rows.values.shape, len(self.places)))
-        rates = by_chart[0, seen, seen]
+        rates = by_coordinates[0, seen, seen]
         result[..., [columns[row] for row in seen.tolist()]] = slopes[..., size:] * rates
         by_time = (slopes[..., :size] @ velocities[..., None])[..., 0]
         # Whoever is later saw where joints were earlier.
@@ -143,16 +150,17 @@ class PoseModel:
         return rows.values, result
 
 
-def _traced(parameters, chart, known, sensor):
+def _traced(parameters, parametrization, known, sensor):
     """
-    Return (function, rows) of a sensor; rows: of the chart's names that what it sees depends on.
+    Return (function, rows) of a sensor; rows: of the parametrization's names that what it sees
+    depends on.
 
-    The function takes positions [n, N] and the values [P] of the chart; it returns outputs [k, N]
-    and their derivatives [k, N (n + rows)].
+    The function takes positions [n, N] and the values [P] of the parametrization; it returns
+    outputs [k, N] and their derivatives [k, N (n + rows)].
     """
     positions = casadi.SX.sym('q', parameters.model.position_size)
-    values = casadi.SX.sym('values', len(chart.names))
-    named = dict(zip(chart.names, casadi.vertsplit(values)))
+    values = casadi.SX.sym('values', len(parametrization.names))
+    named = dict(zip(parametrization.names, casadi.vertsplit(values)))
     named = {name: value for name, value in named.items() if name in known}
     robot = realize(parameters, {**known, **named})
     rest = [0.0] * parameters.model.velocity_size
@@ -167,9 +175,9 @@ def _traced(parameters, chart, known, sensor):
     return casadi.Function('seen', [positions, values], results), rows
 
 
-def _clock(chart, sensor):
+def _clock(parametrization, sensor):
     """Return (row of the delay of a sensor's clock or None, what it is known to be [s])."""
     name = f'{sensor}.delay'
-    if name in chart.names:
-        return chart.names.index(name), 0.0
-    return None, chart.fixed.get(name, 0.0)
+    if name in parametrization.names:
+        return parametrization.names.index(name), 0.0
+    return None, parametrization.fixed.get(name, 0.0)

@@ -17,7 +17,7 @@ class ProcessNoise:
 
     def __init__(self, parameters, options, hidden, ratios, names):
         """
-        Take the `Parameters`, `ProblemOptions`, `HiddenForces` and `FrictionRatios`.
+        Take the `Parameters`, `ProblemOptions`, `DisturbanceStates` and `FrictionRatios`.
 
         names: of all inputs of a frame.
         """
@@ -85,9 +85,9 @@ class ProcessNoise:
         """
         if not self.unknown_efforts(frame):
             return np.zeros(len(self._least))
-        return self.jolt(frame)
+        return self.impulse(frame)
 
-    def jolt(self, frame):
+    def impulse(self, frame):
         """Return what usual efforts do in a frame, [t]."""
         result, length = np.zeros(len(self._least)), 1e-9 * (frame.end_ns - frame.start_ns)
         result[self._nv : 2 * self._nv] = length * self._usual_accelerations

@@ -5,7 +5,7 @@ import numpy as np
 
 class RelativeTimes:
     """
-    A chart as simulations take it: states are those at the times that the reference saw.
+    A parametrization as simulations take it: states are those at the times that the reference saw.
 
     Where every clock, and every command that acts, is late by an unknown time, a motion that
     begins a little later looks the same with other delays. A filter that moved its state along
@@ -14,23 +14,27 @@ class RelativeTimes:
     reference, of commands both added up.
     """
 
-    def __init__(self, chart, reference, clocks, commands):
+    def __init__(self, parametrization, reference, clocks, commands):
         """
-        Take a chart and rows of delays among its names.
+        Take a parametrization and rows of delays among its names.
 
         reference: that of the reference; clocks: those of all clocks, commands: of all commands.
         """
-        self.names, self.fixed, self._chart = chart.names, chart.fixed, chart
+        self.names, self.fixed, self._parametrization = (
+            parametrization.names,
+            parametrization.fixed,
+            parametrization,
+        )
         self._reference, self._rows = reference, [*clocks, *commands]
         self._signs = np.repeat([-1.0, 1.0], [len(clocks), len(commands)])[:, None]
 
     def to_named(self, coordinates):
         """Return the parameter values [P, B] of coordinates [p, B], delays as differences."""
-        return self._counted(self._chart.to_named(coordinates))
+        return self._counted(self._parametrization.to_named(coordinates))
 
     def expanded(self, coordinates):
         """Return these values and their derivative by the coordinates, [B, P, p]."""
-        values, slope = self._chart.expanded(coordinates)
+        values, slope = self._parametrization.expanded(coordinates)
         slope = slope.copy()
         slope[:, self._rows] += self._signs * slope[:, [self._reference]]
         return self._counted(values), slope
@@ -41,9 +45,9 @@ class RelativeTimes:
         return values
 
 
-def counted_from(chart, reference, clocks, commands, acting):
+def counted_from(parametrization, reference, clocks, commands, acting):
     """
-    Return (a chart, the `ClockDelays`) as simulations take them.
+    Return (a parametrization, the `ClockDelays`) as simulations take them.
 
     reference: index of the sensor from whose clock times are counted, if nothing but delays that
     are to be estimated says what time it is; clocks: `ClockDelays`; commands: `CommandDelays`;
@@ -51,7 +55,7 @@ def counted_from(chart, reference, clocks, commands, acting):
     """
     owners = {commands.rows[commands.owners[place]] for place in acting}
     if None in owners or reference not in clocks.rows or not clocks.are_all_estimated:
-        return chart, clocks
+        return parametrization, clocks
     row = clocks.rows[reference]
-    relative = RelativeTimes(chart, row, tuple(clocks.rows.values()), tuple(owners))
+    relative = RelativeTimes(parametrization, row, tuple(clocks.rows.values()), tuple(owners))
     return relative, clocks.without(reference)

@@ -8,13 +8,13 @@ import numpy as np
 from ..dynamics.wrenches import WRENCH_SIZE
 from ..estimation.noise_scales import NoiseScales
 from ..estimation.windows.shooting import Pushes
-from ..model.parameters import is_loss
-from ..model.state_coordinates import StateChart
+from ..model.parameters import is_dissipation
+from ..model.state_coordinates import StateCoordinates
 from ..observability.possible_robots import PossibleRobots
 from ..parameters.drifting import drifting
-from .disturbance_states import HiddenForces
-from .doubts import known_as, narrowed, widened_chart
-from .first_state import guess_course, guess_state
+from .disturbance_states import DisturbanceStates
+from .doubts import augmented_parametrization, known_as, marginal
+from .first_state import guess_state, guess_trajectory
 from .friction_ratios import FrictionRatios
 from .linearization import FrameWalk
 from .mass_spread import MassSpread
@@ -73,7 +73,7 @@ class RobotProblem:
         self,
         parameters,
         sensors,
-        chart,
+        parametrization,
         options=None,
         noises=None,
         accelerations=None,
@@ -86,34 +86,45 @@ class RobotProblem:
         """
         Set up the problem.
 
-        parameters: the model's `Parameters`; sensors: a tuple of AbstractSensor; chart: the
-        `ParameterChart` between the estimator's coordinates and named parameters; noises: sensor
-        -> `Prior` of a factor on the standard deviation of its noise, where that is unknown;
-        accelerations: driven joint -> how large they are, as of `HiddenForces`; reference: index
-        of the sensor whose clock frames are cut by; doubts: name -> `Prior` of what is held fixed
-        and may be wrong; torque: the `TorqueModel` of a robot whose torques are measured; poses:
-        the `PoseModel` of one that is seen by motion capture besides; wrenches: name -> the
-        `LinkWrench` that acts, known as efforts are.
+        parameters: the model's `Parameters`; sensors: a tuple of AbstractSensor; parametrization:
+        the `Parametrization` between the estimator's coordinates and named parameters; noises:
+        sensor -> `Prior` of a factor on the standard deviation of its noise, where that is
+        unknown; accelerations: driven joint -> how large they are, as of `DisturbanceStates`;
+        reference: index of the sensor whose clock frames are cut by; doubts: name -> `Prior` of
+        what is held fixed and may be wrong; torque: the `TorqueModel` of a robot whose torques are
+        measured; poses: the `PoseModel` of one that is seen by motion capture besides; wrenches:
+        name -> the `LinkWrench` that acts, known as efforts are.
         """
         self.options = options or ProblemOptions()
-        self.parameters, self.sensors, self.chart = parameters, tuple(sensors), chart
+        self.parameters, self.sensors, self.parametrization = (
+            parameters,
+            tuple(sensors),
+            parametrization,
+        )
         self.torque, self.poses, self.wrenches = torque, poses, dict(wrenches)
         self.model = parameters.model
         times = self.options.hidden_time, self.options.disturbance_time
-        means = dict(zip(chart.names, chart.to_named(chart.prior.mean[:, None])[:, 0].tolist()))
-        values = self._expected = {**chart.fixed, **means}
-        self._hidden = HiddenForces(parameters, times, accelerations, values)
-        ratios = FrictionRatios(parameters, chart, values, self._hidden.disturbed.tolist())
+        means = dict(
+            zip(
+                parametrization.names,
+                parametrization.to_named(parametrization.prior.mean[:, None])[:, 0].tolist(),
+            )
+        )
+        values = self._expected = {**parametrization.fixed, **means}
+        self._hidden = DisturbanceStates(parameters, times, accelerations, values)
+        ratios = FrictionRatios(
+            parameters, parametrization, values, self._hidden.disturbed.tolist()
+        )
         named = (
             *self.model.commands,
             *(f'wrench {n}' for n in self.wrenches for _ in range(WRENCH_SIZE)),
         )
         self._noise = ProcessNoise(parameters, self.options, self._hidden, ratios, named)
-        self._state = StateChart(self.model, self._hidden.size)
+        self._state = StateCoordinates(self.model, self._hidden.size)
         self._walk = walk = FrameWalk(
             parameters,
             self.sensors,
-            chart,
+            parametrization,
             self._state,
             self._hidden,
             self.options,
@@ -123,19 +134,21 @@ class RobotProblem:
         max_step = self.options.max_step
         self._timelines = TimelineCache(self.sensors, walk.known_controls, max_step)
         self._loss = TrajectoryLoss(
-            walk.system, walk.backend, chart, self.sensors, walk.outputs, self._timelines
+            walk.system, walk.backend, parametrization, self.sensors, walk.outputs, self._timelines
         )
-        self._mass_spread = MassSpread(walk.system, chart, self._hidden.standing)
+        self._mass_spread = MassSpread(walk.system, parametrization, self._hidden.standing)
         self.point_size, self.tangent_size = self._state.point_size, self._state.size
         self.position_count = self.model.velocity_size
-        self.labels, self.prior = chart.labels, chart.prior
-        self.drifting = drifting(chart, self.model)
-        self.lasting_root = _LASTING * self._hidden.disturbance_share * chart.relative_root
+        self.labels, self.prior = parametrization.labels, parametrization.prior
+        self.drifting = drifting(parametrization, self.model)
+        self.lasting_root = (
+            _LASTING * self._hidden.disturbance_share * parametrization.relative_root
+        )
         self.noises = dict(noises or {})
         self.noise_prior = _noise_prior(self.noises.values())
         self.disturbance_size = self._hidden.disturbance_size
         self.is_driven = bool(self._hidden.standing)
-        self._changes = PossibleChanges(parameters, chart, self.sensors)
+        self._changes = PossibleChanges(parameters, parametrization, self.sensors)
         self.late_sensors = self._late_sensors(reference)
         self._given, self._widened = (noises, accelerations, reference, dict(doubts or {})), None
 
@@ -161,7 +174,7 @@ class RobotProblem:
 
     def least_covariance(self, share):
         """Return the covariance [p, p] of parameters that are known to this part of their size."""
-        root = share * self.chart.relative_root
+        root = share * self.parametrization.relative_root
         return root @ root.T
 
     @cached_property
@@ -172,8 +185,8 @@ class RobotProblem:
 
     @cached_property
     def possible(self):
-        """The `PossibleRobots`; None where the chart is not one of bodies."""
-        return PossibleRobots.of(self.parameters, self.chart)
+        """The `PossibleRobots`; None where the parametrization is not one of bodies."""
+        return PossibleRobots.of(self.parameters, self.parametrization)
 
     def _late_sensors(self, reference):
         rows = np.eye(len(self.labels))
@@ -190,12 +203,14 @@ class RobotProblem:
 
     @property
     def doubts(self):
-        """Name -> `Prior` of what is held fixed and may be wrong; none where no chart has it."""
+        """Name -> `Prior` of what is held fixed and may be wrong; none where no parametrization has it."""
         doubts = self._given[-1]
-        return doubts if widened_chart(self.chart, doubts) is not None else {}
+        return (
+            doubts if augmented_parametrization(self.parametrization, doubts) is not None else {}
+        )
 
     @property
-    def wider(self):
+    def augmented(self):
         """This with what is held fixed and may be wrong among the unknowns; None: nothing is."""
         if self._doubtful is None:
             return None
@@ -206,12 +221,12 @@ class RobotProblem:
     @cached_property
     def _doubtful(self):
         *rest, doubts = self._given
-        chart = widened_chart(self.chart, doubts)
-        if chart is None:
+        parametrization = augmented_parametrization(self.parametrization, doubts)
+        if parametrization is None:
             return None
         options, wrenches = self.options, self.wrenches
         return RobotProblem(
-            self.parameters, self.sensors, chart, options, *rest, wrenches=wrenches
+            self.parameters, self.sensors, parametrization, options, *rest, wrenches=wrenches
         )
 
     @property
@@ -219,9 +234,9 @@ class RobotProblem:
         """How many numbers act from outside: commands, then six of each wrench."""
         return len(self.model.commands) + WRENCH_SIZE * len(self.wrenches)
 
-    def narrowed(self, mixture):
-        """Return what a mixture of the wider problem knows of this one's unknowns."""
-        return narrowed(self, self._doubtful, mixture)
+    def marginal(self, mixture):
+        """Return what a mixture of the augmented problem knows of this one's unknowns."""
+        return marginal(self, self._doubtful, mixture)
 
     def retract(self, points, deltas):
         """Return the points [nx, B] moved by local coordinates [t, B]."""
@@ -235,9 +250,9 @@ class RobotProblem:
         root = np.diag([*deviations, *hidden])
         return guess_state(self, frames), root
 
-    def first_course(self, frames):
+    def first_trajectory(self, frames):
         """Return states [H + 1, nx] at the bounds of frames, guessed from their samples."""
-        return guess_course(self, frames)
+        return guess_trajectory(self, frames)
 
     def moves(self, point, frames):
         """Tell whether samples of frames differ by more than noise, seen from a point [nx]."""
@@ -284,12 +299,12 @@ class RobotProblem:
         """Return the standard deviation of what unknown efforts do to a state in a frame, [t]."""
         return self._noise.push(frame)
 
-    def jolt(self, frame):
+    def impulse(self, frame):
         """Return the standard deviation of what usual efforts do to the state in a frame, [t]."""
-        return self._noise.jolt(frame)
+        return self._noise.impulse(frame)
 
     def jumps(self, mean):
-        """Return a `Jump` for each way in which a robot of coordinates [p] may change."""
+        """Return a `ModelChange` for each way in which a robot of coordinates [p] may change."""
         return self._changes.jumps(mean)
 
     def loses_sight(self, frame):
@@ -312,7 +327,7 @@ class RobotProblem:
         if self._hidden.size:
             elapsed = np.repeat(ends[:-1], np.diff(bounds))
             hidden = self._hidden.fading_controls(forces, elapsed)
-        values = self.chart.to_named(parameters)
+        values = self.parametrization.to_named(parameters)
         inputs = self._walk.inputs(points, values, durations, controls, hidden)
         states = self._walk.backend.rollout_arrays(inputs)[0][bounds]
         if not self._hidden.size:
@@ -402,7 +417,7 @@ class RobotProblem:
     @property
     def losses(self):
         """Names of the estimated parameters by which joints lose energy."""
-        return frozenset(filter(is_loss, self.chart.names))
+        return frozenset(filter(is_dissipation, self.parametrization.names))
 
     def spread(self, means, roots):
         """Return how well the mass matrix is known: a relative sd for every column."""

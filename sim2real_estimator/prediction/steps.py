@@ -11,19 +11,19 @@ class StateWalk:
     Moves states over segments of frames, for many pairs of state and parameters.
 
     A walk to what a late sensor saw ends earlier, by a time that may be unknown. Commands that act
-    late cut the integration steps elsewhere. `HiddenForces` are part of the state.
+    late cut the integration steps elsewhere. `DisturbanceStates` are part of the state.
     """
 
-    def __init__(self, backend, charts, hidden, delays, physical_size, max_step):
+    def __init__(self, backend, parametrizations, hidden, delays, physical_size, max_step):
         """
         Take the parts of a `FrameWalk`.
 
-        charts: `StateChart`s without and with what hidden forces add; delays: (`CommandDelays`,
-        `ClockDelays`); physical_size: how many of the named parameters are physical; they come
-        first.
+        parametrizations: `StateCoordinates`s without and with what hidden forces add; delays:
+        (`CommandDelays`, `ClockDelays`); physical_size: how many of the named parameters are
+        physical; they come first.
         """
         self.backend, self._hidden = backend, hidden
-        self._robot_chart, self.state_chart = charts
+        self._robot_parametrization, self.state_coordinates = parametrizations
         self._commands, self._clocks = delays
         self._physical, self._max_step = physical_size, max_step
 
@@ -34,7 +34,7 @@ class StateWalk:
         values [P, B] of all named parameters; hidden [S, nv, B]: controls of the hidden forces
         during steps that are more than a piece of a frame.
         """
-        state = points[: self._robot_chart.point_size]
+        state = points[: self._robot_parametrization.point_size]
         if self._hidden.size:
             if hidden is None:
                 hidden = self._hidden.controls(self.hidden_part(points), durations)
@@ -45,7 +45,7 @@ class StateWalk:
 
     def hidden_part(self, points):
         """Return the hidden forces [k, B] of states."""
-        return points[self._robot_chart.point_size :]
+        return points[self._robot_parametrization.point_size :]
 
     def steps(self, values, segment, late):
         """Return (durations, controls, [(row of a delay, slope of the durations)])."""
@@ -61,34 +61,37 @@ class StateWalk:
         slopes.append((self._clocks.rows.get(late), found.by_early))
         return found.durations, found.controls, [(r, s) for r, s in slopes if r is not None]
 
-    def move(self, points, values, segment, late, by_chart=None):
+    def move(self, points, values, segment, late, by_coordinates=None):
         """
-        Return the states after a segment and (by state, by coordinates), None without `by_chart`.
+        Return the states after a segment and (by state, by coordinates), None without
+        `by_coordinates`.
 
         late: index of the sensor whose samples say where the segment ends, None: its end;
-        by_chart: as of `run`.
+        by_coordinates: as of `run`.
         """
         durations, controls, slopes = self.steps(values, segment, late)
-        if by_chart is not None:
-            return self.run(points, values, durations, controls, by_chart, slopes)
+        if by_coordinates is not None:
+            return self.run(points, values, durations, controls, by_coordinates, slopes)
         inputs = self.inputs(points, values, durations, controls)
         ends = self.backend.rollout_arrays(inputs)[0][-1]
         return self._joined(ends, points, durations), None
 
-    def run(self, points, values, durations, controls, by_chart, slopes=()):
+    def run(self, points, values, durations, controls, by_coordinates, slopes=()):
         """
         Return the states after steps and (by state [B, t, t], by coordinates [B, t, p]).
 
-        durations [S, B], controls [S, nu, B]; by_chart [B', P, p]: derivative of the values by
-        coordinates, for B' columns that repeat; slopes: (row of a named parameter, derivative of
-        the durations by it), as `steps` returns them.
+        durations [S, B], controls [S, nu, B]; by_coordinates [B', P, p]: derivative of the values
+        by coordinates, for B' columns that repeat; slopes: (row of a named parameter, derivative
+        of the durations by it), as `steps` returns them.
         """
         inputs = self.inputs(points, values, durations, controls)
         found = uneven_jacobian(self.backend, inputs, slopes)
-        ends, chart = found.state, self._robot_chart
-        by_x = np.zeros((points.shape[1], self.state_chart.size, by_chart.shape[-1]))
-        by_physical = chart.pull_rows(ends, found.by_parameters)
-        by_x[:, : chart.size] = by_groups(by_physical, by_chart[:, : self._physical])
+        ends, parametrization = found.state, self._robot_parametrization
+        by_x = np.zeros((points.shape[1], self.state_coordinates.size, by_coordinates.shape[-1]))
+        by_physical = parametrization.pull_rows(ends, found.by_parameters)
+        by_x[:, : parametrization.size] = by_groups(
+            by_physical, by_coordinates[:, : self._physical]
+        )
         for row, slope in slopes:
             # A row that comes late and one that acts late may be the same; their effects add up.
             late = np.einsum('bis,sb->bi', found.by_durations, slope)
@@ -96,29 +99,29 @@ class StateWalk:
                 late += self._hidden.pushed_later(
                     found.by_controls, self.hidden_part(points), slope
                 )
-            late = chart.pull_rows(ends, late[..., None])
-            by_x[:, : chart.size] += by_groups(late, by_chart[:, row, None])
+            late = parametrization.pull_rows(ends, late[..., None])
+            by_x[:, : parametrization.size] += by_groups(late, by_coordinates[:, row, None])
         by_state = self._by_state(found, ends, points, durations)
         return self._joined(ends, points, durations), (by_state, by_x)
 
-    def seeds(self, points, by_chart, durations):
+    def seeds(self, points, by_coordinates, durations):
         """
         Return how a rollout's inputs move with z = (state, coordinates), for `directions_arrays`.
 
-        by_chart [B, P, p]; durations [S, 1]: of its steps.
+        by_coordinates [B, P, p]; durations [S, 1]: of its steps.
         """
-        t, chart = self.state_chart.size, self._robot_chart
-        batch, steps, n = points.shape[1], len(durations), t + by_chart.shape[-1]
-        by_state = np.zeros((batch, chart.point_size, n))
-        by_state[..., : chart.size] = chart.push(
-            points[: chart.point_size], np.eye(chart.point_size)
+        t, parametrization = self.state_coordinates.size, self._robot_parametrization
+        batch, steps, n = points.shape[1], len(durations), t + by_coordinates.shape[-1]
+        by_state = np.zeros((batch, parametrization.point_size, n))
+        by_state[..., : parametrization.size] = parametrization.push(
+            points[: parametrization.point_size], np.eye(parametrization.point_size)
         )
         by_parameters = np.zeros((batch, self._physical, n))
-        by_parameters[..., t:] = by_chart[:, : self._physical]
+        by_parameters[..., t:] = by_coordinates[:, : self._physical]
         by_controls = np.zeros((steps, self.backend.system.control_size, n))
         if self._hidden.size:
             pushes = self._hidden.slopes_of_controls(durations)
-            by_controls[:, -pushes.shape[1] :, chart.size : t] = pushes
+            by_controls[:, -pushes.shape[1] :, parametrization.size : t] = pushes
         return by_state, by_parameters, np.zeros((steps, n)), by_controls
 
     def after(self, points, found, durations):
@@ -127,11 +130,11 @@ class StateWalk:
 
         found: its `Sensitivities`.
         """
-        ends, chart = found.states[-1], self._robot_chart
-        robot = chart.pull_rows(ends, found.d_states[:, -1])
+        ends, parametrization = found.states[-1], self._robot_parametrization
+        robot = parametrization.pull_rows(ends, found.d_states[:, -1])
         if not self._hidden.size:
             return ends, robot
-        size, t = chart.size, self.state_chart.size
+        size, t = parametrization.size, self.state_coordinates.size
         result = np.zeros((len(robot), t, robot.shape[-1]))
         result[:, :size] = robot
         result[:, size:, size:t] = self._hidden.growth(durations.sum(0))
@@ -158,15 +161,15 @@ class StateWalk:
 
     def _by_state(self, found, ends, points, durations):
         """Return the derivative [B, t, t] of a segment's end by its beginning."""
-        chart, size = self._robot_chart, self._robot_chart.size
-        state = points[: chart.point_size]
-        robot = chart.pull(ends, found.by_state, state)
+        parametrization, size = self._robot_parametrization, self._robot_parametrization.size
+        state = points[: parametrization.point_size]
+        robot = parametrization.pull(ends, found.by_state, state)
         if not self._hidden.size:
             return robot
-        result = np.zeros((len(robot), self.state_chart.size, self.state_chart.size))
+        result = np.zeros((len(robot), self.state_coordinates.size, self.state_coordinates.size))
         result[:, :size, :size] = robot
         pushed = self._hidden.pushed(found.by_controls, durations)
-        result[:, :size, size:] = chart.pull_rows(ends, pushed)
+        result[:, :size, size:] = parametrization.pull_rows(ends, pushed)
         result[:, size:, size:] = self._hidden.growth(durations.sum(0))
         return result
 
@@ -179,17 +182,17 @@ class StateWalk:
         if not self._hidden.size:
             return points, transition
         left = self.fading(line)
-        points, size = points.copy(), self._robot_chart.point_size
+        points, size = points.copy(), self._robot_parametrization.point_size
         points[size:] *= left
         if transition is not None:
-            transition[:, self._robot_chart.size :] *= left.T[:, :, None]
+            transition[:, self._robot_parametrization.size :] *= left.T[:, :, None]
         return points, transition
 
 
-def by_groups(slopes, by_chart):
-    """Return slopes [G * B, m, P] times by_chart [B, P, p], which repeats, [G * B, m, p]."""
-    groups = slopes.reshape(-1, len(by_chart), *slopes.shape[1:])
-    return (groups @ by_chart).reshape(*slopes.shape[:2], -1)
+def by_groups(slopes, by_coordinates):
+    """Return slopes [G * B, m, P] times by_coordinates [B, P, p], which repeats, [G * B, m, p]."""
+    groups = slopes.reshape(-1, len(by_coordinates), *slopes.shape[1:])
+    return (groups @ by_coordinates).reshape(*slopes.shape[:2], -1)
 
 
 def spread(columns, batch):

@@ -14,7 +14,7 @@ from ..dynamics.regressor import (
     STANDARD_NAMES,
 )
 from ..dynamics.wrenches import wrench_efforts, WRENCH_SIZE
-from ..estimation.protocol import Jump
+from ..estimation.protocol import ModelChange
 from ..estimation.torque.coupling import Pair
 from ..model.friction import COUPLED, COUPLED_FRICTIONS
 from ..model.robot import realize
@@ -65,7 +65,7 @@ class Reading:
 
 class TorqueModel:
     """
-    What torques of some joints tell of the coordinates of a chart.
+    What torques of some joints tell of the coordinates of a parametrization.
 
     joints: names of the J joints with a row; pairs: a `Pair` for any two that hang on one another
     and are not coupled; velocities [J]: their places among the robot's; positive: numbers of
@@ -75,29 +75,36 @@ class TorqueModel:
     slowest [J]: speeds below which joints may stick; names: of the P standard parameters;
     geometry_places: numbers of the coordinates of lengths, origins and offsets on which columns
     hang; encoder_sd [n]: of every position, as the sensors say; wrench_size: W, six for each known
-    wrench. Coordinates [p] are those of the chart that it was made with.
+    wrench. Coordinates [p] are those of the parametrization that it was made with.
     """
 
-    def __init__(self, parameters, chart, sensors, commands, limits, geometry=(), wrenches=()):
+    def __init__(
+        self, parameters, parametrization, sensors, commands, limits, geometry=(), wrenches=()
+    ):
         """
         Trace the dynamics.
 
-        parameters: the model's `Parameters`; chart: of what is estimated; sensors: those that
-        measure all joints, by their names; commands: joint -> place of its effort among the
+        parameters: the model's `Parameters`; parametrization: of what is estimated; sensors: those
+        that measure all joints, by their names; commands: joint -> place of its effort among the
         commands, None where nothing drives it; limits: joint -> largest effort [N m or N];
         geometry: names of lengths, origins and offsets that something else tells; wrenches: a
         `LinkWrench` for each that is known, after the commands. All joints are of one degree of
         freedom. Other lengths and offsets are as the prior has them.
         """
-        model, self._chart = parameters.model, chart
+        model, self._parametrization = parameters.model, parametrization
         moving = {moving.joint.name: moving for moving in model.moving_joints}
         self.joints, self._commands = tuple(commands), tuple(commands.values())
         self.velocities = np.array([moving[name].velocities.start for name in self.joints])
         self.limits = np.array([limits[name] for name in self.joints])
-        values = dict(zip(chart.names, chart.to_named(chart.prior.mean[:, None])[:, 0].tolist()))
+        values = dict(
+            zip(
+                parametrization.names,
+                parametrization.to_named(parametrization.prior.mean[:, None])[:, 0].tolist(),
+            )
+        )
         known = {
             name: value
-            for name, value in {**chart.fixed, **values}.items()
+            for name, value in {**parametrization.fixed, **values}.items()
             if name in parameters and not name.endswith('.delay')
         }
         robot = realize(parameters, known)
@@ -108,7 +115,7 @@ class TorqueModel:
         self.is_friction = np.array([entry in _FRICTION for entry in entries])
         self._bodies = len(STANDARD_NAMES) * len(robot.bodies)
         self._sizes = len(self.joints), len(self.names)
-        self.geometry_places = [chart.names.index(name) for name in geometry]
+        self.geometry_places = [parametrization.names.index(name) for name in geometry]
         symbols = casadi.SX.sym('geometry', len(geometry))
         # Where it is fixed, which is simpler, the functions have no such argument.
         free = (symbols,) if geometry else ()
@@ -121,7 +128,7 @@ class TorqueModel:
         self._columns = _Evaluator('columns', [*state, body, *free], [stacked])
         self._inertias = _traced_inertias(model, robot, self.velocities, len(self.names))
         self._weights = _traced_weights(model, robot, self.velocities)
-        self._nominal = self.geometry(chart.prior.mean)
+        self._nominal = self.geometry(parametrization.prior.mean)
         self._by_geometry = None
         if geometry:
             standard = casadi.SX.sym('standard', len(self.names))
@@ -131,13 +138,13 @@ class TorqueModel:
         self.wrench_size = WRENCH_SIZE * len(wrenches)
         self._wrench_places = slice(len(model.commands), len(model.commands) + self.wrench_size)
         self._pushes = _traced_pushes(model, robot, self.velocities, wrenches)
-        self._standard = _traced_parameters(parameters, chart, known)
-        entries = [name.rpartition('.')[2] for name in chart.labels]
+        self._standard = _traced_parameters(parameters, parametrization, known)
+        entries = [name.rpartition('.')[2] for name in parametrization.labels]
         self.positive = np.array(
             [k for k, entry in enumerate(entries) if entry in _POSITIVE], dtype=int
         )
         self.own = [
-            [k for k, label in enumerate(chart.labels) if label in own]
+            [k for k, label in enumerate(parametrization.labels) if label in own]
             for own in ({f'{joint}.{word}' for word in _OWN} for joint in self.joints)
         ]
         self.guessed = [k for k, entry in enumerate(entries) if entry in (*_OWN, 'armature')]
@@ -146,13 +153,15 @@ class TorqueModel:
         )
         pairs = [(f'{j}.stribeck', f'{j}.friction') for j in self.joints]
         self._stribecks = [
-            [chart.names.index(name) for name in pair]
+            [parametrization.names.index(name) for name in pair]
             for pair in pairs
-            if set(pair) <= set(chart.names)
+            if set(pair) <= set(parametrization.names)
         ]
         gains = ((row, f'{name}.gain') for row, name in enumerate(self.joints))
-        self._gains = [(row, chart.names.index(g)) for row, g in gains if g in chart.names]
-        self._jumps = self._possible_jumps(chart, model, known)
+        self._gains = [
+            (row, parametrization.names.index(g)) for row, g in gains if g in parametrization.names
+        ]
+        self._jumps = self._possible_jumps(parametrization, model, known)
         self._sensors, self.encoder_sd = {}, np.full(model.velocity_size, np.inf)
         for sensor in sensors:
             places = sensor.places[: len(sensor.joints)]
@@ -197,13 +206,13 @@ class TorqueModel:
         return self._sensors
 
     def jumps(self):
-        """Return a `Jump` for each way in which the robot may change, the last link first."""
+        """Return a `ModelChange` for each way in which the robot may change, the last link first."""
         return self._jumps
 
-    def _possible_jumps(self, chart, model, known):
-        """Return the `Jump`s of bodies that links may hold, and of what is inside joints."""
-        size, found = len(chart.labels), []
-        inner = chart.inner
+    def _possible_jumps(self, parametrization, model, known):
+        """Return the `ModelChange`s of bodies that links may hold, and of what is inside joints."""
+        size, found = len(parametrization.labels), []
+        inner = parametrization.inner
         total = sum(value for name, value in known.items() if name.endswith('.mass')) or 1.0
         mass = min(_HELD[0], _HELD_PART * total)
         deviations = np.array([mass, *[_HELD[1] * mass] * 3, *[_HELD[2] * mass] * 6])
@@ -213,20 +222,26 @@ class TorqueModel:
             root = np.zeros((size, len(deviations)))
             root[places[link], range(len(deviations))] = deviations
             names = tuple(inner.links[link])
-            found.append(Jump(f'mass on {link}', names, root, np.diag(deviations), link))
+            found.append(ModelChange(f'mass on {link}', names, root, np.diag(deviations), link))
         for joint, limit in zip(self.joints, self.limits):
             for title, words in _INSIDE.items():
-                names = [f'{joint}.{word}' for word in words if f'{joint}.{word}' in chart.names]
+                names = [
+                    f'{joint}.{word}'
+                    for word in words
+                    if f'{joint}.{word}' in parametrization.names
+                ]
                 if names:
                     root = np.zeros((size, len(names)))
                     for k, name in enumerate(names):
-                        root[chart.names.index(name), k] = words[name.rpartition('.')[2]] * limit
-                    found.append(Jump(f'{title} of {joint}', tuple(names), root))
+                        root[parametrization.names.index(name), k] = (
+                            words[name.rpartition('.')[2]] * limit
+                        )
+                    found.append(ModelChange(f'{title} of {joint}', tuple(names), root))
         for row, place in self._gains:
             root = np.zeros((size, 1))
             root[place] = _GAIN
-            title, names = f'gain of {self.joints[row]}', (chart.names[place],)
-            found.append(Jump(title, names, root, log_odds=float(np.log(_GAIN_ODDS))))
+            title, names = f'gain of {self.joints[row]}', (parametrization.names[place],)
+            found.append(ModelChange(title, names, root, log_odds=float(np.log(_GAIN_ODDS))))
         return tuple(found)
 
     def read(self, frame):
@@ -281,7 +296,7 @@ class TorqueModel:
 
     def geometry(self, coordinates):
         """Return the lengths, origins and offsets [g] at coordinates [p] that columns hang on."""
-        return self._chart.to_named(coordinates[:, None])[self.geometry_places, 0]
+        return self._parametrization.to_named(coordinates[:, None])[self.geometry_places, 0]
 
     def columns(self, positions, velocities, accelerations, standard, geometry=None):
         """
@@ -331,7 +346,7 @@ class TorqueModel:
         return self._expanded(coordinates)[1][:, self.geometry_places]
 
     def _expanded(self, coordinates):
-        values, slope = self._chart.expanded(coordinates[:, None])
+        values, slope = self._parametrization.expanded(coordinates[:, None])
         standard, by_values = self._standard((values.T,))
         return standard[0, :, 0], by_values[0] @ slope[0]
 
@@ -339,7 +354,7 @@ class TorqueModel:
         """Return measured torques over true ones [J] at coordinates, and their slope [J, p]."""
         scales, slope = np.ones(self._sizes[0]), np.zeros((self._sizes[0], len(coordinates)))
         if self._gains:
-            values, slopes = self._chart.expanded(coordinates[:, None])
+            values, slopes = self._parametrization.expanded(coordinates[:, None])
             for row, place in self._gains:
                 scales[row] = 1 / values[place, 0]
                 slope[row] = -(scales[row] ** 2) * slopes[0, place]
@@ -447,10 +462,10 @@ def _traced_pushes(model, robot, rows, wrenches):
     return _Evaluator('pushes', [q, numbers], [efforts[rows.tolist()]])
 
 
-def _traced_parameters(parameters, chart, known):
-    """Return the `_Evaluator` of standard parameters and their slope, at values of a chart."""
-    values = casadi.SX.sym('values', len(chart.names))
-    named = dict(zip(chart.names, casadi.vertsplit(values)))
+def _traced_parameters(parameters, parametrization, known):
+    """Return the `_Evaluator` of standard parameters and their slope, at values of a parametrization."""
+    values = casadi.SX.sym('values', len(parametrization.names))
+    named = dict(zip(parametrization.names, casadi.vertsplit(values)))
     named = {name: value for name, value in named.items() if name in known}
     standard = casadi.vertcat(*regressor_parameters(realize(parameters, {**known, **named})))
     return _Evaluator('standard', [values], [standard, casadi.jacobian(standard, values)])

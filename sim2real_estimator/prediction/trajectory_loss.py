@@ -31,11 +31,11 @@ class TrajectoryLoss:
     dynamics, such as a delay, is left out: its gradient is zero.
     """
 
-    def __init__(self, system, backend, chart, sensors, outputs, timelines):
+    def __init__(self, system, backend, parametrization, sensors, outputs, timelines):
         """Take the parts of a `RobotProblem`; outputs: where each sensor's outputs stand."""
-        self._backend, self._chart, self._timelines = backend, chart, timelines
+        self._backend, self._parametrization, self._timelines = backend, parametrization, timelines
         self._system = system
-        self._named = [chart.names.index(name) for name in system.estimated]
+        self._named = [parametrization.names.index(name) for name in system.estimated]
         self._sensors, self._outputs = sensors, outputs
         self._course = _Course((), np.zeros((0, 1)), np.zeros((0, 0, 1)), ())
 
@@ -47,7 +47,7 @@ class TrajectoryLoss:
         `delta` standard deviations, summed over all samples of consecutive frames.
         """
         course = self._follow(frames)
-        values, by_chart = self._chart.expanded(parameters)
+        values, by_coordinates = self._parametrization.expanded(parameters)
         values = _tensor(values[self._named]).requires_grad_()
         states, outputs = self._backend.rollout(self._inputs(points, values, course), 'reverse')
         losses = np.zeros(points.shape[1])
@@ -62,7 +62,7 @@ class TrajectoryLoss:
             if rows.by_outputs is not None:
                 by_outputs[step, part] += torch.from_numpy(_pulled(slope, rows.by_outputs))
         torch.autograd.backward([states, outputs], [by_states, by_outputs])
-        return losses, np.einsum('bnp,nb->pb', by_chart[:, self._named], values.grad.numpy())
+        return losses, np.einsum('bnp,nb->pb', by_coordinates[:, self._named], values.grad.numpy())
 
     def _rows(self, index, states, outputs, measured):
         """Return the `Rows` of one sensor at one instant."""

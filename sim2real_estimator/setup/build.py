@@ -12,10 +12,10 @@ from ..estimation.estimators.multiple_shooting import MultipleShooting
 from ..estimation.robust import NOISES
 from ..model.parameters import Parameters
 from ..parameters.parametrization_choice import (
-    choose_chart,
+    choose_parametrization,
     poses_chart,
-    torque_chart,
-    windows_chart,
+    torque_parametrization,
+    windows_parametrization,
 )
 from ..parameters.priors import choose_with_delays, disbelieved, doubts
 from ..parameters.usual_priors import largest_effort
@@ -90,20 +90,26 @@ def build_problem(config, model, sensors):
     options = ProblemOptions(**vars(config.simulation))
     acting = tuple(wrenches.values())
     if commands:
-        chart = torque_chart(parameters, chosen.priors, chosen.fixed, usual.bodies, are_seen)
+        parametrization = torque_parametrization(
+            parameters, chosen.priors, chosen.fixed, usual.bodies, are_seen
+        )
     elif goes_by_windows:
-        chart = windows_chart(parameters, sensors, chosen.priors, chosen.fixed, acting)
+        parametrization = windows_parametrization(
+            parameters, sensors, chosen.priors, chosen.fixed, acting
+        )
         # What the model lacks is seen in what windows leave, and needs no state of its own.
         options = replace(options, disturbance_time=None)
     elif goes_by_poses:
-        chart = poses_chart(chosen.priors, chosen.fixed)
+        parametrization = poses_chart(chosen.priors, chosen.fixed)
     else:
-        chart = choose_chart(parameters, sensors, chosen.priors, chosen.fixed, wrenches=acting)
+        parametrization = choose_parametrization(
+            parameters, sensors, chosen.priors, chosen.fixed, wrenches=acting
+        )
     reference = reference_of(config)
     torque = poses = None
     encoders = [sensor for sensor in sensors if sensor.measures_joints]
     if commands or goes_by_poses:
-        poses = PoseModel.of(parameters, chart, sensors, encoders)
+        poses = PoseModel.of(parameters, parametrization, sensors, encoders)
     if goes_by_poses and poses is None:
         raise ConfigError(
             'estimate: poses of links tell nothing of these parameters; name lengths, offsets of '
@@ -114,11 +120,11 @@ def build_problem(config, model, sensors):
         limits = {joint: largest_effort(parameters, model.joint(joint)) for joint in commands}
         geometry = poses.geometry if poses else ()
         given = limits, geometry, acting
-        torque = TorqueModel(parameters, chart, encoders, commands, *given)
+        torque = TorqueModel(parameters, parametrization, encoders, commands, *given)
     return RobotProblem(
         parameters,
         sensors,
-        chart,
+        parametrization,
         options,
         unknown,
         {n: joint.acceleration for n, joint in config.joints.items() if joint.acceleration},
@@ -280,7 +286,9 @@ def reference_of(config):
 def build_delays(config, problem):
     """Return the `Delays` of a problem's sensors and commands."""
     reference = reference_of(config)
-    return Delays(problem.chart, reference, config.sensors, problem.model, problem.doubts)
+    return Delays(
+        problem.parametrization, reference, config.sensors, problem.model, problem.doubts
+    )
 
 
 def build_stream(config, problem, efforts, delays, plan=None):

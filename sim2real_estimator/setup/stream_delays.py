@@ -21,15 +21,20 @@ class Delays:
     to it; past [s]: how much farther back they do where what is held fixed is wrong.
     """
 
-    def __init__(self, chart, reference, sensors, model, doubts=()):
+    def __init__(self, parametrization, reference, sensors, model, doubts=()):
         """
-        Take the chart of the parameters, names of the reference and of sensors, the model.
+        Take the parametrization of the parameters, names of the reference and of sensors, the
+        model.
 
         doubts: names with `Prior`s of what is held fixed and may join the unknowns. No frame waits
         for these, but the past that they need is at hand.
         """
-        self._priors = {n: p for n, p in chart.priors.items() if is_delay(n)}
-        self._fixed, self._reference, self._sensors = chart.fixed, reference, tuple(sensors)
+        self._priors = {n: p for n, p in parametrization.priors.items() if is_delay(n)}
+        self._fixed, self._reference, self._sensors = (
+            parametrization.fixed,
+            reference,
+            tuple(sensors),
+        )
         self._require_near(f'{reference}.delay')
         self._own = joint_delays(model)
         kinds = [f'{name}.delay' for name in sensors], [COMMAND_DELAY, *self._own.values()]

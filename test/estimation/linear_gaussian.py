@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from sim2real_estimator.estimation.mixture import Mixture
-from sim2real_estimator.estimation.protocol import Gaussian, Jump, Linearization
+from sim2real_estimator.estimation.protocol import Gaussian, Linearization, ModelChange
 from sim2real_estimator.records import Frame, Sample
 
 SECOND = 10**9
@@ -44,7 +44,7 @@ class LinearProblem:
     labels, prior, neutral = LABELS, PRIOR, np.zeros(2)
     drifting, late_sensors, noises = {}, {}, {}
     lasting_root = np.zeros((2, 0))
-    noise_prior = wider = None
+    noise_prior = augmented = None
     spacing = np.full(2, np.inf)
     is_driven = False
 
@@ -52,7 +52,7 @@ class LinearProblem:
         """Return the prior of the first state."""
         return np.zeros(2), np.diag(STATE_SD)
 
-    def first_course(self, frames):
+    def first_trajectory(self, frames):
         """Return states [H + 1, 2] as the samples have them."""
         places = np.array([measured(frame) for frame in frames])
         places = np.concatenate([places[:1], places])
@@ -91,7 +91,7 @@ class LinearProblem:
         """Return what unknown inputs do."""
         return np.zeros(2)
 
-    def jolt(self, frame):
+    def impulse(self, frame):
         """Return what a change within a frame does to the state in it."""
         return np.zeros(2)
 
@@ -110,7 +110,8 @@ class LinearProblem:
     def jumps(self, mean):
         """Return that either of the parameters may jump."""
         return tuple(
-            Jump(name, (name,), JUMP_SD * np.eye(2)[:, [k]]) for k, name in enumerate(LABELS)
+            ModelChange(name, (name,), JUMP_SD * np.eye(2)[:, [k]])
+            for k, name in enumerate(LABELS)
         )
 
     def trajectory(self, points, parameters, frames):
@@ -197,12 +198,12 @@ class Exact:
     """
     The posterior of states, parameters and a jump: a normal distribution that is conditioned.
 
-    frames; scale: of disturbances; jump: `Jump` before frame number `at`, None: none.
+    frames; scale: of disturbances; jump: `ModelChange` before frame number `at`, None: none.
     """
 
     frames: tuple
     scale: float = 0.0
-    jump: Jump | None = None
+    jump: ModelChange | None = None
     at: int = 0
 
     @cached_property

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sim2real_estimator.estimation.protocol import Gaussian, Jump
+from sim2real_estimator.estimation.protocol import Gaussian, ModelChange
 from sim2real_estimator.estimation.torque.regression import Rows
 
 JOINTS, SIZE = 2, 4
@@ -58,10 +58,10 @@ class LinearRobot:
         body[0], inside[3] = 2.0, 2.0
         gains = 0.3 * np.eye(size)[SIZE:, :, None]
         return (
-            Jump('mass on hand', ('hand.mass',), body, np.ones((10, 1)), 'hand'),
-            Jump('friction of second', ('second.friction',), inside),
+            ModelChange('mass on hand', ('hand.mass',), body, np.ones((10, 1)), 'hand'),
+            ModelChange('friction of second', ('second.friction',), inside),
             *(
-                Jump(f'gain of {joint}', (f'{joint}.gain',), gain)
+                ModelChange(f'gain of {joint}', (f'{joint}.gain',), gain)
                 for joint, gain in zip(self.joints, gains)
             ),
         )

@@ -27,7 +27,7 @@ def course():
     config = seven_joints.config(simulation__disturbance_time=None)
     robot, pipeline = seven_joints.robot(config, SEED), Pipeline.from_config(config)
     problem = pipeline.problem
-    quantities = base_quantities(problem.chart, robot.truths[0].values)
+    quantities = base_quantities(problem.parametrization, robot.truths[0].values)
     found = []
     for estimate in estimates(pipeline, robot, SECONDS):
         report, is_last = estimate.report, estimate.stamp_ns > 1e9 * (SECONDS - 0.005)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sim2real_estimator.estimation.changes.detection import ChangeDetector, ChangeMemory
-from sim2real_estimator.estimation.changes.shifts import Pull
+from sim2real_estimator.estimation.changes.shifts import BiasScore
 
 DETECTOR = ChangeDetector()
 
@@ -86,7 +86,7 @@ def shift_alarms(forces, misfit=20.0, rows=21):
     """Return the frames at which forces [F, v] on positions of a unit of information are seen."""
     memory, found = ChangeMemory(), []
     for k, force in enumerate(forces):
-        memory = DETECTOR.remember(memory, misfit, rows, 0, Pull(force, np.eye(len(force))))
+        memory = DETECTOR.remember(memory, misfit, rows, 0, BiasScore(force, np.eye(len(force))))
         if DETECTOR.has_changed(memory, False):
             found.append(k)
     return found
@@ -125,8 +125,8 @@ def test_what_once_shifted_the_motion_is_remembered_for_minutes():
 
 
 def test_what_turned_out_to_be_no_change_is_no_change_the_next_time():
-    memory, shifted = ChangeMemory(), Pull(np.r_[8.0, np.zeros(6)], np.eye(7))
-    still = Pull(np.zeros(7), np.eye(7))
+    memory, shifted = ChangeMemory(), BiasScore(np.r_[8.0, np.zeros(6)], np.eye(7))
+    still = BiasScore(np.zeros(7), np.eye(7))
 
     def follow(memory, pulls):
         found = False

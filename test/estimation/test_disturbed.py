@@ -10,7 +10,7 @@ import torch
 
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.estimation.batch.fit import Window
-from sim2real_estimator.estimation.batch.smoothed_fits import courses_to_begin, fit_smoothly
+from sim2real_estimator.estimation.batch.smoothed_fits import first_trajectories, fit_smoothly
 from sim2real_estimator.estimation.disturbances import are_of_friction, neighbours
 from sim2real_estimator.estimation.estimators import ESTIMATORS
 from sim2real_estimator.estimation.filter.phases import FilterState
@@ -83,13 +83,13 @@ def test_a_shot_that_misses_is_followed_by_fits_that_reckon_with_disturbances(pr
         for frame in each[:80]:
             state, _ = estimator.update(problem, state, frame)
         chosen.append(state)
-    assert chosen[0].courses is None and (chosen[0].mixture.scales == 0).all()
+    assert chosen[0].trajectories is None and (chosen[0].mixture.scales == 0).all()
     assert chosen[1].mixture.scales[chosen[1].mixture.heaviest()] > 0
 
 
 def test_where_no_disturbance_of_the_bank_leads_anywhere_the_first_fit_stays(problem, frames):
     window = Window(frames[:40], *problem.first_state(frames[:40]))
-    begins = courses_to_begin(problem, window, problem.prior.mean[:, None], NormalNoise())
+    begins = first_trajectories(problem, window, problem.prior.mean[:, None], NormalNoise())
     mixture, _, fits = fit_smoothly(problem, window, begins, NormalNoise(), (1e200, 1e250), 0.0)
     assert fits and mixture.scales.tolist() == [0.0]
 
@@ -116,11 +116,11 @@ def test_a_joint_that_sticks_more_than_its_model_is_put_down_to_friction():
     options = ProblemOptions(max_step=0.005, disturbance_time=0.2)
     problem, (values, frames) = p2.make_problem(options, prior, FINE), sticking()
     window = Window(frames, *problem.first_state(frames))
-    begins = courses_to_begin(problem, window, problem.prior.mean[:, None], NormalNoise())
+    begins = first_trajectories(problem, window, problem.prior.mean[:, None], NormalNoise())
     mixture, _, fits = fit_smoothly(problem, window, begins, NormalNoise(), (0.0, 0.003, 0.03))
     assert fits and are_of_friction(mixture.scales[mixture.heaviest()])
-    drawn = problem.chart.to_named(mixture.draw(500, np.random.default_rng(3)))
-    rows = [problem.chart.names.index(name) for name in p2.NAMES]
+    drawn = problem.parametrization.to_named(mixture.draw(500, np.random.default_rng(3)))
+    rows = [problem.parametrization.names.index(name) for name in p2.NAMES]
     found = p2.base_parameters(drawn[rows])[:5]
     true = p2.base_parameters(np.array([values[name] for name in p2.NAMES]))[:5]
     assert (np.abs(found.mean(1) - true) < 4 * found.std(1)).all()

@@ -14,15 +14,15 @@ from sim2real_estimator.estimation.estimators.gaussian_sum import FilterState, G
 from sim2real_estimator.estimation.gaussian import measure, predict  # noqa: E402
 from sim2real_estimator.estimation.mixture import Mixture  # noqa: E402
 from sim2real_estimator.parameters.parametrization import Prior  # noqa: E402
-from sim2real_estimator.parameters.parametrization_choice import choose_chart  # noqa: E402
+from sim2real_estimator.parameters.parametrization_choice import choose_parametrization  # noqa: E402
 from sim2real_estimator.prediction.robot_problem import RobotProblem  # noqa: E402
 from sim2real_estimator.records import Frame, Sample  # noqa: E402
 from sim2real_estimator.sensors import JointPositions  # noqa: E402
 
 NOISE, DRIFT = 1e-3, 0.5
 ALIKE = Drift(DRIFT, DRIFT)
-STILL_ALL = {'drift': 0.0, 'drift_of_losses': 0.0, 'drift_of_efforts': 0.0}
-ALIKE_ALL = {'drift': DRIFT, 'drift_of_losses': DRIFT, 'drift_of_efforts': 0.0}
+STILL_ALL = {'drift': 0.0, 'drift_of_dissipation': 0.0, 'drift_of_efforts': 0.0}
+ALIKE_ALL = {'drift': DRIFT, 'drift_of_dissipation': DRIFT, 'drift_of_efforts': 0.0}
 SECOND = 1000 * MILLI
 NAMES = ('lower.mass', 'elbow.damping')
 
@@ -31,7 +31,7 @@ def problem_of(deviations, delays=()):
     parameters = pendulum()
     sensors = (JointPositions('encoder', parameters.model, ['shoulder', 'elbow'], NOISE),)
     chosen = priors(parameters, deviations) | dict(delays)
-    return RobotProblem(parameters, sensors, choose_chart(parameters, sensors, chosen))
+    return RobotProblem(parameters, sensors, choose_parametrization(parameters, sensors, chosen))
 
 
 @pytest.fixture(scope='module')
@@ -96,7 +96,9 @@ def test_clocks_go_apart_in_proportion_to_the_time():
     )
     delays = {name: Prior(0.0, 0.01, False) for name in ('camera.delay', 'commands.delay')}
     chosen = priors(parameters, {'lower.mass': 0.3}) | delays
-    problem = RobotProblem(parameters, sensors, choose_chart(parameters, sensors, chosen))
+    problem = RobotProblem(
+        parameters, sensors, choose_parametrization(parameters, sensors, chosen)
+    )
 
     def covariance(begin_ns, end_ns):
         root = walk(problem, Drift(clocks=rate, begun_ns=0), begin_ns, end_ns)
@@ -120,8 +122,8 @@ def test_every_coordinate_drifts_by_what_its_parameters_do():
     # Of ten parameters seven combinations are seen, each of several logarithms.
     sliced = problem_of(PENDULUM_PRIORS)
     hour = walk(sliced, Drift(0.1, 0.3), 0, 3600 * SECOND)
-    weights = sliced.chart.combinations * [
-        0.3 if name.endswith('.damping') else 0.1 for name in sliced.chart.names
+    weights = sliced.parametrization.combinations * [
+        0.3 if name.endswith('.damping') else 0.1 for name in sliced.parametrization.names
     ]
     np.testing.assert_allclose(hour @ hour.T, weights @ weights.T, atol=1e-12)
 

@@ -26,7 +26,7 @@ SEEDS = {driven_elbow: (19,), silent_elbow: (903, 909)}
 
 
 @pytest.fixture(scope='module', params=SEEDS, ids=lambda each: each.__name__)
-def courses(request):
+def trajectories(request):
     """Return [(config, values, samples of more time, pipeline, events)] of a robot."""
     found = []
     for seed in SEEDS[request.param]:
@@ -41,23 +41,23 @@ def courses(request):
     return found
 
 
-def test_the_filter_takes_over_and_sees_no_change(courses):
-    for *_, events in courses:
+def test_the_filter_takes_over_and_sees_no_change(trajectories):
+    for *_, events in trajectories:
         assert 'handed over' in events and 'changed' not in events
         assert 'efforts unknown' not in events
 
 
-def test_what_the_motion_tells_is_found_with_an_uncertainty_to_believe(courses):
-    for _, values, _, pipeline, _ in courses:
+def test_what_the_motion_tells_is_found_with_an_uncertainty_to_believe(trajectories):
+    for _, values, _, pipeline, _ in trajectories:
         mixture = pipeline.estimator.mixture(pipeline.problem, pipeline.state)
-        judged = judge(mixture, base_quantities(pipeline.problem.chart, values))
+        judged = judge(mixture, base_quantities(pipeline.problem.parametrization, values))
         count = len(judged['sd'])
         assert count * judged['nees'] < chi2.ppf(1 - CHANCE, count)
         assert np.median(judged['sd']) < 0.05 * PRIOR_SPREAD
 
 
-def test_the_filter_looks_back_and_its_file_goes_on_where_it_stopped(courses, tmp_path):
-    config, _, samples, pipeline, _ = courses[0]
+def test_the_filter_looks_back_and_its_file_goes_on_where_it_stopped(trajectories, tmp_path):
+    config, _, samples, pipeline, _ = trajectories[0]
     pipeline.save(tmp_path / 'posterior.npz')
     other = Pipeline.from_config(config)
     other.load(tmp_path / 'posterior.npz')
@@ -73,6 +73,6 @@ def test_the_filter_looks_back_and_its_file_goes_on_where_it_stopped(courses, tm
 
 def test_nothing_inside_a_driven_joint_is_estimated():
     problem = Pipeline.from_config(driven_elbow.config()).problem
-    assert not any(name.startswith('elbow.damping') for name in problem.chart.names)
-    assert 'shoulder.damping' in problem.chart.names
+    assert not any(name.startswith('elbow.damping') for name in problem.parametrization.names)
+    assert 'shoulder.damping' in problem.parametrization.names
     assert p2.JOINTS == ('shoulder', 'elbow')

@@ -9,7 +9,7 @@ from problems.common import log_normal_draw, roll, states_of
 import pytest
 import torch
 
-from sim2real_estimator.estimation.changes.isolation import Inquiry
+from sim2real_estimator.estimation.changes.isolation import Isolation
 from sim2real_estimator.estimation.drift import STILL
 from sim2real_estimator.estimation.estimators.gaussian_sum import GaussianSum
 from sim2real_estimator.estimation.filter.phases import FilterState
@@ -95,10 +95,10 @@ def test_what_is_found_goes_on_where_a_component_was_lost_on_the_way(told):
     suspected = found[happened(found, 'explained')[0] - 1][2]
     settings = GaussianSum()
     scales, rest = settings.disturbances, (settings.noise, STILL)
-    first = Inquiry(problem, suspected.past, suspected.frames[:-3], *rest)
+    first = Isolation(problem, suspected.past, suspected.frames[:-3], *rest)
     answer = first.carried_on(first.explain((), scales), scales)
-    later = Inquiry(problem, suspected.past, suspected.frames, *rest)
-    lost = later.carried_on(answer.explanation, scales, replace(answer, courses=None))
+    later = Isolation(problem, suspected.past, suspected.frames, *rest)
+    lost = later.carried_on(answer.explanation, scales, replace(answer, trajectories=None))
     kept = later.carried_on(answer.explanation, scales, answer)
     deviations = np.linalg.norm(kept.mixture.parameter_roots()[0], axis=-1)
     away = lost.mixture.means[:, 0] - kept.mixture.means[:, 0]
@@ -123,7 +123,7 @@ def in_base(problem, mixture, values):
     """Return the squared distance of the true base parameters, by their number."""
 
     def logs(x):
-        named = dict(zip(problem.chart.names, problem.chart.to_named(x)))
+        named = dict(zip(problem.parametrization.names, problem.parametrization.to_named(x)))
         return np.log(p2.base_parameters([named[n] for n in p2.NAMES]))
 
     mean, covariance = mixture.moments()

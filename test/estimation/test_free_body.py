@@ -29,7 +29,7 @@ def flights():
     found = []
     for seed in SEEDS:
         pipeline = Pipeline.from_config(free_body.config())
-        values, samples = free_body.draw(seed, pipeline.problem.chart.priors)
+        values, samples = free_body.draw(seed, pipeline.problem.parametrization.priors)
         found.append((pipeline, values, samples, run(pipeline, samples)))
     return found
 
@@ -62,7 +62,7 @@ def test_the_filter_takes_over_although_nobody_knows_the_mass(flights):
 @pytest.mark.parametrize('told', [free_body.centre, free_body.ratios])
 def test_intervals_hold_the_true_body(flights, told):
     for pipeline, values, _, _ in flights:
-        of_body = quantities(pipeline.problem.chart, values, told)
+        of_body = quantities(pipeline.problem.parametrization, values, told)
         said, count = judge(mixture_of(pipeline), of_body), len(of_body.truth)
         assert chi2.ppf(CHANCE, count) < count * said['nees'] < chi2.ppf(1 - CHANCE, count)
         assert (np.array(said['sd']) < 0.01).all()
@@ -70,7 +70,7 @@ def test_intervals_hold_the_true_body(flights, told):
 
 def test_the_mass_stays_as_unknown_as_it_was(flights):
     for pipeline, _, _, estimates in flights:
-        last, priors = estimates[-1], pipeline.problem.chart.priors
+        last, priors = estimates[-1], pipeline.problem.parametrization.priors
         assert np.isfinite(last.mean).all() and np.isfinite(last.sd).all()
         found = dict(zip(last.names, zip(last.mean, last.sd, last.verdicts)))
         mean, sd, verdict = found['brick.mass']

@@ -42,13 +42,13 @@ def test_what_is_known_a_billion_times_as_well_as_the_rest_has_a_root():
 
 def test_what_disturbances_leave_for_good_widens_the_components_that_reckon_with_any(mixture):
     lasting = np.array([[0.5, 0.0, 0.1], [0.0, 2.0, 0.0]])
-    wider = replace(mixture, scales=np.array([0.0, 0.3]), lasting=lasting)
-    before, after = mixture.parameter_covariances(), wider.parameter_covariances()
+    augmented = replace(mixture, scales=np.array([0.0, 0.3]), lasting=lasting)
+    before, after = mixture.parameter_covariances(), augmented.parameter_covariances()
     np.testing.assert_allclose(after[0], before[0])
     np.testing.assert_allclose(after[1] - before[1], 0.09 * lasting @ lasting.T)
-    draws = wider.draw(400_000, np.random.default_rng(1))
-    np.testing.assert_allclose(np.cov(draws), wider.moments()[1], atol=0.05)
-    np.testing.assert_array_equal(wider.pick(np.array([1])).lasting, lasting)
+    draws = augmented.draw(400_000, np.random.default_rng(1))
+    np.testing.assert_allclose(np.cov(draws), augmented.moments()[1], atol=0.05)
+    np.testing.assert_array_equal(augmented.pick(np.array([1])).lasting, lasting)
 
 
 def test_picking_components_normalises_the_weights(mixture):

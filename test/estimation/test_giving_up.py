@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim2real_estimator.estimation.batch.fit import Fits
-from sim2real_estimator.estimation.batch.giving_up import _PATIENCE, GivingUp
+from sim2real_estimator.estimation.batch.giving_up import _PATIENCE, HopelessStarts
 
 LOWEST, COUNT = 100.0, 3
 ALL = np.arange(COUNT)
@@ -19,7 +19,7 @@ def resting(cost):
 def found(before, after, left=10, steps=_PATIENCE, explains=True, knows_noise=True):
     """Return which of three starts are given up after steps that are all alike."""
     objective = SimpleNamespace(knows_noise=knows_noise, is_explained_by=lambda fits: explains)
-    giving_up = GivingUp(objective, COUNT)
+    giving_up = HopelessStarts(objective, COUNT)
     giving_up.note_resting(resting(LOWEST))
     for _ in range(steps):
         given_up = giving_up.given_up(ALL, np.array(before), np.array(after), left)
@@ -51,7 +51,7 @@ def test_beside_what_may_not_be_the_best_all_go_on(circumstances):
 
 def test_one_long_step_wins_time():
     objective = SimpleNamespace(knows_noise=True, is_explained_by=lambda fits: True)
-    giving_up = GivingUp(objective, COUNT)
+    giving_up = HopelessStarts(objective, COUNT)
     giving_up.note_resting(resting(LOWEST))
     high = np.full(COUNT, 1100.0)
     for number in range(2 * _PATIENCE - 1):

@@ -11,13 +11,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'problem'))
 from robots import MILLI, pendulum, PENDULUM_PRIORS, priors  # noqa: E402, needs the line above
 
 from sim2real_estimator.backend.simulator import Simulator  # noqa: E402
-from sim2real_estimator.estimation.changes.pending import SuspectState  # noqa: E402
+from sim2real_estimator.estimation.changes.pending import PendingChange  # noqa: E402
 from sim2real_estimator.estimation.estimators.gaussian_sum import (
     BatchState,
     FilterState,
     GaussianSum,
 )
-from sim2real_estimator.parameters.parametrization_choice import choose_chart  # noqa: E402
+from sim2real_estimator.parameters.parametrization_choice import choose_parametrization  # noqa: E402
 from sim2real_estimator.prediction.robot_problem import RobotProblem  # noqa: E402
 from sim2real_estimator.records import Frame, Sample  # noqa: E402
 from sim2real_estimator.sensors import JointPositions  # noqa: E402
@@ -26,7 +26,7 @@ NOISE = 1e-3
 NAMES = ('lower.mass', 'elbow.damping', 'shoulder.damping')
 TRUTH = {'lower.mass': 1.0, 'elbow.damping': 0.06, 'shoulder.damping': 0.06}
 # What is known must come through a gap as it was.
-ESTIMATOR = GaussianSum(starts=4, drift=0.0, drift_of_losses=0.0, drift_of_efforts=0.0)
+ESTIMATOR = GaussianSum(starts=4, drift=0.0, drift_of_dissipation=0.0, drift_of_efforts=0.0)
 
 
 @pytest.fixture(scope='module')
@@ -34,7 +34,7 @@ def problem():
     parameters = pendulum()
     sensors = (JointPositions('encoder', parameters.model, ['shoulder', 'elbow'], NOISE),)
     chosen = priors(parameters, {n: PENDULUM_PRIORS[n] for n in NAMES})
-    return RobotProblem(parameters, sensors, choose_chart(parameters, sensors, chosen))
+    return RobotProblem(parameters, sensors, choose_parametrization(parameters, sensors, chosen))
 
 
 @pytest.fixture(scope='module')
@@ -71,7 +71,7 @@ def run(problem, frames, state=None):
 def misses(problem, state):
     """Return the errors of the parameters in standard deviations, and these."""
     mean, covariance = ESTIMATOR.mixture(problem, state).moments()
-    truth = np.log([TRUTH[name] for name in problem.chart.names])
+    truth = np.log([TRUTH[name] for name in problem.parametrization.names])
     sd = np.sqrt(np.diag(covariance))
     return (mean - truth) / sd, sd
 
@@ -134,7 +134,7 @@ def test_samples_that_stay_off_are_a_change(problem, frames):
     before, _ = run(problem, frames[:150])
     spoilt = [off(frame, np.array([0.0, 0.05])) for frame in frames[160:170]]
     state, events = run(problem, [*frames[150:160], *spoilt], before)
-    assert events == ['outlier', 'changed'] and isinstance(state, SuspectState)
+    assert events == ['outlier', 'changed'] and isinstance(state, PendingChange)
     # What was left out at first is evidence of what has changed.
     assert state.past[-2].frame is spoilt[0] and state.past[-1].frame is spoilt[1]
 
@@ -149,7 +149,7 @@ def test_what_no_push_does_is_a_change_once_nobody_has_seen_the_robot_for_long(p
     assert events == ['sensor right: encoder'] and isinstance(there, FilterState)
     assert np.abs(misses(problem, there)[0]).max() < 4
     state, events = run(problem, spoilt[20:26], state)
-    assert events == ['changed'] and isinstance(state, SuspectState)
+    assert events == ['changed'] and isinstance(state, PendingChange)
     assert [each.frame for each in state.past[-20:-5]] == spoilt[5:20]
 
 

@@ -16,7 +16,7 @@ from sim2real_estimator.estimation.estimators.gaussian_sum import FilterState, G
 from sim2real_estimator.model.parameters import Parameters  # noqa: E402
 from sim2real_estimator.model.robot import realize  # noqa: E402
 from sim2real_estimator.parameters.parametrization import Prior  # noqa: E402
-from sim2real_estimator.parameters.parametrization_choice import choose_chart  # noqa: E402
+from sim2real_estimator.parameters.parametrization_choice import choose_parametrization  # noqa: E402
 from sim2real_estimator.prediction.robot_problem import RobotProblem  # noqa: E402
 from sim2real_estimator.records import Frame, Sample  # noqa: E402
 from sim2real_estimator.sensors import JointPositions, LinkPose  # noqa: E402
@@ -38,7 +38,7 @@ def problem():
     chosen = priors(parameters, {n: PENDULUM_PRIORS[n] for n in TRUTH})
     chosen |= {f'body.mount.{axis}': Prior(0.0, 0.03, False) for axis in 'xyz'}
     chosen['body.delay'] = Prior(0.0, 0.005, False)
-    return RobotProblem(parameters, sensors, choose_chart(parameters, sensors, chosen))
+    return RobotProblem(parameters, sensors, choose_parametrization(parameters, sensors, chosen))
 
 
 def recording(problem, seconds=2.0):

@@ -17,13 +17,13 @@ import pytest
 
 from sim2real_estimator.estimation.batch.fit import fit, Objective, Window
 from sim2real_estimator.estimation.batch.laplace import mixture_at_end
-from sim2real_estimator.estimation.changes.jump_evidence import jump_evidence
+from sim2real_estimator.estimation.changes.change_evidence import change_evidence
 from sim2real_estimator.estimation.drift import STILL
 from sim2real_estimator.estimation.estimators import ESTIMATORS
-from sim2real_estimator.estimation.filter.fixed_lag import begun, take_frame_lagging
-from sim2real_estimator.estimation.filter.settling import Courses
+from sim2real_estimator.estimation.filter.fixed_lag import begun, fixed_lag_update
+from sim2real_estimator.estimation.filter.settling import Trajectories
 from sim2real_estimator.estimation.filter.smoother import Smoother
-from sim2real_estimator.estimation.filter.update import take_frame
+from sim2real_estimator.estimation.filter.update import measurement_update
 from sim2real_estimator.estimation.gaussian import log_normalized
 from sim2real_estimator.estimation.merging import merge
 from sim2real_estimator.estimation.mixture import Mixture
@@ -49,9 +49,9 @@ def filtered(frames, scales=SCALES, depth=None):
     lag = None if depth is None else begun(mixture)
     for frame in frames:
         if lag is None:
-            mixture = take_frame(PROBLEM, mixture, frame, NOISE).mixture
+            mixture = measurement_update(PROBLEM, mixture, frame, NOISE).mixture
         else:
-            step = take_frame_lagging(PROBLEM, lag, frame, NOISE, depth)
+            step = fixed_lag_update(PROBLEM, lag, frame, NOISE, depth)
             mixture, lag = step.mixture, step.lag
     return mixture
 
@@ -71,7 +71,7 @@ def test_a_filter_is_exact_and_weighs_disturbances_by_their_evidence(depth, seed
 def test_log_evidence_of_frames_adds_up_to_that_of_all():
     frames, mixture, total = simulate(30, 5).frames, known_before(), 0.0
     for frame in frames:
-        step = take_frame(PROBLEM, mixture, frame, NOISE)
+        step = measurement_update(PROBLEM, mixture, frame, NOISE)
         mixture, total = step.mixture, total + step.log_evidence
     # Residuals are in standard deviations of the noise: of densities by that unit.
     unit = len(frames) * np.log(0.02)
@@ -83,16 +83,16 @@ def test_a_smoother_finds_every_state_as_exactly_as_the_last(seed):
     frames, known = simulate(40, seed, scale=0.3).frames, known_before(SCALES)
     smoother = Smoother(PROBLEM, frames, NOISE, known)
     rng = np.random.default_rng(seed)
-    begin = Courses(
+    begin = Trajectories(
         rng.standard_normal((41, 2, len(SCALES))), rng.standard_normal((2, len(SCALES)))
     )
     found = smoother.run(begin)
-    assert found.is_settled.all()
+    assert found.is_converged.all()
     for column, scale in enumerate(SCALES):
         exact = Exact(frames, scale)
         assert_is_exact(found.mixture, exact, column)
         states = np.array([exact.at_bound(k)[0][:2] for k in range(41)])
-        np.testing.assert_allclose(found.courses.points[..., column], states, **CLOSE)
+        np.testing.assert_allclose(found.trajectories.points[..., column], states, **CLOSE)
     gained = found.log_evidence - found.log_evidence[0]
     exact = np.array([Exact(frames, scale).log_evidence for scale in SCALES])
     np.testing.assert_allclose(gained, exact - exact[0], rtol=1e-7, atol=1e-6)
@@ -116,8 +116,8 @@ def test_evidence_of_jumps_is_exact(seed):
     known = filtered(frames[:at], (0.0,))
     smoother = Smoother(PROBLEM, frames[at:], NOISE, known)
     states = PROBLEM.trajectory(known.points, known.means, frames[at:])
-    steps = smoother.forward(Courses(states, known.means), None)
-    told, plain = jump_evidence(steps, 2), Exact(frames).log_evidence
+    steps = smoother.forward(Trajectories(states, known.means), None)
+    told, plain = change_evidence(steps, 2), Exact(frames).log_evidence
     for jump in (first, second):
         exact, (gain, _, _) = Exact(frames, jump=jump, at=at), told.of(jump.root)
         assert gain == pytest.approx(exact.log_evidence - plain, rel=1e-6, abs=1e-6)
@@ -143,7 +143,9 @@ def test_posteriors_of_two_recordings_join_exactly():
 def followed(frames, **settings):
     """Return (estimator's last state, events) of the estimator of the filter."""
     estimator = ESTIMATORS['gaussian_sum'](disturbances=(0.0,), drift=0.0, **settings)
-    estimator = replace(estimator, drift_of_losses=0.0, drift_of_efforts=0.0, drift_of_clocks=0.0)
+    estimator = replace(
+        estimator, drift_of_dissipation=0.0, drift_of_efforts=0.0, drift_of_clocks=0.0
+    )
     state, events = estimator.init(PROBLEM), []
     for frame in frames:
         state, report = estimator.update(PROBLEM, state, frame)

@@ -17,7 +17,7 @@ from sim2real_estimator.estimation.misfits import (
 )
 from sim2real_estimator.estimation.protocol import Gaussian
 from sim2real_estimator.events import Chronicle
-from sim2real_estimator.observability.findings import Standing
+from sim2real_estimator.observability.findings import Assessment
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Frame, Sample, UpdateReport
 
@@ -53,17 +53,17 @@ def begun():
 
 
 def led_on(begun, course):
-    """Return (words, last `Standing`) of (report, function of the mixture, seconds), ...."""
+    """Return (words, last `Assessment`) of (report, function of the mixture, seconds), ...."""
     problem, mixture = begun
-    standing, words, now_ns = Standing.begun(problem, mixture), [], 0
+    assessment, words, now_ns = Assessment.begun(problem, mixture), [], 0
     for report, change, seconds in course:
         for _ in range(round(2 * seconds)):
             now_ns += SECOND // 2
             frame = Frame(now_ns - SECOND // 2, now_ns, ())
-            before = standing
-            standing = standing.after(problem, change(mixture), frame, report)
-            words += standing.words_since(before)
-    return words, standing
+            before = assessment
+            assessment = assessment.after(problem, change(mixture), frame, report)
+            words += assessment.words_since(before)
+    return words, assessment
 
 
 def same(mixture):
@@ -79,12 +79,12 @@ def far(mixture):
 
 
 def test_it_is_said_when_it_has_lasted_and_when_it_is_over(begun):
-    words, standing = led_on(begun, [(FILTER, same, 2), (FILTER, pushed, 4), (FILTER, same, 2)])
+    words, assessment = led_on(begun, [(FILTER, same, 2), (FILTER, pushed, 4), (FILTER, same, 2)])
     assert words == [f'{MISFIT}efforts', f'{FITS}: efforts']
     assert led_on(begun, [(FILTER, pushed, 0.5), (FILTER, same, 3)])[0] == []
-    (word,), standing = led_on(begun, [(FILTER, far, 3)])
+    (word,), assessment = led_on(begun, [(FILTER, far, 3)])
     assert word.startswith(f'{MISFIT}prior ')
-    assert 'identified' not in standing.latest.verdicts
+    assert 'identified' not in assessment.latest.verdicts
 
 
 def test_first_fits_may_go_astray_for_a_while(begun):

@@ -29,7 +29,7 @@ from sim2real_estimator.estimation.robust import NormalNoise, StudentNoise  # no
 from sim2real_estimator.observability.findings import find  # noqa: E402
 from sim2real_estimator.observability.null_space import tangents_of  # noqa: E402
 from sim2real_estimator.observability.summary import summarize  # noqa: E402
-from sim2real_estimator.parameters.parametrization import DirectChart, Prior  # noqa: E402
+from sim2real_estimator.parameters.parametrization import DirectParametrization, Prior  # noqa: E402
 from sim2real_estimator.prediction.robot_problem import RobotProblem  # noqa: E402
 from sim2real_estimator.records import Frame  # noqa: E402
 from sim2real_estimator.sensors import JointPositions, LinkPose, Marker  # noqa: E402
@@ -143,7 +143,7 @@ def test_every_row_is_known_by_its_sensor():
             Marker('marker', model, 'hand', (0.0, 0.1, -0.2), factor * 1e-3),
         )
         noises = {'rod pose': PRIOR, 'marker': PRIOR}
-        return RobotProblem(parameters, sensors, DirectChart(names), noises=noises)
+        return RobotProblem(parameters, sensors, DirectParametrization(names), noises=noises)
 
     frames = ball_arm_frames(np.random.default_rng(0))
     one, other = problem_with(1.0), problem_with(4.0)
@@ -210,7 +210,7 @@ def test_the_noise_of_encoders_is_found(factor, noise):
     found = find(problem, state.mixture, 0, exact=False).parameters[-1]
     assert (found.name, found.verdict) == ('encoders.noise', 'identified')
     estimate = summarize(
-        problem, state.mixture, 0, None, (), tangents_of(problem.chart, state.mixture)
+        problem, state.mixture, 0, None, (), tangents_of(problem.parametrization, state.mixture)
     )
     assert estimate.names[-1] == 'encoders.noise'
     assert estimate.mean[-1] == pytest.approx(factor, rel=4 * sd)
@@ -244,7 +244,9 @@ def test_before_any_data_the_prior_is_told():
     problem = problem_of(1.0, {'encoders': PRIOR})
     estimator = GaussianSum()
     mixture = estimator.mixture(problem, estimator.init(problem))
-    estimate = summarize(problem, mixture, 0, None, (), tangents_of(problem.chart, mixture))
+    estimate = summarize(
+        problem, mixture, 0, None, (), tangents_of(problem.parametrization, mixture)
+    )
     assert (estimate.mean[-1], estimate.sd[-1]) == (pytest.approx(1.0), pytest.approx(0.5))
     found = find(problem, mixture, 0, exact=False).parameters[-1]
     assert found.verdict == 'prior-only' and found.prior_sd == pytest.approx(0.5)

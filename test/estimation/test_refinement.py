@@ -27,7 +27,7 @@ SECONDS = 2.0
 # A problem whose two modes are about to merge, and one of two modes far apart.
 NEAR_FOLD, APART = 66, 8
 ESTIMATOR = ESTIMATORS['gaussian_sum'](
-    **SETTINGS, drift=0.0, drift_of_losses=0.0, drift_of_efforts=0.0, refinement=30
+    **SETTINGS, drift=0.0, drift_of_dissipation=0.0, drift_of_efforts=0.0, refinement=30
 )
 
 

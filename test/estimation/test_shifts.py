@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import chi2, multivariate_normal
 
-from sim2real_estimator.estimation.changes.shifts import pull_of, squared_shifts
+from sim2real_estimator.estimation.changes.shifts import bias_score, bias_statistics
 
 ROWS, ROOT, POSITIONS = 6, 5, 3
 
@@ -21,7 +21,7 @@ def frames(count, seed, shift=0.0):
 
 def test_a_pull_is_how_the_probability_of_samples_changes_with_a_shift():
     residual, seen, slope = next(frames(1, 0))
-    pull = pull_of(residual, seen, slope)
+    pull = bias_score(residual, seen, slope)
     spread = np.eye(ROWS) + seen @ seen.T
 
     def log_density(shift):
@@ -32,16 +32,16 @@ def test_a_pull_is_how_the_probability_of_samples_changes_with_a_shift():
     np.testing.assert_allclose(pull.force, slopes, rtol=1e-6)
     best = np.linalg.solve(pull.information, pull.force)
     gained = 2 * (log_density(best) - log_density(np.zeros(POSITIONS)))
-    np.testing.assert_allclose(squared_shifts([no_pull(), pull])[0], gained, rtol=1e-6)
+    np.testing.assert_allclose(bias_statistics([no_pull(), pull])[0], gained, rtol=1e-6)
 
 
 def no_pull():
     """Return the pull of a frame without rows."""
-    return pull_of(np.zeros(0), np.zeros((0, ROOT)), np.zeros((0, POSITIONS)))
+    return bias_score(np.zeros(0), np.zeros((0, ROOT)), np.zeros((0, POSITIONS)))
 
 
 def test_noise_shifts_by_chi_squared():
-    found = [squared_shifts([pull_of(*f) for f in frames(5, seed)]) for seed in range(2000)]
+    found = [bias_statistics([bias_score(*f) for f in frames(5, seed)]) for seed in range(2000)]
     for quantile in (0.5, 0.9, 0.99):
         shares = (np.array(found) < chi2.ppf(quantile, POSITIONS)).mean(0)
         np.testing.assert_allclose(
@@ -50,7 +50,7 @@ def test_noise_shifts_by_chi_squared():
 
 
 def test_what_lasts_shifts_more_the_longer_it_lasts():
-    found = [squared_shifts([pull_of(*f) for f in frames(5, seed, 0.5)]) for seed in range(50)]
+    found = [bias_statistics([bias_score(*f) for f in frames(5, seed, 0.5)]) for seed in range(50)]
     means = np.mean(found, 0)
     assert (np.diff(means) > 0).all() and means[-1] > 2 * means[0]
 
@@ -59,6 +59,6 @@ def test_positions_of_which_nothing_is_told_count_for_nothing():
     pulls = []
     for residual, seen, slope in frames(3, 1):
         slope[:, 0] = 0.0
-        pulls.append((pull_of(residual, seen, slope), pull_of(residual, seen, slope[:, 1:])))
+        pulls.append((bias_score(residual, seen, slope), bias_score(residual, seen, slope[:, 1:])))
     with_it, without = zip(*pulls)
-    np.testing.assert_allclose(squared_shifts(with_it), squared_shifts(without), rtol=1e-6)
+    np.testing.assert_allclose(bias_statistics(with_it), bias_statistics(without), rtol=1e-6)

@@ -7,11 +7,11 @@ from problems import p2
 import pytest
 
 from sim2real_estimator.estimation.batch.fit import fit, Objective, Window
-from sim2real_estimator.estimation.batch.smoothed_fits import courses_to_begin, fit_smoothly
-from sim2real_estimator.estimation.filter.fixed_lag import begun, take_frame_lagging
-from sim2real_estimator.estimation.filter.settling import Courses
+from sim2real_estimator.estimation.batch.smoothed_fits import first_trajectories, fit_smoothly
+from sim2real_estimator.estimation.filter.fixed_lag import begun, fixed_lag_update
+from sim2real_estimator.estimation.filter.settling import Trajectories
 from sim2real_estimator.estimation.filter.smoother import Smoother
-from sim2real_estimator.estimation.filter.update import take_frame
+from sim2real_estimator.estimation.filter.update import measurement_update
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.estimation.protocol import Linearization
 from sim2real_estimator.estimation.robust import NormalNoise, StudentNoise
@@ -51,8 +51,8 @@ def known_before(problem, window, count):
 
 
 def begins_at(problem, window, starts):
-    guess = np.repeat(problem.first_course(window.frames)[..., None], starts.shape[1], 2)
-    return Courses(guess, starts)
+    guess = np.repeat(problem.first_trajectory(window.frames)[..., None], starts.shape[1], 2)
+    return Trajectories(guess, starts)
 
 
 def smoothed(problem, window, noise, starts):
@@ -69,7 +69,7 @@ def test_without_hidden_forces_a_smoother_finds_what_a_fit_finds(problem, window
     best = int(np.argmin(fits.costs))
     size = problem.tangent_size
     deviations = np.sqrt(np.diag(np.linalg.inv(fits.information[best])))[size:]
-    assert found.is_settled.all()
+    assert found.is_converged.all()
     away = np.abs(found.mixture.means - fits.parameters[:, [best]]) / deviations[:, None]
     assert away.max() < 0.05
     spread = np.linalg.norm(found.mixture.parameter_roots(), axis=-1)
@@ -123,9 +123,9 @@ def test_a_filter_that_looks_back_agrees_with_one_that_does_not_need_to(problem,
     known = smoothed(problem, window, NormalNoise(), starts[:, :1]).mixture
     lag, plain = begun(known), known
     for frame in p2.draw(5, 1.6)[1][FRAMES:]:
-        lag = take_frame_lagging(problem, lag, frame, NormalNoise(), 8).lag
-        plain = take_frame(problem, plain, frame, NormalNoise()).mixture
-    step = take_frame_lagging(problem, begun(plain), frame, NormalNoise(), 8)
+        lag = fixed_lag_update(problem, lag, frame, NormalNoise(), 8).lag
+        plain = measurement_update(problem, plain, frame, NormalNoise()).mixture
+    step = fixed_lag_update(problem, begun(plain), frame, NormalNoise(), 8)
     assert len(lag.frames) == 8
     deviations = np.linalg.norm(plain.parameter_roots()[0], axis=-1)
     late = lag.known.means[:, 0] - plain.means[:, 0]
@@ -149,19 +149,19 @@ def test_a_filter_that_looks_back_does_not_work_out_again_what_it_knows(window, 
     lag = forgetful = begun(known)
     for frame in frames[FRAMES:]:
         columns.clear()
-        step = take_frame_lagging(problem, lag, frame, NormalNoise(), 2).tidied(1e-6, 0.5)
+        step = fixed_lag_update(problem, lag, frame, NormalNoise(), 2).tidied(1e-6, 0.5)
         # The new frame, and once more all of three, with what disturbs the robot and without.
         assert len(lag.frames) < 2 or columns == [2 * lag.known.size, 6 * lag.known.size]
         lag = step.lag
         again = replace(forgetful, steps=())
-        again = take_frame_lagging(problem, again, frame, NormalNoise(), 2).tidied(1e-6, 0.5)
+        again = fixed_lag_update(problem, again, frame, NormalNoise(), 2).tidied(1e-6, 0.5)
         forgetful = again.lag
         assert step.log_evidence == pytest.approx(again.log_evidence, abs=1e-6)
     assert len(lag.steps) == 2
     for name in ('means', 'points', 'roots', 'log_weights'):
         found, wanted = (getattr(each.mixture, name) for each in (step, again))
         np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-9)
-    few = take_frame_lagging(problem, lag, frame, StudentNoise(8.0), 2).lag
+    few = fixed_lag_update(problem, lag, frame, StudentNoise(8.0), 2).lag
     assert few.steps == ()
 
 
@@ -170,8 +170,8 @@ def test_how_probable_a_frame_is_does_not_hang_on_how_many_samples_those_before_
 ):
     known = smoothed(problem, window, NormalNoise(), starts[:, :1]).mixture
     seen, unseen = p2.draw(5, 1.0)[1][FRAMES : FRAMES + 2]
-    lag = take_frame_lagging(problem, begun(known), seen, NormalNoise(), 8).lag
-    step = take_frame_lagging(problem, lag, replace(unseen, samples=()), NormalNoise(), 8)
+    lag = fixed_lag_update(problem, begun(known), seen, NormalNoise(), 8).lag
+    step = fixed_lag_update(problem, lag, replace(unseen, samples=()), NormalNoise(), 8)
     assert (step.rows, step.log_evidence) == (0, pytest.approx(0.0, abs=1e-9))
 
 
@@ -182,23 +182,23 @@ def test_of_twins_the_one_that_stays_has_the_weight_of_both_in_all_the_window(pr
     frames = p2.draw(5, 1.0)[1][FRAMES : FRAMES + 3]
     twins, single = begun(two), begun(one)
     for frame in frames:
-        step = take_frame_lagging(problem, twins, frame, NormalNoise(), 8).tidied(1e-6, 0.5)
+        step = fixed_lag_update(problem, twins, frame, NormalNoise(), 8).tidied(1e-6, 0.5)
         twins = step.lag
-        single = take_frame_lagging(problem, single, frame, NormalNoise(), 8).lag
+        single = fixed_lag_update(problem, single, frame, NormalNoise(), 8).lag
     assert twins.known.size == 1
     assert twins.known.log_weights[0] == pytest.approx(0.0, abs=1e-12)
-    np.testing.assert_allclose(twins.courses.points, single.courses.points, atol=1e-12)
+    np.testing.assert_allclose(twins.trajectories.points, single.trajectories.points, atol=1e-12)
 
 
 def test_courses_found_before_are_led_on_by_a_filter_and_are_half_of_the_starts(problem, window):
     short = replace(window, frames=window.frames[:60])
     begins = begins_at(problem, short, problem.prior.mean[:, None])
-    mixture, courses, fits = fit_smoothly(problem, short, begins, NormalNoise(), (0.0,))
+    mixture, trajectories, fits = fit_smoothly(problem, short, begins, NormalNoise(), (0.0,))
     draws = np.full((len(problem.labels), 4), 7.0)
-    led = courses_to_begin(problem, window, draws, NormalNoise(), mixture, courses)
+    led = first_trajectories(problem, window, draws, NormalNoise(), mixture, trajectories)
     assert fits
     assert led.points.shape == (FRAMES + 1, problem.point_size, 4)
-    np.testing.assert_array_equal(led.points[:61, :, 0], courses.points[..., 0])
+    np.testing.assert_array_equal(led.points[:61, :, 0], trajectories.points[..., 0])
     np.testing.assert_array_equal(led.parameters[:, 1:], draws[:, 1:])
     angles = np.array([frame.samples[0].values for frame in window.frames])
     assert np.abs(led.points[1:, :2, 0] - angles).max() < 6 * p2.NOISE
@@ -237,14 +237,16 @@ class Edge:
 
 def test_beside_courses_that_fit_nothing_there_is_one_that_begins_anew(problem, window):
     draws = problem.prior.mean[:, None]
-    astray = Courses(np.zeros((2, problem.point_size, 1)), draws + 3.0)
+    astray = Trajectories(np.zeros((2, problem.point_size, 1)), draws + 3.0)
     mixture = known_before(problem, window, 1)
     for is_astray in (False, True):
-        found = courses_to_begin(problem, window, draws, NormalNoise(), mixture, astray, is_astray)
+        found = first_trajectories(
+            problem, window, draws, NormalNoise(), mixture, astray, is_astray
+        )
         assert found.parameters.shape[1] == 1 + is_astray
         np.testing.assert_array_equal(found.parameters[:, 0], astray.parameters[:, 0])
     np.testing.assert_array_equal(found.parameters[:, 1], problem.prior.mean)
-    guess = problem.first_course(window.frames)
+    guess = problem.first_trajectory(window.frames)
     np.testing.assert_array_equal(found.points[..., 1], guess)
 
 
@@ -252,6 +254,6 @@ def test_moves_that_lead_to_and_fro_over_an_edge_end_on_it():
     frames = p2.draw(5, 0.1)[1][:1]
     known = Mixture(np.zeros(1), np.zeros((1, 1)), np.full((1, 1), 0.5), np.eye(2)[None])
     smoother = Smoother(Edge(), frames, NormalNoise(), known)
-    found = smoother.run(Courses(np.zeros((2, 1, 1)), np.full((1, 1), 0.5)))
-    assert found.is_settled.all()
+    found = smoother.run(Trajectories(np.zeros((2, 1, 1)), np.full((1, 1), 0.5)))
+    assert found.is_converged.all()
     assert abs(found.mixture.means[0, 0]) < 1e-3

@@ -6,7 +6,7 @@ import pytest
 
 from sim2real_estimator.estimation.batch.fit import fit, Objective, Window
 from sim2real_estimator.estimation.batch.laplace import modes
-from sim2real_estimator.estimation.batch.starts import cover_prior, is_covered, shoot_again
+from sim2real_estimator.estimation.batch.starts import cover_prior, fit_again, is_covered
 from sim2real_estimator.estimation.robust import NormalNoise
 
 pytestmark = pytest.mark.usefixtures('one_thread')
@@ -34,16 +34,16 @@ def frames():
 
 @pytest.fixture(scope='module')
 def first(problem, frames):
-    return shoot_again(objective_of(problem, frames[:50]), None, draws_of(problem), LIMITS, True)
+    return fit_again(objective_of(problem, frames[:50]), None, draws_of(problem), LIMITS, True)
 
 
 def test_where_all_came_to_one_answer_few_look_for_others(problem, frames, first):
     assert first.fits.costs.size == STARTS and len(first.kept.costs) == 1
     assert not first.left.size
     objective, draws = objective_of(problem, frames[:60]), draws_of(problem)
-    few = shoot_again(objective, first.fits, draws, LIMITS, True)
+    few = fit_again(objective, first.fits, draws, LIMITS, True)
     assert few.fits.costs.size == 3 and few.left.shape[1] == STARTS - 3
-    assert shoot_again(objective, first.fits, draws, LIMITS, False).fits.costs.size == STARTS
+    assert fit_again(objective, first.fits, draws, LIMITS, False).fits.costs.size == STARTS
     everywhere = few.all_over(objective, LIMITS)
     assert not everywhere.left.size and not everywhere.differ(few)
 
@@ -55,7 +55,7 @@ def test_where_the_answer_explains_nothing_all_look_for_others(problem, frames, 
         type(frame)(frame.start_ns, frame.end_ns, frame.samples, given.inputs)
         for frame, given in zip(frames[:60], other)
     )
-    found = shoot_again(objective_of(problem, wrong), first.fits, draws_of(problem), LIMITS, True)
+    found = fit_again(objective_of(problem, wrong), first.fits, draws_of(problem), LIMITS, True)
     assert not found.left.size and found.fits.costs.size >= STARTS - 2
 
 
@@ -63,11 +63,11 @@ def test_two_answers_both_go_on():
     problem = p3.make_problem()
     frames = p3.draw(1, seconds=2.0, is_start_known=True)[1]
     objective, draws = objective_of(problem, frames), draws_of(problem)
-    before = shoot_again(objective, None, draws, LIMITS, True)
+    before = fit_again(objective, None, draws, LIMITS, True)
     assert len(before.kept.costs) == 2
     # All new starts at one of them: the other is there still.
     same = np.repeat(before.kept.parameters[:, :1], STARTS, 1)
-    after = shoot_again(objective, before.fits, same, LIMITS, True)
+    after = fit_again(objective, before.fits, same, LIMITS, True)
     assert len(after.kept.costs) == 2 and not after.differ(before)
 
 

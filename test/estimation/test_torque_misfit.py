@@ -10,7 +10,7 @@ from seen_arms import pipeline as seven_joints
 
 from sim2real_estimator.estimation.misfits import FITS
 from sim2real_estimator.estimation.torque.misfit import Misfit, Watch, words_of
-from sim2real_estimator.observability.findings import Standing
+from sim2real_estimator.observability.findings import Assessment
 from sim2real_estimator.records import Frame, UpdateReport
 
 
@@ -128,11 +128,11 @@ def test_a_misfit_is_taken_back_when_it_is_none_any_more():
 
 def test_until_a_misfit_is_over_nothing_is_identified():
     used, frame = pipeline(), Frame(0, 10**9, ())
-    begun = Standing.begun(used.problem, used.mixture)
+    begun = Assessment.begun(used.problem, used.mixture)
 
-    def after(standing, *events):
+    def after(assessment, *events):
         report = UpdateReport('filter', events=events)
-        return standing.after(used.problem, used.mixture, frame, report)
+        return assessment.after(used.problem, used.mixture, frame, report)
 
     wrong = after(begun, 'misfit: degrees')
     assert [each.is_misfit for each in (wrong, after(wrong, 'fitted'))] == [True, True]

@@ -150,8 +150,8 @@ def test_nothing_is_unseen_where_all_is_known():
 def test_information_is_counted_in_nats():
     one = mixture([1.0], [[0.0], [0.0]], [np.eye(2)])
     assert information_gain(np.eye(2), one) == pytest.approx(0.0)
-    narrowed = mixture([1.0], [[0.0], [0.0]], [np.diag([np.exp(-2.0), 1.0])])
-    assert information_gain(np.eye(2), narrowed) == pytest.approx(2.0)
+    marginal = mixture([1.0], [[0.0], [0.0]], [np.diag([np.exp(-2.0), 1.0])])
+    assert information_gain(np.eye(2), marginal) == pytest.approx(2.0)
 
 
 def test_two_narrow_answers_tell_all_but_which_of_them():

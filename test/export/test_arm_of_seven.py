@@ -33,12 +33,12 @@ def arm():
     return posterior_of(seven_joints.commanded(shipped), away=0.0)
 
 
-def buildable(chart, generator):
+def buildable(parametrization, generator):
     """Return a draw of the prior [P], less its mean, that can be built, no loss below zero."""
-    inner = chart.inner
+    inner = parametrization.inner
     offsets = inner.offsets(MOST_DRAWS, generator)
     values = inner.to_named(inner.prior.mean[:, None] + offsets)
-    losses = [name.split('.')[-1] in NEVER_NEGATIVE for name in chart.names]
+    losses = [name.split('.')[-1] in NEVER_NEGATIVE for name in parametrization.names]
     is_sound = inner.are_sound(inner.prior.mean[:, None] + offsets)
     return offsets[:, np.flatnonzero(is_sound & (values[losses] >= 0).all(0))[0]]
 
@@ -47,7 +47,7 @@ def buildable(chart, generator):
 def robot(request, arm):
     problem, posterior = arm
     generator, prior = np.random.default_rng(request.param), problem.prior
-    mean = problem.chart.combinations @ buildable(problem.chart, generator)
+    mean = problem.parametrization.combinations @ buildable(problem.parametrization, generator)
     mean += AWAY * prior.root @ generator.standard_normal(len(mean))
     mixture = replace(posterior.mixture, means=mean[:, None], scales=None)
     return robot_of(problem, replace(posterior, mixture=mixture))
@@ -78,10 +78,10 @@ def test_where_bodies_give_way_no_loss_becomes_one_that_feeds_energy_in(arm):
     generator, root = np.random.default_rng(1), 0.3 * problem.prior.root
     # Far from robots that can be built, all frictions next to none, and all of it hangs together.
     mean = 2 * root @ generator.standard_normal(len(root))
-    known = problem.chart.embed(mean[:, None])[:, 0]
+    known = problem.parametrization.embed(mean[:, None])[:, 0]
     for row, label in enumerate(problem.labels):
         if label.endswith('.friction'):
-            mean[row] -= known[problem.chart.inner.labels.index(label)] - 1e-4
+            mean[row] -= known[problem.parametrization.inner.labels.index(label)] - 1e-4
     turned = root @ np.linalg.qr(generator.standard_normal(root.shape))[0]
     turned *= np.geomspace(0.05, 1.0, len(root))
     mixture = replace(
@@ -94,8 +94,13 @@ def test_where_bodies_give_way_no_loss_becomes_one_that_feeds_energy_in(arm):
 
 def without_friction(robot):
     """Return accelerations of the mean [count, nv]; others have no smooth friction."""
-    chart = robot.problem.chart
-    values = dict(zip(chart.names, chart.to_named(robot.posterior.mixture.means)[:, 0].tolist()))
+    parametrization = robot.problem.parametrization
+    values = dict(
+        zip(
+            parametrization.names,
+            parametrization.to_named(robot.posterior.mixture.means)[:, 0].tolist(),
+        )
+    )
     none = {name: 0.0 for name in values if name.endswith('.friction')}
     return accelerations(robot.parameters, {**values, **none})
 

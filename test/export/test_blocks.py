@@ -123,20 +123,20 @@ def test_directions_of_the_same_joints_are_those_of_each_draw_by_itself():
 
 def test_a_finger_that_can_be_built_stays_where_the_other_gives_way():
     problem = hand()
-    chart, generator = problem.chart, np.random.default_rng(3)
-    inner = chart.inner
+    parametrization, generator = problem.parametrization, np.random.default_rng(3)
+    inner = parametrization.inner
     mixture = Mixture(
         np.zeros(1),
         np.zeros((0, 1)),
-        np.zeros((len(chart.labels), 1)),
-        0.3 * chart.prior.root[None],
+        np.zeros((len(parametrization.labels), 1)),
+        0.3 * parametrization.prior.root[None],
     )
-    of_a = np.array([name.startswith('a') for name in chart.names])
-    away = inner.prior.root @ generator.standard_normal((len(chart.names), 8))
+    of_a = np.array([name.startswith('a') for name in parametrization.names])
+    away = inner.prior.root @ generator.standard_normal((len(parametrization.names), 8))
     before = inner.prior.mean[:, None] + 1.2 * away * of_a[:, None]
-    values = dict(zip(chart.names, inner.to_named(before)))
+    values = dict(zip(parametrization.names, inner.to_named(before)))
     found = likeliest_possible(problem, mixture, values)
-    after = inner.from_named(np.stack([found[name] for name in chart.names]))
+    after = inner.from_named(np.stack([found[name] for name in parametrization.names]))
     assert not are_possible(np.moveaxis(before[inner.rows], 2, 0)).all()
     assert are_possible(np.moveaxis(after[inner.rows], 2, 0)).all()
     sizes = inner.deviations[:, None]

@@ -42,7 +42,7 @@ def saved(tmp_path, robot):
 
 def test_the_file_names_every_parameter_with_its_unit(robot, content):
     names = [each['name'] for each in content['parameters']]
-    assert names == list(robot.problem.chart.names)
+    assert names == list(robot.problem.parametrization.names)
     assert {each['unit'] for each in content['parameters']} == {
         'kg',
         'm',

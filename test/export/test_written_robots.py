@@ -71,8 +71,8 @@ def test_the_urdf_moves_like_the_mean(robot):
 
 def expect_motion_of_the_mean(robot):
     """Expect that an estimated robot moves like the mean of its posterior."""
-    chart, mean = robot.problem.chart, robot.posterior.mixture.means
-    before = dict(zip(chart.names, chart.to_named(mean)[:, 0].tolist()))
+    parametrization, mean = robot.problem.parametrization, robot.posterior.mixture.means
+    before = dict(zip(parametrization.names, parametrization.to_named(mean)[:, 0].tolist()))
     np.testing.assert_allclose(
         accelerations(robot.parameters, robot.values),
         accelerations(robot.parameters, before),

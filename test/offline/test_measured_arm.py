@@ -24,11 +24,14 @@ def test_a_bag_of_the_ready_arm_is_identified(tmp_path):
     found = identify(tmp_path / 'bag', ARM, tmp_path / 'result')
     assert (tmp_path / 'result' / 'robot.urdf').exists()
     assert (tmp_path / 'result' / 'report.html').exists()
-    truth, chart = robot.truths[0].values, found.problem.chart
+    truth, parametrization = robot.truths[0].values, found.problem.parametrization
     mean, covariance = found.posterior.mixture.moments()
-    values = chart.to_named(mean[:, None])[:, 0]
-    beforehand = chart.to_named(found.problem.prior.mean[:, None])[:, 0]
-    named, before = dict(zip(chart.names, values)), dict(zip(chart.names, beforehand))
+    values = parametrization.to_named(mean[:, None])[:, 0]
+    beforehand = parametrization.to_named(found.problem.prior.mean[:, None])[:, 0]
+    named, before = (
+        dict(zip(parametrization.names, values)),
+        dict(zip(parametrization.names, beforehand)),
+    )
     # What is well told after some seconds; offsets and gains of this robot are none.
     told = [f'{joint}.damping' for joint in found.problem.torque.joints]
     off = [abs(np.log(named[name] / truth[name])) for name in told]

@@ -129,8 +129,8 @@ def test_all_of_them_are_written_in_a_table(torques):
 
 def test_the_description_is_what_its_file_says(parts):
     problem = parts[0]
-    values = problem.chart.to_named(described(problem)[:, None])[:, 0]
-    named = dict(zip(problem.chart.names, values))
+    values = problem.parametrization.to_named(described(problem)[:, None])[:, 0]
+    named = dict(zip(problem.parametrization.names, values))
     assert named['upper.mass'] == pytest.approx(3.0)
     assert named['elbow.friction'] == named['elbow.torque_offset'] == 0.0
     assert named['lower.com.z'] == pytest.approx(-0.15)
@@ -208,7 +208,7 @@ def test_draws_of_what_was_learned_can_be_built(parts, learned):
     problem, estimator = parts
     mixture = estimator.mixture(problem, learned[0])
     values = draw_samples(problem, mixture, 200, seed=0)
-    points = problem.chart.inner.from_named(values)
+    points = problem.parametrization.inner.from_named(values)
     assert values.shape[1] == 200 and problem.possible.are_possible(points).mean() > 0.99
 
 

@@ -8,7 +8,7 @@ from robots import pendulum, PENDULUM_PRIORS, priors
 from sim2real_estimator.dynamics.system import System
 from sim2real_estimator.parameters.drifting import drifting
 from sim2real_estimator.parameters.parametrization import Prior
-from sim2real_estimator.parameters.parametrization_choice import choose_chart
+from sim2real_estimator.parameters.parametrization_choice import choose_parametrization
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.sensors import JointPositions
 
@@ -19,13 +19,13 @@ def chart_of(deviations, **more):
     parameters = pendulum()
     sensors = (JointPositions('encoder', parameters.model, ['shoulder', 'elbow'], 1e-3),)
     chosen = priors(parameters, deviations)
-    return parameters.model, choose_chart(parameters, sensors, chosen | more)
+    return parameters.model, choose_parametrization(parameters, sensors, chosen | more)
 
 
 def test_what_is_estimated_by_itself_is_of_one_kind():
     deviations = {'lower.mass': 0.3, 'elbow.damping': 0.7, 'shoulder.gain': 0.1}
-    model, chart = chart_of(deviations, **{'commands.delay': Prior(0.0, 0.004, False)})
-    found = drifting(chart, model)
+    model, parametrization = chart_of(deviations, **{'commands.delay': Prior(0.0, 0.004, False)})
+    found = drifting(parametrization, model)
     lone = np.diag([1.0, 1.0, 1.0, 0.004])
     np.testing.assert_allclose(found['losses'], lone[:, [1]])
     np.testing.assert_allclose(found['efforts'], lone[:, [2]])
@@ -33,14 +33,14 @@ def test_what_is_estimated_by_itself_is_of_one_kind():
 
 
 def test_stronger_efforts_move_a_robot_like_a_lighter_one():
-    model, chart = chart_of(PENDULUM_PRIORS)
-    moves = drifting(chart, model)['efforts']
-    assert moves.shape == (len(chart.labels), 1)
-    lighter, as_it_is = (chart.to_named(x * moves)[:, 0] for x in (-STRONGER, 0.0))
-    system = System(pendulum(), chart.names)
+    model, parametrization = chart_of(PENDULUM_PRIORS)
+    moves = drifting(parametrization, model)['efforts']
+    assert moves.shape == (len(parametrization.labels), 1)
+    lighter, as_it_is = (parametrization.to_named(x * moves)[:, 0] for x in (-STRONGER, 0.0))
+    system = System(pendulum(), parametrization.names)
 
     def accelerations(values, efforts):
-        robot = system.robot(dict(zip(chart.names, values.tolist())))
+        robot = system.robot(dict(zip(parametrization.names, values.tolist())))
         return [float(a) for a in system.acceleration(robot, [0.4, 1.1], [0.7, -0.5], efforts)[0]]
 
     stronger = [effort / (1 - STRONGER) for effort in EFFORTS]
@@ -52,21 +52,23 @@ def test_stronger_efforts_move_a_robot_like_a_lighter_one():
 
 def test_of_bodies_about_their_links_first_moments_take_part():
     problem = Pipeline.from_config(seven_joints.config()).problem
-    chart = problem.chart
+    parametrization = problem.parametrization
     moves = problem.drifting['efforts'][:, 0]
     # All that torques are linear in is about itself, whatever it is about.
-    np.testing.assert_allclose(moves, chart.combinations @ chart.inner.prior.mean, rtol=1e-6)
+    np.testing.assert_allclose(
+        moves, parametrization.combinations @ parametrization.inner.prior.mean, rtol=1e-6
+    )
     columns = seven_joints.torque_columns(problem)
-    torques = columns @ chart.inner.prior.mean
-    more = columns @ (chart.basis @ moves)
+    torques = columns @ parametrization.inner.prior.mean
+    more = columns @ (parametrization.basis @ moves)
     np.testing.assert_allclose(more, torques, atol=1e-6 * np.abs(torques).max())
 
 
 def test_where_nothing_is_commanded_no_effort_wanders():
-    model, chart = chart_of({'lower.mass': 0.3})
-    assert drifting(chart, model)['efforts'].shape == (1, 1)
+    model, parametrization = chart_of({'lower.mass': 0.3})
+    assert drifting(parametrization, model)['efforts'].shape == (1, 1)
 
     class Passive:
         commands = ()
 
-    assert drifting(chart, Passive)['efforts'].shape == (1, 0)
+    assert drifting(parametrization, Passive)['efforts'].shape == (1, 0)

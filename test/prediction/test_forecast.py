@@ -8,8 +8,8 @@ from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.urdf.load import load_urdf
-from sim2real_estimator.parameters.parametrization import DirectChart
-from sim2real_estimator.parameters.parametrization_choice import choose_chart
+from sim2real_estimator.parameters.parametrization import DirectParametrization
+from sim2real_estimator.parameters.parametrization_choice import choose_parametrization
 from sim2real_estimator.prediction.forecast import forecast, link_ends, link_paths, mean_state
 from sim2real_estimator.prediction.robot_problem import ProblemOptions, RobotProblem
 from sim2real_estimator.sensors import JointPositions
@@ -23,8 +23,10 @@ def problem():
     """Return a pendulum with torques, of which some parameters cannot be told apart."""
     parameters = pendulum()
     sensors = (JointPositions('encoder', parameters.model, ['shoulder', 'elbow'], 1e-3),)
-    chart = choose_chart(parameters, sensors, priors(parameters, PENDULUM_PRIORS))
-    return RobotProblem(parameters, sensors, chart, ProblemOptions(backend='eager'))
+    parametrization = choose_parametrization(
+        parameters, sensors, priors(parameters, PENDULUM_PRIORS)
+    )
+    return RobotProblem(parameters, sensors, parametrization, ProblemOptions(backend='eager'))
 
 
 @pytest.fixture
@@ -96,8 +98,8 @@ def test_the_end_of_a_link_is_where_its_estimated_length_says(double_pendulum_ur
 
 def test_paths_follow_the_estimated_lengths(double_pendulum_urdf):
     parameters = Parameters(load_urdf(double_pendulum_urdf))
-    chart = DirectChart(priors(parameters, {'upper.length': 0.1}))
-    problem = RobotProblem(parameters, (), chart, ProblemOptions(backend='eager'))
+    parametrization = DirectParametrization(priors(parameters, {'upper.length': 0.1}))
+    problem = RobotProblem(parameters, (), parametrization, ProblemOptions(backend='eager'))
     ends = []
     for length in (0.8, 1.6):
         mean, root = np.array([[np.log(length)]]), np.zeros((1, 5, 5))
@@ -114,8 +116,8 @@ def test_the_mean_state_weighs_the_components(problem, mixture):
 def test_the_mean_of_turns_is_a_turn(pendulum_urdf):
     model = load_urdf(pendulum_urdf, joint_types={'pivot': 'spherical'})
     parameters = Parameters(model)
-    chart = DirectChart(priors(parameters, {'rod.mass': 0.1}))
-    problem = RobotProblem(parameters, (), chart, ProblemOptions(backend='eager'))
+    parametrization = DirectParametrization(priors(parameters, {'rod.mass': 0.1}))
+    problem = RobotProblem(parameters, (), parametrization, ProblemOptions(backend='eager'))
     turns = np.zeros((6, 2))
     turns[1] = 0.3, -0.1
     points = problem.retract(np.repeat(problem.neutral[:, None], 2, 1), turns)

@@ -9,7 +9,11 @@ import torch
 
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.errors import ConfigError
-from sim2real_estimator.parameters.parametrization import DirectChart, Prior, TimedChart
+from sim2real_estimator.parameters.parametrization import (
+    DirectParametrization,
+    Prior,
+    TimedParametrization,
+)
 from sim2real_estimator.prediction.robot_problem import ProblemOptions, RobotProblem
 from sim2real_estimator.records import Frame, Sample
 from sim2real_estimator.sensors import JointPositions, Marker
@@ -27,10 +31,12 @@ def problem_of(delays, fixed=None, backend='auto', max_step=0.004):
         JointPositions('encoders', model, JOINTS, sd=1e-3),
         Marker('camera', model, 'lower', (0.0, 0.0, -0.4), sd=1e-3),
     )
-    physical = DirectChart({'lower.mass': Prior(0.8, 0.2, True)}, fixed)
-    chart = TimedChart(physical, {n: Prior(*prior, False) for n, prior in delays.items()})
+    physical = DirectParametrization({'lower.mass': Prior(0.8, 0.2, True)}, fixed)
+    parametrization = TimedParametrization(
+        physical, {n: Prior(*prior, False) for n, prior in delays.items()}
+    )
     options = ProblemOptions(backend=backend, max_step=max_step)
-    return RobotProblem(parameters, sensors, chart, options)
+    return RobotProblem(parameters, sensors, parametrization, options)
 
 
 def frames_of(count, generator, period=7 * MILLI, given=4 * MILLI):

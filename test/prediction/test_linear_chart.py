@@ -15,9 +15,9 @@ from sim2real_estimator.observability.null_space import (
 )
 from sim2real_estimator.observability.verdicts import Verdict
 from sim2real_estimator.parameters.body_priors import BodyPrior
-from sim2real_estimator.parameters.linear_parametrization import LinearChart
+from sim2real_estimator.parameters.linear_parametrization import LinearParametrization
 from sim2real_estimator.parameters.parametrization import mass_matrices, Prior
-from sim2real_estimator.parameters.parametrization_choice import choose_chart
+from sim2real_estimator.parameters.parametrization_choice import choose_parametrization
 from sim2real_estimator.setup.build import build_parts
 
 pytestmark = pytest.mark.usefixtures('one_thread')
@@ -32,39 +32,43 @@ def problem():
 
 
 @pytest.fixture(scope='module')
-def chart(problem):
-    return problem.chart
+def parametrization(problem):
+    return problem.parametrization
 
 
-def known(chart, generator, away=0.5):
+def known(parametrization, generator, away=0.5):
     """Return coordinates [p, 1] that may be estimated."""
-    return away * chart.prior.root @ generator.standard_normal((len(chart.labels), 1))
+    return (
+        away
+        * parametrization.prior.root
+        @ generator.standard_normal((len(parametrization.labels), 1))
+    )
 
 
-def told(chart, mean, left):
+def told(parametrization, mean, left):
     """Return a `Mixture` about a mean [p, 1] that leaves a part of the prior's deviations."""
-    return Mixture(np.zeros(1), np.zeros((0, 1)), mean, left * chart.prior.root[None])
+    return Mixture(np.zeros(1), np.zeros((0, 1)), mean, left * parametrization.prior.root[None])
 
 
-def test_data_tell_what_torques_tell(problem, chart):
-    columns = seven_joints.torque_columns(problem) * chart.inner.deviations
+def test_data_tell_what_torques_tell(problem, parametrization):
+    columns = seven_joints.torque_columns(problem) * parametrization.inner.deviations
     _, sizes, directions = np.linalg.svd(columns)
     rank = int((sizes > RANK_TOLERANCE * sizes[0]).sum())
-    assert (len(chart.names), len(chart.labels)) == (91, rank) == (91, 62)
-    unseen = chart.inner.deviations[:, None] * directions[rank:].T
-    shares = np.abs(chart.combinations @ unseen)
-    assert shares.max() < 1e-4 * np.sqrt(np.diag(chart.prior.covariance)).max()
+    assert (len(parametrization.names), len(parametrization.labels)) == (91, rank) == (91, 62)
+    unseen = parametrization.inner.deviations[:, None] * directions[rank:].T
+    shares = np.abs(parametrization.combinations @ unseen)
+    assert shares.max() < 1e-4 * np.sqrt(np.diag(parametrization.prior.covariance)).max()
 
 
-def test_its_combinations_are_called_by_what_they_are(chart):
-    labels = ' '.join(chart.labels)
+def test_its_combinations_are_called_by_what_they_are(parametrization):
+    labels = ' '.join(parametrization.labels)
     for label in ('hand.mass*com.x', 'hand.frame_inertia.xy', 'wrist_roll.friction'):
         assert label in labels
     assert 'log(' not in labels
 
 
-def test_slopes_are_those_of_the_values(chart):
-    inner = chart.inner
+def test_slopes_are_those_of_the_values(parametrization):
+    inner = parametrization.inner
     at = inner.prior.mean[:, None] + inner.offsets(2, np.random.default_rng(0))
     slopes, step = inner.slope(at), 1e-6
     for k in range(len(inner.names)):
@@ -73,17 +77,22 @@ def test_slopes_are_those_of_the_values(chart):
         np.testing.assert_allclose(slopes[:, :, k], change.T, atol=1e-6)
 
 
-def test_values_and_slopes_of_what_is_estimated_are_those_of_all_parameters(chart):
-    at = np.concatenate([known(chart, np.random.default_rng(seed)) for seed in (5, 6)], 1)
-    values, slopes = chart.expanded(at)
-    np.testing.assert_array_equal(values, chart.to_named(at))
+def test_values_and_slopes_of_what_is_estimated_are_those_of_all_parameters(parametrization):
+    at = np.concatenate(
+        [known(parametrization, np.random.default_rng(seed)) for seed in (5, 6)], 1
+    )
+    values, slopes = parametrization.expanded(at)
+    np.testing.assert_array_equal(values, parametrization.to_named(at))
     np.testing.assert_allclose(
-        slopes, chart.inner.slope(chart.embed(at)) @ chart.basis, rtol=1e-12, atol=1e-14
+        slopes,
+        parametrization.inner.slope(parametrization.embed(at)) @ parametrization.basis,
+        rtol=1e-12,
+        atol=1e-14,
     )
 
 
-def test_the_prior_has_the_moments_of_bodies_that_can_be_built(chart):
-    inner = chart.inner
+def test_the_prior_has_the_moments_of_bodies_that_can_be_built(parametrization):
+    inner = parametrization.inner
     draws = inner.prior.mean[:, None] + inner.offsets(4000, np.random.default_rng(1))
     white = inner.whitened(draws)
     np.testing.assert_allclose(white.mean(0), 0.0, atol=0.1)
@@ -93,35 +102,41 @@ def test_the_prior_has_the_moments_of_bodies_that_can_be_built(chart):
     np.testing.assert_allclose(inner.unwhitened(white), draws)
 
 
-def test_draws_move_exactly_alike_and_vary_as_the_prior_in_what_is_unseen(chart):
+def test_draws_move_exactly_alike_and_vary_as_the_prior_in_what_is_unseen(parametrization):
     generator = np.random.default_rng(2)
-    at = known(chart, generator)
-    draws = physical_draws(chart, np.repeat(at, 60, 1), generator)
-    responses = chart.responses.values(np.concatenate([draws, chart.embed(at)], 1))
+    at = known(parametrization, generator)
+    draws = physical_draws(parametrization, np.repeat(at, 60, 1), generator)
+    responses = parametrization.responses.values(
+        np.concatenate([draws, parametrization.embed(at)], 1)
+    )
     np.testing.assert_allclose(responses, np.repeat(responses[:, -1:], len(draws.T) + 1, 1))
-    spread = dict(zip(chart.inner.labels, draws.std(1) / chart.inner.deviations))
+    spread = dict(
+        zip(parametrization.inner.labels, draws.std(1) / parametrization.inner.deviations)
+    )
     # The first joint turns about the vertical.
     assert spread['column.mass'] > 0.8 and spread['column.mass*com.z'] > 0.8
     assert spread['hand.mass*com.x'] < 1e-9
     assert (np.linalg.norm(draws - draws[:, :1], axis=0)[1:] > 0).all()
 
 
-def test_the_likeliest_of_all_that_move_alike_is_what_is_simulated(chart):
-    at = known(chart, np.random.default_rng(4))
-    points, is_settled = likeliest(chart, at)
-    assert is_settled.all()
-    offset = points[:, 0] - chart.inner.prior.mean
-    blind = tangents_of(chart, told(chart, at, 0.01)).blind[0]
-    across = blind @ np.linalg.solve(chart.inner.prior.covariance, offset)
+def test_the_likeliest_of_all_that_move_alike_is_what_is_simulated(parametrization):
+    at = known(parametrization, np.random.default_rng(4))
+    points, is_converged = likeliest(parametrization, at)
+    assert is_converged.all()
+    offset = points[:, 0] - parametrization.inner.prior.mean
+    blind = tangents_of(parametrization, told(parametrization, at, 0.01)).blind[0]
+    across = blind @ np.linalg.solve(parametrization.inner.prior.covariance, offset)
     np.testing.assert_allclose(across, 0.0, atol=1e-9)
-    masses = chart.to_named(at)[chart.inner.rows[:, 0], 0]
-    assert (masses > 0.5 * chart.inner.prior.mean[chart.inner.rows[:, 0]]).all()
+    masses = parametrization.to_named(at)[parametrization.inner.rows[:, 0], 0]
+    assert (
+        masses > 0.5 * parametrization.inner.prior.mean[parametrization.inner.rows[:, 0]]
+    ).all()
 
 
 @pytest.mark.parametrize('exact', (False, True))
-def test_nothing_that_torques_leave_open_is_called_identified(problem, chart, exact):
-    at = known(chart, np.random.default_rng(5), 0.3)
-    found = find(problem, told(chart, at, 1e-4), 10**9, exact)
+def test_nothing_that_torques_leave_open_is_called_identified(problem, parametrization, exact):
+    at = known(parametrization, np.random.default_rng(5), 0.3)
+    found = find(problem, told(parametrization, at, 1e-4), 10**9, exact)
     assert (found.told, found.untold) == (62, 29)
     assert len(found.null_directions) == 29
     verdicts = {each.name: each.verdict for each in found.parameters}
@@ -129,42 +144,44 @@ def test_nothing_that_torques_leave_open_is_called_identified(problem, chart, ex
         assert verdicts[name] != Verdict.IDENTIFIED.value
     for name in ('wrist_roll.damping', 'base_yaw.friction', 'elbow_pitch.armature'):
         assert verdicts[name] == Verdict.IDENTIFIED.value
-    blind = tangents_of(chart, told(chart, at, 1e-4)).blind[0]
-    slope = chart.inner.slope(chart.embed(at))[0]
-    open_ = np.sqrt(np.diag(slope @ blind @ slope.T)) > 0.3 * chart.inner.apart.deviations
-    names = np.array(chart.names)[open_]
+    blind = tangents_of(parametrization, told(parametrization, at, 1e-4)).blind[0]
+    slope = parametrization.inner.slope(parametrization.embed(at))[0]
+    open_ = (
+        np.sqrt(np.diag(slope @ blind @ slope.T)) > 0.3 * parametrization.inner.apart.deviations
+    )
+    names = np.array(parametrization.names)[open_]
     assert len(names) > 40
     assert not {verdicts[name] for name in names} & {Verdict.IDENTIFIED.value}
 
 
-def test_draws_have_masses(problem, chart):
-    at = known(chart, np.random.default_rng(6), 1.5)
-    values = draw_samples(problem, told(chart, at, 0.3), 300, 0)
+def test_draws_have_masses(problem, parametrization):
+    at = known(parametrization, np.random.default_rng(6), 1.5)
+    values = draw_samples(problem, told(parametrization, at, 0.3), 300, 0)
     assert values.shape == (91, 300)
-    assert (values[chart.inner.rows[:, 0]] > 0).all() and np.isfinite(values).all()
-    assert np.array_equal(values, draw_samples(problem, told(chart, at, 0.3), 300, 0))
+    assert (values[parametrization.inner.rows[:, 0]] > 0).all() and np.isfinite(values).all()
+    assert np.array_equal(values, draw_samples(problem, told(parametrization, at, 0.3), 300, 0))
 
 
-def test_what_has_no_mass_left_stays_finite(chart):
-    at = chart.inner.prior.mean[:, None].repeat(2, 1)
-    at[chart.inner.rows[0, 0], 0] = -1.0
-    assert np.isfinite(chart.inner.to_named(at)).all()
-    assert np.isfinite(chart.inner.slope(at)).all()
-    assert chart.inner.are_sound(at).tolist() == [False, True]
+def test_what_has_no_mass_left_stays_finite(parametrization):
+    at = parametrization.inner.prior.mean[:, None].repeat(2, 1)
+    at[parametrization.inner.rows[0, 0], 0] = -1.0
+    assert np.isfinite(parametrization.inner.to_named(at)).all()
+    assert np.isfinite(parametrization.inner.slope(at)).all()
+    assert parametrization.inner.are_sound(at).tolist() == [False, True]
 
 
 @pytest.mark.parametrize(('part', 'tolerance'), [(-2.0, 1e-11), (-1e-3, 1e-9), (0.0, 1e-3)])
 def test_bodies_without_mass_or_less_move_as_those_that_respond_alike(
-    problem, chart, part, tolerance
+    problem, parametrization, part, tolerance
 ):
-    likely = chart.embed(known(chart, np.random.default_rng(9)))
-    row = chart.inner.rows[-1, 0]
+    likely = parametrization.embed(known(parametrization, np.random.default_rng(9)))
+    row = parametrization.inner.rows[-1, 0]
     # Along what cannot be told, to where the mass of the last link is a part of what it was.
-    unseen = np.eye(len(likely)) - chart.basis @ chart.combinations
+    unseen = np.eye(len(likely)) - parametrization.basis @ parametrization.combinations
     away = unseen[:, np.argmax(np.abs(unseen[row]))][:, None]
     other = likely + away * (part - 1) * likely[row] / away[row]
     assert other[row, 0] == pytest.approx(part * likely[row, 0], abs=1e-9)
-    values = chart.inner.to_named(np.concatenate([likely, other], 1))
+    values = parametrization.inner.to_named(np.concatenate([likely, other], 1))
     poses = np.random.default_rng(4).standard_normal((7, 1)).repeat(2, 1)
     one, two = mass_matrices(seven_joints.system(problem), values, poses)
     np.testing.assert_allclose(two, one, atol=tolerance * np.abs(one).max())
@@ -172,21 +189,33 @@ def test_bodies_without_mass_or_less_move_as_those_that_respond_alike(
 
 def test_delays_stay_beside_it(problem):
     late = {'commands.delay': Prior(0.0, 0.005, False)}
-    chart = choose_chart(problem.parameters, problem.sensors, {**problem.chart.priors, **late})
-    assert chart.labels == (*problem.chart.labels, 'commands.delay') and chart.is_straight
-    draws = physical_draws(chart, np.zeros((63, 5)), np.random.default_rng(7))
+    parametrization = choose_parametrization(
+        problem.parameters, problem.sensors, {**problem.parametrization.priors, **late}
+    )
+    assert (
+        parametrization.labels == (*problem.parametrization.labels, 'commands.delay')
+        and parametrization.is_straight
+    )
+    draws = physical_draws(parametrization, np.zeros((63, 5)), np.random.default_rng(7))
     assert draws[:91].std(1).max() > 0 and not draws[91].any()
 
 
 def test_lengths_bend_it(problem):
     """Where a joint sits is estimated too: what masses and it have in common is no line."""
     far = {'elbow_pitch.origin.y': Prior(-0.2, 0.01, False), 'hand.mass': Prior(0.9, 0.25, True)}
-    chart = choose_chart(problem.parameters, problem.sensors, {**problem.chart.priors, **far})
-    assert isinstance(chart.inner, LinearChart) and not chart.is_straight
-    at = known(chart, np.random.default_rng(8))
-    draws = physical_draws(chart, np.repeat(at, 4, 1), np.random.default_rng(9))
+    parametrization = choose_parametrization(
+        problem.parameters, problem.sensors, {**problem.parametrization.priors, **far}
+    )
+    assert (
+        isinstance(parametrization.inner, LinearParametrization)
+        and not parametrization.is_straight
+    )
+    at = known(parametrization, np.random.default_rng(8))
+    draws = physical_draws(parametrization, np.repeat(at, 4, 1), np.random.default_rng(9))
     assert draws.shape[1] == 4
-    responses = chart.responses.values(np.concatenate([draws, chart.embed(at)], 1))
+    responses = parametrization.responses.values(
+        np.concatenate([draws, parametrization.embed(at)], 1)
+    )
     np.testing.assert_allclose(responses, np.repeat(responses[:, -1:], 5, 1), atol=2e-6)
 
 
@@ -196,14 +225,16 @@ def test_wide_logarithms_stay_logarithms_but_for_losses(problem):
         'wrist_roll.armature': Prior(0.1, 0.7, True),
         'base_yaw.damping': Prior(2.0, 0.4, True),
     }
-    chart = choose_chart(problem.parameters, problem.sensors, {**problem.chart.priors, **wide})
-    assert any('log(wrist_roll.armature)' in label for label in chart.labels)
-    assert not any('log(' in label and 'armature' not in label for label in chart.labels)
+    parametrization = choose_parametrization(
+        problem.parameters, problem.sensors, {**problem.parametrization.priors, **wide}
+    )
+    assert any('log(wrist_roll.armature)' in label for label in parametrization.labels)
+    assert not any('log(' in label and 'armature' not in label for label in parametrization.labels)
     for name, prior in wide.items():
-        if name in chart.labels:
-            row, factor = chart.labels.index(name), np.exp(prior.sd**2)
-            assert chart.prior.mean[row] == 0.0
-            deviation = np.sqrt(chart.prior.covariance[row, row])
+        if name in parametrization.labels:
+            row, factor = parametrization.labels.index(name), np.exp(prior.sd**2)
+            assert parametrization.prior.mean[row] == 0.0
+            deviation = np.sqrt(parametrization.prior.covariance[row, row])
             assert deviation == pytest.approx(prior.mean * np.sqrt(factor * (factor - 1)))
 
 
@@ -218,7 +249,7 @@ def test_a_body_next_to_a_point_has_a_prior():
 
 
 def test_few_unknowns_stay_as_they_are():
-    assert len(p2.make_problem().chart.inner.rows) == 0
+    assert len(p2.make_problem().parametrization.inner.rows) == 0
 
 
 def test_a_rod_has_a_prior_of_bodies_that_can_be_built():

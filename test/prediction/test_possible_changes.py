@@ -42,17 +42,19 @@ def test_friction_moves_nothing_but_itself(problem, jumps):
 
 def changed(problem, values, link):
     """Return coordinates of a robot, and of the same with a body fixed to a link."""
-    inner = problem.chart.inner
+    inner = problem.parametrization.inner
     loaded = values | {f'{link}.mass': 1.7 * values[f'{link}.mass']}
     named = np.array([[each[name] for name in inner.names] for each in (values, loaded)]).T
-    coordinates, is_settled = on_slice(problem.chart, inner.from_named(named))
-    assert is_settled.all()
+    coordinates, is_converged = on_slice(problem.parametrization, inner.from_named(named))
+    assert is_converged.all()
     return coordinates
 
 
 def test_a_body_on_a_link_is_well_within_its_jump(problem, jumps):
-    values = dict(zip(p2.NAMES, problem.chart.to_named(problem.prior.mean[:, None])[:, 0]))
-    names = problem.chart.inner.names
+    values = dict(
+        zip(p2.NAMES, problem.parametrization.to_named(problem.prior.mean[:, None])[:, 0])
+    )
+    names = problem.parametrization.inner.names
     before, after = changed(problem, {n: values[n] for n in names}, 'lower').T
     root = jumps['mass on lower'].root
     scale = np.sqrt(np.diag(problem.prior.covariance))
@@ -68,12 +70,12 @@ def test_a_jump_says_which_body_it_is_of(jumps):
 
 
 def test_places_on_a_slice_respond_like_what_they_stand_for(problem):
-    chart, generator = problem.chart, np.random.default_rng(5)
-    points = chart.inner.prior.mean[:, None] + 0.5 * chart.inner.prior.root @ (
-        generator.standard_normal((len(chart.inner.names), 20))
+    parametrization, generator = problem.parametrization, np.random.default_rng(5)
+    points = parametrization.inner.prior.mean[:, None] + 0.5 * parametrization.inner.prior.root @ (
+        generator.standard_normal((len(parametrization.inner.names), 20))
     )
-    coordinates, is_settled = on_slice(chart, points)
-    assert is_settled.mean() >= 0.9
-    wanted = chart.responses.values(points[:, is_settled])
-    found = chart.responses.values(chart.embed(coordinates)[:, is_settled])
+    coordinates, is_converged = on_slice(parametrization, points)
+    assert is_converged.mean() >= 0.9
+    wanted = parametrization.responses.values(points[:, is_converged])
+    found = parametrization.responses.values(parametrization.embed(coordinates)[:, is_converged])
     np.testing.assert_allclose(found, wanted, atol=1e-3)

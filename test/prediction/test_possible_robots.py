@@ -58,7 +58,7 @@ def posterior(problem):
 
 
 def bodies_of(problem, points):
-    return np.moveaxis(points[problem.chart.inner.rows], 2, 0)
+    return np.moveaxis(points[problem.parametrization.inner.rows], 2, 0)
 
 
 def test_hundreds_of_draws_are_made_possible(problem, posterior):
@@ -105,7 +105,7 @@ def test_what_is_possible_stays_bit_for_bit(problem, posterior):
 def test_published_draws_of_several_answers_can_all_be_built(problem, posterior):
     mean, root = posterior
     other = mean.copy()
-    other[problem.chart.inner.rows[-1, 0]] += 1.0
+    other[problem.parametrization.inner.rows[-1, 0]] += 1.0
     mixture = Mixture(
         np.log([0.6, 0.4]),
         np.zeros((0, 2)),
@@ -113,17 +113,17 @@ def test_published_draws_of_several_answers_can_all_be_built(problem, posterior)
         np.stack([root, root]),
     )
     values = draw_samples(problem, mixture, 100, seed=5)
-    assert values.shape == (len(problem.chart.names), 100)
-    points = problem.chart.inner.from_named(values)
+    assert values.shape == (len(problem.parametrization.names), 100)
+    points = problem.parametrization.inner.from_named(values)
     assert are_possible(bodies_of(problem, points)).all()
-    heavier = points[problem.chart.inner.rows[-1, 0]]
+    heavier = points[problem.parametrization.inner.rows[-1, 0]]
     assert np.isfinite(values).all() and heavier.max() - heavier.min() > 0.5
     assert (values == draw_samples(problem, mixture, 100, seed=5)).all()
 
 
 def contradicted(problem, mean, root):
     """Return name -> `Contradiction` of the parameters that are to blame."""
-    inner = problem.chart.inner
+    inner = problem.parametrization.inner
     found = contradictions(inner, problem.possible, mean, root @ root.T)
     # The first of each is the simplest.
     return {inner.names[place]: each for each in found[::-1] for place in each.places}
@@ -131,7 +131,7 @@ def contradicted(problem, mean, root):
 
 def test_what_data_are_sure_of_and_no_robot_has_is_named(problem, posterior):
     mean, root = posterior
-    names, mean = problem.chart.inner.names, mean.copy()
+    names, mean = problem.parametrization.inner.names, mean.copy()
     assert contradicted(problem, mean, root) == {}
     sds = np.linalg.norm(root, axis=1)
     rotor, mass = names.index('j2.armature'), names.index('l5.mass')
@@ -151,14 +151,14 @@ def test_what_data_are_sure_of_and_no_robot_has_is_named(problem, posterior):
     assert sum_of_two.what == 'j1.friction + j1.stribeck'
     assert sum_of_two.mean == pytest.approx(-6 * both)
     # Of a robot of which bodies are not asked to be possible, joints are looked at all the same.
-    inner = problem.chart.inner
+    inner = problem.parametrization.inner
     (alone,) = contradictions(inner, None, mean, root @ root.T)
     assert names[alone.places[0]] == 'j2.armature'
 
 
 def test_a_body_that_no_mass_is_spread_like_is_named(problem, posterior):
     mean, root = posterior
-    inner, mean = problem.chart.inner, mean.copy()
+    inner, mean = problem.parametrization.inner, mean.copy()
     body = inner.rows[3]
     small = root.copy()
     small[body] *= 1e-3

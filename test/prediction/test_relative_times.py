@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from robots import MILLI, pendulum, random_columns
 
-from sim2real_estimator.parameters.parametrization import DirectChart, Prior, TimedChart
+from sim2real_estimator.parameters.parametrization import (
+    DirectParametrization,
+    Prior,
+    TimedParametrization,
+)
 from sim2real_estimator.prediction.robot_problem import ProblemOptions, RobotProblem
 from sim2real_estimator.records import Frame, Sample
 from sim2real_estimator.sensors import JointPositions, Marker
@@ -21,9 +25,12 @@ def problem_of(names, actuator='effort', fixed=None, reference=0):
         Marker('camera', parameters.model, 'lower', (0.0, 0.0, -0.4), sd=1e-3),
     )
     delays = {name: Prior(0.001 * k, 0.002, False) for k, name in enumerate(names, 1)}
-    physical = DirectChart({'lower.mass': Prior(0.8, 0.2, True)}, fixed)
-    chart, options = TimedChart(physical, delays), ProblemOptions(max_step=0.004)
-    return RobotProblem(parameters, sensors, chart, options, reference=reference)
+    physical = DirectParametrization({'lower.mass': Prior(0.8, 0.2, True)}, fixed)
+    parametrization, options = (
+        TimedParametrization(physical, delays),
+        ProblemOptions(max_step=0.004),
+    )
+    return RobotProblem(parameters, sensors, parametrization, options, reference=reference)
 
 
 def frame_of(problem, generator):

@@ -20,8 +20,12 @@ from sim2real_estimator.estimation.batch.fit import Objective, Window
 from sim2real_estimator.estimation.robust import NormalNoise
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.robot import realize
-from sim2real_estimator.parameters.parametrization import DirectChart, Prior, TimedChart
-from sim2real_estimator.parameters.parametrization_choice import choose_chart
+from sim2real_estimator.parameters.parametrization import (
+    DirectParametrization,
+    Prior,
+    TimedParametrization,
+)
+from sim2real_estimator.parameters.parametrization_choice import choose_parametrization
 from sim2real_estimator.prediction import linearization as frame_walk
 from sim2real_estimator.prediction.frame_at_once import FrameAtOnce
 from sim2real_estimator.prediction.frame_forwards import FrameForwards
@@ -45,7 +49,7 @@ def arm():
     return RobotProblem(
         parameters,
         ball_arm_sensors(parameters.model),
-        DirectChart(names),
+        DirectParametrization(names),
         ProblemOptions(max_step=0.004),
     )
 
@@ -59,9 +63,14 @@ def late_arm():
         'rod pose.delay': Prior(0.001, 0.0003, False),
         'marker.delay': Prior(-0.001, 0.0003, False),
     }
-    chart = TimedChart(DirectChart({'hand.mass': Prior(0.4, 0.3, True)}), delays)
+    parametrization = TimedParametrization(
+        DirectParametrization({'hand.mass': Prior(0.4, 0.3, True)}), delays
+    )
     return RobotProblem(
-        parameters, ball_arm_sensors(parameters.model), chart, ProblemOptions(max_step=0.004)
+        parameters,
+        ball_arm_sensors(parameters.model),
+        parametrization,
+        ProblemOptions(max_step=0.004),
     )
 
 
@@ -74,9 +83,14 @@ def far_arm():
         'rod pose.delay': Prior(0.033, 0.002, False),
         'marker.delay': Prior(0.021, 0.002, False),
     }
-    chart = TimedChart(DirectChart({'hand.mass': Prior(0.4, 0.3, True)}), delays)
+    parametrization = TimedParametrization(
+        DirectParametrization({'hand.mass': Prior(0.4, 0.3, True)}), delays
+    )
     return RobotProblem(
-        parameters, ball_arm_sensors(parameters.model), chart, ProblemOptions(max_step=0.004)
+        parameters,
+        ball_arm_sensors(parameters.model),
+        parametrization,
+        ProblemOptions(max_step=0.004),
     )
 
 
@@ -87,7 +101,7 @@ def disturbed_arm():
     return RobotProblem(
         parameters,
         ball_arm_sensors(parameters.model),
-        DirectChart({'hand.mass': Prior(0.4, 0.3, True)}),
+        DirectParametrization({'hand.mass': Prior(0.4, 0.3, True)}),
         ProblemOptions(max_step=0.004, disturbance_time=0.05),
     )
 
@@ -110,7 +124,7 @@ def make_driven_arm(disturbance_time):
     return RobotProblem(
         parameters,
         ball_arm_sensors(parameters.model),
-        DirectChart(names),
+        DirectParametrization(names),
         ProblemOptions(max_step=0.004, disturbance_time=disturbance_time),
     )
 
@@ -122,7 +136,7 @@ def late_driven_arm(late_arm):
     return RobotProblem(
         Parameters(model.with_actuators({model.commands[0]: 'driven'})),
         late_arm.sensors,
-        late_arm.chart,
+        late_arm.parametrization,
         late_arm.options,
     )
 
@@ -137,7 +151,9 @@ def mounted_arm():
         for axis in ('x', 'y', 'z', 'rx', 'ry', 'rz')
     }
     names |= {f'marker.mount.{axis}': Prior(0.01, 0.02, False) for axis in 'xyz'}
-    return RobotProblem(parameters, sensors, DirectChart(names), ProblemOptions(max_step=0.004))
+    return RobotProblem(
+        parameters, sensors, DirectParametrization(names), ProblemOptions(max_step=0.004)
+    )
 
 
 def shifted(problem, points, parameters, direction, step):
@@ -259,7 +275,7 @@ def test_a_joint_that_is_seen_some_frames_later_has_no_jump_in_its_guess(arm):
         for f in frames[:3]
     ] + frames[3:]
     _assert_is_near(arm, points, arm.first_state(late)[0])
-    for state, guess in zip(states, arm.first_course(late)):
+    for state, guess in zip(states, arm.first_trajectory(late)):
         _assert_is_near(arm, state, guess)
 
 
@@ -283,7 +299,9 @@ def _assert_is_near(problem, points, guess):
 def _exact_frame(problem, frame, state, parameters):
     """Return the frame with what the sensors would see in a state, without noise."""
     observe = problem.sensors[1].observe, problem.sensors[2].observe
-    values = dict(zip(problem.chart.names, problem.chart.to_named(parameters)[:, 0]))
+    values = dict(
+        zip(problem.parametrization.names, problem.parametrization.to_named(parameters)[:, 0])
+    )
     robot = realize(problem.parameters, values)
     q, v = state[: problem.model.position_size, 0], state[problem.model.position_size :, 0]
     outputs = np.array([x for see in observe for x in see(robot, list(q), list(v))])
@@ -306,9 +324,9 @@ def _exact_frame(problem, frame, state, parameters):
 
 def test_the_cost_of_a_window_has_the_gradient_it_says():
     parameters = pendulum()
-    chart = DirectChart(priors(parameters, PENDULUM_PRIORS))
+    parametrization = DirectParametrization(priors(parameters, PENDULUM_PRIORS))
     sensor = JointPositions('encoder', parameters.model, ['shoulder', 'elbow'], 1e-3)
-    problem = RobotProblem(parameters, (sensor,), chart)
+    problem = RobotProblem(parameters, (sensor,), parametrization)
     generator = np.random.default_rng(1)
     frames = tuple(
         Frame(
@@ -336,20 +354,22 @@ def test_the_cost_of_a_window_has_the_gradient_it_says():
 def test_only_what_motion_can_tell_apart_is_estimated(driven, rank):
     parameters = pendulum()
     sensor = JointPositions('encoder', parameters.model, ['shoulder', 'elbow'], 1e-3)
-    chart = choose_chart(parameters, (sensor,), priors(parameters, PENDULUM_PRIORS), driven=driven)
-    assert len(chart.labels) == rank
-    assert not any('end.origin' in label for label in chart.labels)
-    assert chart.names == tuple(PENDULUM_PRIORS)
-    values = chart.to_named(chart.prior.mean[:, None])[:, 0]
-    np.testing.assert_allclose(values, parameters.nominal(chart.names))
+    parametrization = choose_parametrization(
+        parameters, (sensor,), priors(parameters, PENDULUM_PRIORS), driven=driven
+    )
+    assert len(parametrization.labels) == rank
+    assert not any('end.origin' in label for label in parametrization.labels)
+    assert parametrization.names == tuple(PENDULUM_PRIORS)
+    values = parametrization.to_named(parametrization.prior.mean[:, None])[:, 0]
+    np.testing.assert_allclose(values, parameters.nominal(parametrization.names))
 
 
 def test_parameters_that_data_tell_apart_are_estimated_as_they_are():
     parameters = pendulum()
     sensor = JointPositions('encoder', parameters.model, ['shoulder', 'elbow'], 1e-3)
     chosen = {n: PENDULUM_PRIORS[n] for n in ('lower.mass', 'elbow.damping')}
-    chart = choose_chart(parameters, (sensor,), priors(parameters, chosen))
-    assert chart.labels == ('log(lower.mass)', 'log(elbow.damping)')
+    parametrization = choose_parametrization(parameters, (sensor,), priors(parameters, chosen))
+    assert parametrization.labels == ('log(lower.mass)', 'log(elbow.damping)')
 
 
 @pytest.mark.parametrize('swing, moves', [(0.0, False), (0.01, True)])
@@ -359,8 +379,8 @@ def test_motion_is_told_from_noise_and_from_flipped_signs(swing, moves):
         JointPositions('encoder', parameters.model, ['shoulder', 'elbow'], 1e-3),
         LinkPose('body', parameters.model, 'lower', orientation_sd=2e-3),
     )
-    chart = DirectChart(priors(parameters, {'lower.mass': 0.3}))
-    problem = RobotProblem(parameters, sensors, chart)
+    parametrization = DirectParametrization(priors(parameters, {'lower.mass': 0.3}))
+    problem = RobotProblem(parameters, sensors, parametrization)
 
     def frame(k):
         angles = swing * np.sin(0.3 * k) + 1e-3 * generator.standard_normal(2)
@@ -385,7 +405,7 @@ def test_a_frame_all_at_once_is_its_segments_one_by_one(robot, columns, way, req
     generator, walk = np.random.default_rng(12), arm._walk
     points, parameters = random_columns(arm, columns, generator)
     for frame in ball_arm_frames(generator)[:2]:
-        monkeypatch.setattr(walk, '_of_filter', way(walk._states, walk._rows, arm.chart))
+        monkeypatch.setattr(walk, '_of_filter', way(walk._states, walk._rows, arm.parametrization))
         at_once = arm.linearize(points, parameters, (frame,))
         with monkeypatch.context() as patch:
             patch.setattr(frame_walk, '_FEW_COLUMNS', 0)
@@ -401,7 +421,7 @@ def test_parameters_of_fewer_columns_repeat(robot, way, request, monkeypatch):
     arm = request.getfixturevalue(robot)
     generator, walk = np.random.default_rng(12), arm._walk
     points, parameters = random_columns(arm, 6, generator)
-    monkeypatch.setattr(walk, '_of_filter', way(walk._states, walk._rows, arm.chart))
+    monkeypatch.setattr(walk, '_of_filter', way(walk._states, walk._rows, arm.parametrization))
     one, other = ball_arm_frames(generator)[:2]
     for frames in ((one,), [one, one, one, other, other, other]):
         few = arm.linearize(points, parameters[:, :3], frames)

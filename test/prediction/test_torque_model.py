@@ -46,8 +46,16 @@ def drawn(problem, seed=0, size=0.3):
 def test_predicted_torques_are_those_that_the_equations_of_motion_ask_for(problem, motion, seed):
     """What is measured, taken as what acts, leaves nothing over."""
     model, coordinates = problem.torque, drawn(problem, seed)
-    named = dict(zip(problem.chart.names, problem.chart.to_named(coordinates[:, None])[:, 0]))
-    values = {**problem.chart.fixed, **{name: float(named[name]) for name in physical(problem)}}
+    named = dict(
+        zip(
+            problem.parametrization.names,
+            problem.parametrization.to_named(coordinates[:, None])[:, 0],
+        )
+    )
+    values = {
+        **problem.parametrization.fixed,
+        **{name: float(named[name]) for name in physical(problem)},
+    }
     system = System(problem.parameters, ())
     robot = system.robot({n: v for n, v in values.items() if n in problem.parameters})
     standard = model.standard(coordinates)[0]
@@ -88,9 +96,9 @@ def test_slopes_are_those_of_small_steps(problem, function):
 def test_gains_divide_what_is_measured(problem):
     model, coordinates = problem.torque, problem.prior.mean.copy()
     assert (model.scales(coordinates)[0] == 1).all()
-    place = problem.chart.names.index('elbow_pitch.gain')
-    coordinates[problem.chart.labels.index('elbow_pitch.gain')] = 1.25
-    values = problem.chart.to_named(coordinates[:, None])[:, 0]
+    place = problem.parametrization.names.index('elbow_pitch.gain')
+    coordinates[problem.parametrization.labels.index('elbow_pitch.gain')] = 1.25
+    values = problem.parametrization.to_named(coordinates[:, None])[:, 0]
     assert values[place] == 1.25
     scales = model.scales(coordinates)[0]
     assert scales[model.joints.index('elbow_pitch')] == pytest.approx(0.8)

@@ -33,7 +33,8 @@ SENSORS = tuple(f'{body} body' for body in late_mocap.BODIES)
 
 # Of the robot nothing changes.
 _STILL = {
-    f'estimator.settings.{name}': 0.0 for name in ('drift', 'drift_of_losses', 'drift_of_efforts')
+    f'estimator.settings.{name}': 0.0
+    for name in ('drift', 'drift_of_dissipation', 'drift_of_efforts')
 }
 
 

@@ -13,7 +13,7 @@ from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.parameters.parametrization import Prior
-from sim2real_estimator.parameters.parametrization_choice import choose_chart
+from sim2real_estimator.parameters.parametrization_choice import choose_parametrization
 from sim2real_estimator.prediction.robot_problem import ProblemOptions, RobotProblem
 from sim2real_estimator.sensors import SENSORS
 from sim2real_estimator.spatial.quaternion import Quaternion
@@ -75,8 +75,10 @@ def priors():
 def make_problem(options=None, noise=NOISE):
     """Return the problem; noise: of an orientation, about each axis [rad]."""
     sensors = [SENSORS['link_pose'](rod, model(), rod, orientation_sd=noise) for rod in RODS]
-    chart = choose_chart(parameters(), sensors, priors())
-    return RobotProblem(parameters(), sensors, chart, options or ProblemOptions(max_step=STEP))
+    parametrization = choose_parametrization(parameters(), sensors, priors())
+    return RobotProblem(
+        parameters(), sensors, parametrization, options or ProblemOptions(max_step=STEP)
+    )
 
 
 def draw(seed, count=125, rate=RATE, noise=NOISE):

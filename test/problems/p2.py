@@ -14,7 +14,7 @@ from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.parameters.parametrization import Prior
-from sim2real_estimator.parameters.parametrization_choice import choose_chart
+from sim2real_estimator.parameters.parametrization_choice import choose_parametrization
 from sim2real_estimator.prediction.robot_problem import ProblemOptions, RobotProblem
 from sim2real_estimator.sensors import SENSORS
 
@@ -112,9 +112,11 @@ def make_problem(options=None, more_priors=None, noise=NOISE, noises=None, stamp
     noises: sensor -> `Prior` of a factor on it; stamp_sd [s]: of the encoders.
     """
     sensor = SENSORS['joint_positions']('encoders', model(), JOINTS, noise, stamp_sd=stamp_sd)
-    chart = choose_chart(parameters(), [sensor], priors() | (more_priors or {}))
+    parametrization = choose_parametrization(
+        parameters(), [sensor], priors() | (more_priors or {})
+    )
     options = options or ProblemOptions(max_step=STEP)
-    return RobotProblem(parameters(), [sensor], chart, options, noises)
+    return RobotProblem(parameters(), [sensor], parametrization, options, noises)
 
 
 def base_parameters(values):

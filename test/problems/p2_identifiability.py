@@ -12,7 +12,7 @@ import torch
 
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.dynamics.observations import positions
-from sim2real_estimator.parameters.parametrization_choice import choose_chart
+from sim2real_estimator.parameters.parametrization_choice import choose_parametrization
 from sim2real_estimator.prediction.robot_problem import ProblemOptions, RobotProblem
 from sim2real_estimator.sensors import SENSORS
 
@@ -51,8 +51,8 @@ def make_problem(experiment):
     if experiment.has_markers:
         sensors += [SENSORS['marker'](link, model, link, at, MARKER_NOISE) for link, at in _POINTS]
     driven = [experiment.has_torques] * len(model.commands)
-    chart = choose_chart(p2.parameters(), sensors, p2.priors(), driven=driven)
-    return RobotProblem(p2.parameters(), sensors, chart, ProblemOptions(max_step=STEP))
+    parametrization = choose_parametrization(p2.parameters(), sensors, p2.priors(), driven=driven)
+    return RobotProblem(p2.parameters(), sensors, parametrization, ProblemOptions(max_step=STEP))
 
 
 def draw(experiment, seed):

@@ -15,7 +15,7 @@ from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.parameters.parametrization import Prior
-from sim2real_estimator.parameters.parametrization_choice import choose_chart
+from sim2real_estimator.parameters.parametrization_choice import choose_parametrization
 from sim2real_estimator.prediction.robot_problem import ProblemOptions, RobotProblem
 from sim2real_estimator.sensors import SENSORS
 
@@ -71,8 +71,10 @@ def make_problem(options=None):
         kind('encoder', model(), ['pivot'], NOISE),
         kind('start', model(), ['pivot'], _KNOWN, _KNOWN),
     ]
-    chart = choose_chart(parameters(), sensors, priors())
-    return RobotProblem(parameters(), sensors, chart, options or ProblemOptions(max_step=STEP))
+    parametrization = choose_parametrization(parameters(), sensors, priors())
+    return RobotProblem(
+        parameters(), sensors, parametrization, options or ProblemOptions(max_step=STEP)
+    )
 
 
 def mirrored(logs):

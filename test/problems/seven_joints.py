@@ -62,20 +62,24 @@ def robot(config, seed, spread=1.0, **changes):
     return SyntheticRobot(settings, config=config)
 
 
-def coordinates(chart, values):
+def coordinates(parametrization, values):
     """
-    Return (inner [P, 1], estimated [p]): the coordinates of true values in a chart.
+    Return (inner [P, 1], estimated [p]): the coordinates of true values in a parametrization.
 
     values: name -> float.
     """
-    named = np.array([[values[name]] for name in chart.names])
-    inner = chart.inner.from_named(named)
-    return inner, (chart.combinations @ (inner - chart.inner.prior.mean[:, None]))[:, 0]
+    named = np.array([[values[name]] for name in parametrization.names])
+    inner = parametrization.inner.from_named(named)
+    return inner, (
+        parametrization.combinations @ (inner - parametrization.inner.prior.mean[:, None])
+    )[:, 0]
 
 
 def system(problem):
     """Return the `System` of a problem's parameters; delays are none of it."""
-    return System(problem.parameters, tuple(n for n in problem.chart.names if not is_delay(n)))
+    return System(
+        problem.parameters, tuple(n for n in problem.parametrization.names if not is_delay(n))
+    )
 
 
 def torque_columns(problem, motions=40):
@@ -87,5 +91,7 @@ def torque_columns(problem, motions=40):
         columns = [[float(x) for x in column] for column in regressor(robot, q, v, a)]
         rows.append(np.array(columns).T)
     found = dict(zip(regressor_names(robot), np.concatenate(rows).T))
-    labels = (label.replace('frame_inertia.', '') for label in problem.chart.inner.labels)
+    labels = (
+        label.replace('frame_inertia.', '') for label in problem.parametrization.inner.labels
+    )
     return np.stack([found[label] for label in labels], 1)

@@ -13,8 +13,8 @@ from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.events import input_back
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.urdf.load import load_urdf
-from sim2real_estimator.parameters.parametrization import DirectChart, Prior
-from sim2real_estimator.parameters.parametrization_choice import choose_chart
+from sim2real_estimator.parameters.parametrization import DirectParametrization, Prior
+from sim2real_estimator.parameters.parametrization_choice import choose_parametrization
 from sim2real_estimator.sensors import JointPositions
 from sim2real_estimator.setup.build import build_parts
 
@@ -58,44 +58,50 @@ def received(message):
 
 @pytest.fixture
 def slice_chart(double_pendulum_urdf):
-    """Return a chart of a robot of which data can tell nothing but combinations."""
+    """Return a parametrization of a robot of which data can tell nothing but combinations."""
     parameters = Parameters(load_urdf(double_pendulum_urdf))
     sensors = (JointPositions('encoder', parameters.model, ['shoulder', 'elbow'], 1e-3),)
     names = [f'{link}.{q}' for link in ('lower', 'upper') for q in ('mass', 'com.z', 'inertia.yy')]
     physical = {name: Prior(parameters[name].nominal, 0.3, True) for name in names}
-    chart = choose_chart(parameters, sensors, {**physical, 'commands.delay': DELAY})
-    assert len(chart.labels) < len(chart.names)
-    return chart
+    parametrization = choose_parametrization(
+        parameters, sensors, {**physical, 'commands.delay': DELAY}
+    )
+    assert len(parametrization.labels) < len(parametrization.names)
+    return parametrization
 
 
 def unit_of(name):
     return UNITS[name.rpartition('.')[2]]
 
 
-def arrived(chart):
-    """Return the map of a chart after its way through a message."""
-    units = [unit_of(name) for name in chart.names]
-    return read_coordinates(received(coordinates_message(map_of(chart, units), STAMP_NS)))
+def arrived(parametrization):
+    """Return the map of a parametrization after its way through a message."""
+    units = [unit_of(name) for name in parametrization.names]
+    return read_coordinates(
+        received(coordinates_message(map_of(parametrization, units), STAMP_NS))
+    )
 
 
-def draws_of(chart):
+def draws_of(parametrization):
     """Return draws of the prior, which reach far."""
-    noise = np.random.default_rng(0).standard_normal((len(chart.labels), 200))
-    return chart.prior.mean[:, None] + chart.prior.root @ noise
+    noise = np.random.default_rng(0).standard_normal((len(parametrization.labels), 200))
+    return parametrization.prior.mean[:, None] + parametrization.prior.root @ noise
 
 
 def test_direct_coordinates_give_the_same_values_bit_for_bit():
-    chart = DirectChart(DIRECT)
-    draws = draws_of(chart)
-    np.testing.assert_array_equal(arrived(chart).to_named(draws), chart.to_named(draws))
+    parametrization = DirectParametrization(DIRECT)
+    draws = draws_of(parametrization)
+    np.testing.assert_array_equal(
+        arrived(parametrization).to_named(draws), parametrization.to_named(draws)
+    )
 
 
 def test_losses_above_zero_come_and_go_with_it():
-    chart = DirectChart(
+    parametrization = DirectParametrization(
         DIRECT | {'elbow.friction': Prior(0.1, 0.7, True)}, soft={'elbow.friction'}
     )
-    mapping, draws = arrived(chart), draws_of(chart)
-    values = chart.to_named(draws)
+    mapping, draws = arrived(parametrization), draws_of(parametrization)
+    values = parametrization.to_named(draws)
     np.testing.assert_array_equal(mapping.to_named(draws), values)
     assert (values[-1] > 0).all() and values[-1].max() > 0.5 > 0.01 > values[-1].min()
     np.testing.assert_allclose(mapping.to_coordinates(values), draws, atol=1e-9)
@@ -130,11 +136,14 @@ def test_the_way_back_leads_to_the_coordinates(slice_chart):
 
 def test_bodies_about_the_frames_of_their_links_come_and_go_with_it():
     problem = build_parts(seven_joints.config(simulation__backend='eager'))[0]
-    chart, units = problem.chart, [problem.parameters.unit(n) for n in problem.chart.names]
-    message = coordinates_message(map_of(chart, units), STAMP_NS)
-    mapping, draws = read_coordinates(received(message)), 0.3 * draws_of(chart)
-    np.testing.assert_array_equal(mapping.bodies, chart.inner.rows)
-    values = chart.to_named(draws)
+    parametrization, units = (
+        problem.parametrization,
+        [problem.parameters.unit(n) for n in problem.parametrization.names],
+    )
+    message = coordinates_message(map_of(parametrization, units), STAMP_NS)
+    mapping, draws = read_coordinates(received(message)), 0.3 * draws_of(parametrization)
+    np.testing.assert_array_equal(mapping.bodies, parametrization.inner.rows)
+    values = parametrization.to_named(draws)
     np.testing.assert_allclose(mapping.to_named(draws), values, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(mapping.to_coordinates(values), draws, atol=1e-10)
     transforms = {each.name: each.values[0].value for each in message.status}
@@ -146,21 +155,21 @@ def test_bodies_about_the_frames_of_their_links_come_and_go_with_it():
 
 
 def test_the_way_back_of_direct_coordinates():
-    mapping = arrived(DirectChart(DIRECT))
+    mapping = arrived(DirectParametrization(DIRECT))
     values = np.array([[0.2], [-0.5], [-0.01]])
     expected = [[np.log(0.2)], [np.log(0.5)], [-0.01]]
     np.testing.assert_allclose(mapping.to_coordinates(values), expected)
 
 
 def test_a_value_of_the_wrong_sign_has_no_coordinates():
-    mapping = arrived(DirectChart(DIRECT))
+    mapping = arrived(DirectParametrization(DIRECT))
     coordinates = mapping.to_coordinates([[0.2, -0.2], [-0.5, 0.5], [0.0, 0.0]])
     assert np.isnan(coordinates[:, 1]).any()
     assert np.isfinite(coordinates[:, 0]).all()
 
 
 def test_coordinates_far_out_stay_finite():
-    values = arrived(DirectChart(DIRECT)).to_named(np.array([[1e6], [1e6], [1e6]]))
+    values = arrived(DirectParametrization(DIRECT)).to_named(np.array([[1e6], [1e6], [1e6]]))
     assert np.isfinite(values).all()
 
 
@@ -191,14 +200,14 @@ def test_another_message_is_no_map():
 class Charted:
     """As much of a problem as draws need."""
 
-    chart: object
+    parametrization: object
     possible: object = None
 
 
-def known_well(chart):
+def known_well(parametrization):
     """Return a mixture in which data have told much."""
-    root = 0.01 * chart.prior.root
-    return Mixture(np.zeros(1), np.zeros((0, 1)), chart.prior.mean[:, None], root[None])
+    root = 0.01 * parametrization.prior.root
+    return Mixture(np.zeros(1), np.zeros((0, 1)), parametrization.prior.mean[:, None], root[None])
 
 
 def test_samples_vary_in_all_that_is_not_known(slice_chart):

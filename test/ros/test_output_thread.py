@@ -18,9 +18,9 @@ from sensor_msgs.msg import PointCloud2
 from visualization_msgs.msg import MarkerArray
 
 from sim2real_estimator.ros.publishers import read_samples
+from sim2real_estimator.ros.worker import output_messages
 from sim2real_estimator.ros.worker.output_thread import OutputThread
 from sim2real_estimator.ros.worker.pipes import Reply, Wishes
-from sim2real_estimator.ros.worker import output_messages
 
 SETTINGS = Config()
 
@@ -39,7 +39,7 @@ def progress():
     feed(pipeline, samples[:200], to_the_end=False)
     before = pipeline.progress
     feed(pipeline, samples[200:420], to_the_end=False)
-    assert pipeline.progress.standing.latest is not before.standing.latest
+    assert pipeline.progress.assessment.latest is not before.assessment.latest
     return pipeline, before, pipeline.progress
 
 

@@ -54,8 +54,8 @@ class Arrays:
         self.stamp_ns = self.pipeline.estimate().stamp_ns
 
     def _note(self, progress):
-        known = self.judged[-1].standing.latest if self.judged else None
-        if progress.standing.latest is not known:
+        known = self.judged[-1].assessment.latest if self.judged else None
+        if progress.assessment.latest is not known:
             self.judged.append(progress)
         if 'handed over' in progress.estimate.report.events:
             self.handed_over = progress
@@ -131,7 +131,7 @@ def test_the_map_leads_from_coordinates_to_parameters(live, arrays):
     )
     (message,) = listener.heard['coordinates']
     mapping = read_coordinates(message)
-    expected = map_of(problem.chart, [''] * len(problem.chart.names))
+    expected = map_of(problem.parametrization, [''] * len(problem.parametrization.names))
     np.testing.assert_array_equal(mapping.to_named(draws), expected.to_named(draws))
     assert dict(zip(mapping.names, mapping.units))['lower.mass'] == 'kg'
 
@@ -139,7 +139,7 @@ def test_the_map_leads_from_coordinates_to_parameters(live, arrays):
 def test_parameters_are_the_findings_of_the_same_arrays(live, arrays):
     listener, _ = live
     found, findings = read_parameters(listener.latest('parameters')), arrays.judged[-1]
-    findings = findings.standing.latest
+    findings = findings.assessment.latest
     assert tuple(found.parameters.values()) == findings.parameters
     assert found.posterior['dimensions told by data'] == str(findings.told)
     assert found.units['elbow.damping'] == 'N m s/rad'
@@ -149,7 +149,7 @@ def test_samples_are_drawn_at_the_hand_over(live, arrays):
     listener, _ = live
     problem, turn = arrays.pipeline.problem, arrays.handed_over
     found = read_samples(listener.heard['samples'][0])
-    assert tuple(found) == tuple(problem.chart.names)
+    assert tuple(found) == tuple(problem.parametrization.names)
     expected = draw_samples(problem, turn.mixture, COUNT, SEED)
     np.testing.assert_array_equal(np.stack([*found.values()]), expected)
 
@@ -178,7 +178,7 @@ def test_the_markers_are_the_scene_of_the_same_arrays(live, arrays):
     view = view_of(
         arrays.pipeline.problem,
         progress.mixture,
-        progress.standing.latest,
+        progress.assessment.latest,
         progress.efforts,
         trail=arrays.trail,
         ghosts=6,

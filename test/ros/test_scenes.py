@@ -9,7 +9,7 @@ from sim2real_estimator.estimation.protocol import Gaussian
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.observability.findings import find
-from sim2real_estimator.parameters.parametrization import DirectChart, Prior
+from sim2real_estimator.parameters.parametrization import DirectParametrization, Prior
 from sim2real_estimator.prediction.robot_problem import ProblemOptions, RobotProblem
 
 pytest.importorskip('rclpy')
@@ -158,8 +158,8 @@ def posterior(double_pendulum_urdf):
     parameters = Parameters(load_urdf(double_pendulum_urdf))
     names = ('lower.com.z', 'lower.mass', 'elbow.damping')
     priors = {name: Prior(parameters[name].nominal, 0.3, True) for name in names}
-    chart = DirectChart(priors, {'upper.com.z': -0.1})
-    problem = RobotProblem(parameters, (), chart, ProblemOptions(backend='eager'))
+    parametrization = DirectParametrization(priors, {'upper.com.z': -0.1})
+    problem = RobotProblem(parameters, (), parametrization, ProblemOptions(backend='eager'))
     root = np.diag([0.01] * 4 + [0.1] * 3)
     point, mean = np.array([[0.3], [0.2], [0.0], [0.0]]), problem.prior.mean[:, None]
     mixture = Mixture(np.zeros(1), point, mean, root[None])

@@ -103,8 +103,8 @@ def test_what_is_given_is_where_an_estimate_begins():
         }
     )
     problem, *_ = build_parts(wished)
-    values = problem.chart.to_named(problem.prior.mean[:, None])[:, 0]
-    named = dict(zip(problem.chart.names, values))
+    values = problem.parametrization.to_named(problem.prior.mean[:, None])[:, 0]
+    named = dict(zip(problem.parametrization.names, values))
     assert named['hand.mount.x'] == pytest.approx(0.1)
     assert named['hand.mount.rz'] == pytest.approx(np.pi / 2)
     assert named['mocap.x'] == pytest.approx(2.0)

@@ -99,9 +99,14 @@ def test_a_hidden_marker_leaves_no_residual(model):
 def test_sensors_of_a_camera_share_what_it_is():
     wished = settings(**{'estimate.side.*.sd': 0.1})
     problem, *_ = build_parts(wished)
-    names = [name for name in problem.chart.names if name.startswith('side')]
+    names = [name for name in problem.parametrization.names if name.startswith('side')]
     assert names == ['side.scale', 'side.tilt', 'side.origin_u', 'side.origin_v']
-    named = dict(zip(problem.chart.names, problem.chart.to_named(problem.prior.mean[:, None])))
+    named = dict(
+        zip(
+            problem.parametrization.names,
+            problem.parametrization.to_named(problem.prior.mean[:, None]),
+        )
+    )
     assert named['side.scale'] == pytest.approx(800)
     titles = [jump.name for jump in problem.jumps(problem.prior.mean)]
     assert 'place of side' in titles and 'place of motion capture' not in titles

@@ -87,7 +87,7 @@ def test_without_thrust_no_flight_tells_the_mass():
     config = read_config(DRONE.replace('wrenches: {thrust: {topic: thrust, link: body}}', ''))
     problem = Pipeline.from_config(config).problem
     assert 'log(body.mass)' not in problem.labels
-    assert len(problem.labels) < len(problem.chart.names)
+    assert len(problem.labels) < len(problem.parametrization.names)
 
 
 @pytest.mark.parametrize(('arm', 'at'), [(commanded, 5.0), (measured, 25.0)])

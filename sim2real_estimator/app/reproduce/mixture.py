@@ -18,7 +18,7 @@ from ...backend.simulator import Simulator
 from ...estimation.estimators import ESTIMATORS
 from ...estimation.mixture import Mixture
 from ...model.parameters import Parameters
-from ...parameters.parametrization import DirectChart, Prior
+from ...parameters.parametrization import DirectParametrization, Prior
 from ...prediction.robot_problem import ProblemOptions, RobotProblem
 from ...records import Frame, Sample
 from ...sensors import SENSORS
@@ -123,8 +123,12 @@ def _problem(kind):
         sensors = [Heading(rod, model, rod, NOISE) for rod in RODS]
     else:
         sensors = [SENSORS['link_pose'](rod, model, rod, orientation_sd=NOISE) for rod in RODS]
-    chart = DirectChart({name: Prior(LENGTH, SPREAD, True) for name in _names()})
-    return RobotProblem(_parameters(), sensors, chart, ProblemOptions(max_step=MODEL_STEP))
+    parametrization = DirectParametrization(
+        {name: Prior(LENGTH, SPREAD, True) for name in _names()}
+    )
+    return RobotProblem(
+        _parameters(), sensors, parametrization, ProblemOptions(max_step=MODEL_STEP)
+    )
 
 
 @cache

@@ -10,7 +10,7 @@ from torch.autograd.function import once_differentiable
 
 from ..base import AbstractBackend, RolloutInputs, Sensitivities, StepDerivatives
 from .call import Call, empty, numbered, whole
-from .ready import ReadyCalls
+from .ready import CompiledCalls
 from .tables import FORWARDS
 from .windows import FixedWindows
 
@@ -64,7 +64,7 @@ class NativeBackend(AbstractBackend):
         self.fixed_values = torch.tensor([values[n] for n in fixed], dtype=torch.float64)
         self._by_structure = {self.structure: {}}
         self._programs = self._by_structure[self.structure]
-        self._ready = ReadyCalls(self)
+        self._compiled_calls = CompiledCalls(self)
 
     def with_values(self, values):
         """Return the same for other values; programs of a structure met before are kept."""
@@ -134,12 +134,12 @@ class NativeBackend(AbstractBackend):
 
     def rollout_arrays(self, inputs):
         """Return (states, outputs) as NumPy arrays."""
-        found = self._ready.run('rollout', inputs)
+        found = self._compiled_calls.run('rollout', inputs)
         return tuple(found[key][..., : inputs.batch].copy() for key in ('states', 'outputs'))
 
     def jacobian_arrays(self, inputs):
         """Return the `StepDerivatives` as NumPy arrays."""
-        found = self._ready.run('jacobian', inputs)
+        found = self._compiled_calls.run('jacobian', inputs)
         s, steps = self.any_program().sizes, inputs.steps
         state = found['states'][-1, :, : inputs.batch].copy()
         rows = found['jacobian'].transpose(0, 2, 1)[:, : s.state].copy()
@@ -152,14 +152,14 @@ class NativeBackend(AbstractBackend):
         """Return (outputs, d_outputs) as NumPy arrays."""
         if not derivatives:
             return super().observed_arrays(state, parameters, derivatives)
-        found = self._ready.run('tangent', self._still(state, parameters))
+        found = self._compiled_calls.run('tangent', self._still(state, parameters))
         used = len(state) + len(parameters)
         outputs = found['outputs'][0, :, : state.shape[1]].copy()
         return outputs, found['doutputs'][:, 0, :, :used].copy()
 
     def directions_arrays(self, inputs, seeds):
         """Return the `Sensitivities` along directions as NumPy arrays."""
-        found, used = self._ready.run('directions', inputs, seeds), seeds[0].shape[-1]
+        found, used = self._compiled_calls.run('directions', inputs, seeds), seeds[0].shape[-1]
         values = (found[key][..., : inputs.batch].copy() for key in ('states', 'outputs'))
         slopes = (found[key][..., :used].copy() for key in ('dstates', 'doutputs'))
         return Sensitivities(*values, *slopes)

@@ -21,17 +21,17 @@ _SCRATCH_PLACE = TABLES['cost'].index('scratch')
 # those of an arm faster by a hundredth. Those of a pendulum they make faster by a fifteenth.
 _LARGE = 8_000
 _lock = threading.Lock()
-_ready = False
+_compiled_calls = False
 
 
 def _initialize():
     """Initialise LLVM once per process."""
-    global _ready
+    global _compiled_calls
     with _lock:
-        if not _ready:
+        if not _compiled_calls:
             llvm.initialize_native_target()
             llvm.initialize_native_asmprinter()
-            _ready = True
+            _compiled_calls = True
 
 
 def vector_width():

@@ -13,7 +13,7 @@ from .tables import SEEDS
 _KEPT, _LARGEST = 32, 1 << 17
 
 
-class ReadyCalls(threading.local):
+class CompiledCalls(threading.local):
     """
     The latest calls of a backend, by driver and shapes; each thread has its own.
 
@@ -36,7 +36,7 @@ class ReadyCalls(threading.local):
         key = name, *(part.shape for part in parts), columns
         call = self._calls.get(key)
         if call is None:
-            call = ReadyCall(self._backend, name, inputs, seeds)
+            call = CompiledCall(self._backend, name, inputs, seeds)
             if call.size <= _LARGEST:
                 self._calls[key] = call
                 if len(self._calls) > _KEPT:
@@ -44,7 +44,7 @@ class ReadyCalls(threading.local):
         return call.run((*parts, *seeds))
 
 
-class ReadyCall:
+class CompiledCall:
     """
     A driver with memory of its own for inputs and results, and a table of their addresses.
 

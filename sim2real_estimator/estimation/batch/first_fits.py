@@ -14,17 +14,17 @@ from ...records import Status, UpdateReport
 from ..changes.wrong_sensors import cleared, far_off, sorted_out, unknown_sensors
 from ..disturbances import neighbours, spread_over_bank
 from ..filter.fixed_lag import begun
-from ..filter.phases import BatchState, DoubtingState, FilterState
+from ..filter.phases import AugmentedState, BatchState, FilterState
 from ..filter.update import survivors
 from ..gaussian import log_normalized
 from ..misfits import ASTRAY
-from .doubting import doubted, DOUBTS, fit_doubting
+from .doubting import DOUBTS, fit_augmented, misspecified
 from .fit import Objective, Window
 from .laplace import mixture_at_end, modes
 from .refinement import refine
 from .resuming import refit
-from .smoothed_fits import courses_to_begin, fit_smoothly, resume_smoothly
-from .starts import cover_prior, fit_more, is_covered, shoot_again, Shots
+from .smoothed_fits import first_trajectories, fit_smoothly, resume_smoothly
+from .starts import cover_prior, fit_again, fit_more, is_covered, StartFits
 
 # Components of less weight do not count: they do not delay the hand-over.
 _NOTABLE = 0.01
@@ -52,7 +52,7 @@ class FirstFits:
             return self._bounded(state), UpdateReport('batch', events=('at rest',))
         state = replace(state, due=due)
         generator = np.random.default_rng([self.settings.seed, count])
-        if state.courses is not None or self._needs_smoothing(problem, window.frames):
+        if state.trajectories is not None or self._needs_smoothing(problem, window.frames):
             return self._fit_smoothly(problem, state, window, generator)
         return self._shoot(problem, state, window, generator)
 
@@ -63,20 +63,22 @@ class FirstFits:
         draws = cover_prior(problem, self.settings.starts, generator, state.mixture)
         limits = self.settings.merge, self.settings.prune
         is_free = is_covered(problem, state.mixture)
-        shots, sorting = shoot_again(objective, state.fits, draws, limits, is_free), None
-        is_explained = objective.is_explained_by(shots.kept)
+        start_fits, sorting = fit_again(objective, state.fits, draws, limits, is_free), None
+        is_explained = objective.is_explained_by(start_fits.kept)
         if not is_explained:
             sorting = self._sorted_out(problem, state, window, draws)
         if sorting is not None and sorting.is_while:
             is_explained = True
-        elif not len(shots.kept.costs) and sorting is None:
+        elif not len(start_fits.kept.costs) and sorting is None:
             return self._bounded(state), UpdateReport('batch', events=('update refused',))
         elif problem.disturbance_size and not is_explained:
             # Something is wrong that is held fixed, or something else moves the robot besides:
             # what is found without is wrong, and sure.
             found = None
-            if len(shots.kept.costs):
-                found = self._doubted(problem, state, objective, shots.kept, generator)
+            if len(start_fits.kept.costs):
+                found = self._fit_augmented_problem(
+                    problem, state, objective, start_fits.kept, generator
+                )
             if found:
                 return found
             if sorting is None:
@@ -85,18 +87,18 @@ class FirstFits:
             wrong, objective = tuple(sorted(sorting.wrong)), sorting.objective
             state = replace(state, wrong=wrong)
             fits = fit_more(objective, sorting.fits, draws[:, :0], limits)
-            shots = Shots(fits, modes(fits, *limits), draws)
+            start_fits = StartFits(fits, modes(fits, *limits), draws)
         elif state.wrong and is_explained:
             # What was left out of a few frames may fit in many.
-            found = far_off(problem, window, shots.kept)
+            found = far_off(problem, window, start_fits.kept)
             state = state if found is None else replace(state, wrong=tuple(sorted(found)))
-        mixture, share, is_narrow = self._described(objective, shots.kept, generator)
+        mixture, share, is_narrow = self._described(objective, start_fits.kept, generator)
         if is_narrow and not state.share:
             # Before a filter begins all starts have looked for other answers.
-            shots, before = shots.all_over(objective, limits), shots
-            if shots.differ(before):
-                mixture, share, is_narrow = self._described(objective, shots.kept, generator)
-        state = replace(state, fits=shots.fits, window=window, mixture=mixture)
+            start_fits, before = start_fits.all_over(objective, limits), start_fits
+            if start_fits.differ(before):
+                mixture, share, is_narrow = self._described(objective, start_fits.kept, generator)
+        state = replace(state, fits=start_fits.fits, window=window, mixture=mixture)
         if not is_narrow:
             return self._bounded(state), UpdateReport('batch', events=('fitted',))
         # Where motion is chaotic, a longer batch is worse described, not better.
@@ -128,39 +130,43 @@ class FirstFits:
         begins.append((np.zeros((size, draws.shape[1])), draws))
         return sorted_out(problem, window, self.settings.noise, begins, self.settings.merge)
 
-    def _doubted(self, problem, state, objective, kept, generator):
+    def _fit_augmented_problem(self, problem, state, objective, kept, generator):
         """
         Return (state, report) with what is held fixed among the unknowns.
 
         None where that explains the frames no better than noise allows, either.
         """
-        wider = problem.wider
-        if wider is None or len(wider.labels) > self.settings.shooting:
+        augmented = problem.augmented
+        if augmented is None or len(augmented.labels) > self.settings.shooting:
             return None
         window = objective.window
-        fits = fit_doubting(
-            Objective(wider, window, self.settings.noise), problem, kept, self.settings, generator
+        fits = fit_augmented(
+            Objective(augmented, window, self.settings.noise),
+            problem,
+            kept,
+            self.settings,
+            generator,
         )
         if fits is None:
             return None
-        inner, report = self.fit(wider, BatchState(state.frames, fits, window))
-        said = f'{DOUBTS}{", ".join(doubted(wider, problem, fits))}'
-        return DoubtingState(inner), replace(report, events=(*report.events, said))
+        inner, report = self.fit(augmented, BatchState(state.frames, fits, window))
+        said = f'{DOUBTS}{", ".join(misspecified(augmented, problem, fits))}'
+        return AugmentedState(inner), replace(report, events=(*report.events, said))
 
     def _fit_smoothly(self, problem, state, window, generator):
         """Fit frames of a robot that is driven by what nobody knows, if only now and then."""
         starts = cover_prior(problem, self.settings.starts, generator, state.mixture)
-        before = state.mixture, state.courses, state.is_astray
-        begins = courses_to_begin(problem, window, starts, self.settings.noise, *before)
+        before = state.mixture, state.trajectories, state.is_astray
+        begins = first_trajectories(problem, window, starts, self.settings.noise, *before)
         first, near = None, self.settings.disturbances
-        if problem.disturbance_size and state.courses:
-            # Evidence of few frames is weak, and with too small a scale courses lead nowhere.
+        if problem.disturbance_size and state.trajectories:
+            # Evidence of few frames is weak, and with too small a scale trajectories lead nowhere.
             first = state.mixture.pick(state.mixture.weights > _NOTABLE).scales.max()
             near = neighbours(near, state.mixture.scales)
-        mixture, courses, fits = self._smoothed(problem, window, begins, near, first)
+        mixture, trajectories, fits = self._smoothed(problem, window, begins, near, first)
         if mixture is None:
             return self._bounded(state), UpdateReport('batch', events=('update refused',))
-        state = replace(state, mixture=mixture, courses=courses, is_astray=not fits)
+        state = replace(state, mixture=mixture, trajectories=trajectories, is_astray=not fits)
         # What so many frames have not told, as an inertia next to much friction, none will soon.
         is_long = len(window.frames) >= self.settings.longest
         if not (fits and (is_long or self.is_narrow(problem, mixture))):
@@ -170,9 +176,9 @@ class FirstFits:
         if set(beyond) - set(near):
             # Of scales farther away than these, none has survived.
             first = mixture.scales[mixture.heaviest()]
-            begins = courses.pick([mixture.heaviest()])
-            wider = self._smoothed(problem, window, begins, beyond, first)[0]
-            mixture = mixture if wider is None else wider
+            begins = trajectories.pick([mixture.heaviest()])
+            augmented = self._smoothed(problem, window, begins, beyond, first)[0]
+            mixture = mixture if augmented is None else augmented
         begun_ns = window.frames[0].start_ns
         more = {'wrong': unknown_sensors(problem, mixture)}
         return self._filter_from(problem, window, mixture, begun_ns, 'handed over', **more)
@@ -188,8 +194,8 @@ class FirstFits:
         return self.settings.drifts.since(window.frames[0].start_ns)
 
     def _smoothed(self, problem, window, begins, scales, first):
-        """Return (mixture of a window or None, its `Courses`, whether they fit the window)."""
-        mixture, courses, fits = fit_smoothly(
+        """Return (mixture of a window or None, its `Trajectories`, whether they fit the window)."""
+        mixture, trajectories, fits = fit_smoothly(
             problem,
             window,
             begins,
@@ -202,7 +208,7 @@ class FirstFits:
         if mixture is None:
             return None, None, False
         kept, log_weights = survivors(mixture, self.settings.prune, self.settings.merge)
-        return replace(mixture, log_weights=log_weights).pick(kept), courses.pick(kept), fits
+        return replace(mixture, log_weights=log_weights).pick(kept), trajectories.pick(kept), fits
 
     def _needs_smoothing(self, problem, frames):
         """Tell whether a motion cannot be followed from its beginning, or leads nowhere so."""

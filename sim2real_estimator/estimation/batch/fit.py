@@ -7,7 +7,7 @@ from scipy.special import chdtri
 
 from ..linearized import linearized_along
 from ..noise_scales import ScaledNoise, settled
-from .giving_up import GivingUp
+from .giving_up import HopelessStarts
 
 _LAMBDA_START = 1e-2
 _LAMBDA_DOWN, _LAMBDA_UP, _LAMBDA_MIN, _LAMBDA_MAX = 0.2, 5.0, 1e-12, 1e8
@@ -70,7 +70,7 @@ def fit(objective, offsets, parameters, iterations=30, tolerance=1e-3, merge=0.0
     of `merge` of one that rests so, or when it is given up.
     """
     count, size = parameters.shape[1], objective.size
-    z, giving_up = np.concatenate([offsets, parameters]), GivingUp(objective, count)
+    z, giving_up = np.concatenate([offsets, parameters]), HopelessStarts(objective, count)
     damping, idle = np.full(count, _LAMBDA_START), np.zeros(count, dtype=int)
     state = objective.expand(z)
     active = np.flatnonzero(np.isfinite(state.costs))

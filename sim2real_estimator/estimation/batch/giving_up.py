@@ -8,7 +8,7 @@ _HOPELESS = 30.0
 _PATIENCE = 4
 
 
-class GivingUp:
+class HopelessStarts:
     """
     Tells which starts to give up: those that do not come down in the steps that are left.
 

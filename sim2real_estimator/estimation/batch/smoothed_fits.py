@@ -7,9 +7,9 @@ from scipy.special import chdtri
 
 from ..drift import STILL
 from ..factors import lower_root
-from ..filter.settling import Courses
+from ..filter.settling import Trajectories
 from ..filter.smoother import Smoother
-from ..filter.update import take_frame
+from ..filter.update import measurement_update
 from ..mixture import distances, distinct, Mixture
 from .starts import with_known
 
@@ -27,10 +27,11 @@ _LARGE = 0.15
 
 def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=STILL, merge=0.5):
     """
-    Return (`Mixture` at the window's end or None, its `Courses`, whether they fit the window).
+    Return (`Mixture` at the window's end or None, its `Trajectories`, whether they fit the
+    window).
 
-    window: `batch.Window`; begins: `Courses`; scales: of disturbances, among which evidence
-    chooses; first: the one with which courses are found that may be far from those they begin
+    window: `batch.Window`; begins: `Trajectories`; scales: of disturbances, among which evidence
+    chooses; first: the one with which trajectories are found that may be far from those they begin
     with, None: a large one; merge: squared distance below which two fits are the same.
     """
     count = begins.parameters.shape[1]
@@ -45,8 +46,9 @@ def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=STILL
     if len(bank) > 1:
         known = _before(problem, window, np.repeat(np.array(bank), len(kept)))
         smoother = Smoother(problem, window.frames, noise, known, drift)
-        # From where they are, other disturbances move courses little; none may follow the motion.
-        begins = found.courses.pick(np.tile(kept, len(bank)))
+        # From where they are, other disturbances move trajectories little; none may follow the
+        # motion.
+        begins = found.trajectories.pick(np.tile(kept, len(bank)))
         spread = smoother.run(begins, _FEW_PASSES, _HOPELESS)
         sound = np.flatnonzero(np.isfinite(spread.log_evidence))
         if len(sound):
@@ -54,38 +56,40 @@ def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=STILL
     best = kept[int(np.argmax(found.log_evidence[kept]))]
     rows = found.rows[best]
     limit = max(chdtri(rows, _IMPROBABLE), _OF_DISTURBED * rows * (found.mixture.scales[best] > 0))
-    fits = found.is_settled[best] and (noise.expects_outliers or found.misfits[best] < limit)
-    return found.mixture.pick(kept), found.courses.pick(kept), bool(fits)
+    fits = found.is_converged[best] and (noise.expects_outliers or found.misfits[best] < limit)
+    return found.mixture.pick(kept), found.trajectories.pick(kept), bool(fits)
 
 
-def courses_to_begin(problem, window, draws, noise, mixture=None, courses=None, is_astray=False):
+def first_trajectories(
+    problem, window, draws, noise, mixture=None, trajectories=None, is_astray=False
+):
     """
-    Return `Courses` [.., S] to begin with: half of them as found before, at most.
+    Return `Trajectories` [.., S] to begin with: half of them as found before, at most.
 
     draws [p, S]: parameters of the others, whose motion is guessed from the samples; mixture,
-    courses: found in the first frames of the window. A filter leads them on through the others.
-    is_astray: whether they did not fit these; then there is one more, of the prior's mean.
+    trajectories: found in the first frames of the window. A filter leads them on through the
+    others. is_astray: whether they did not fit these; then there is one more, of the prior's mean.
     """
-    if courses is None:
+    if trajectories is None:
         begins = with_known(problem, draws, mixture)
-        return Courses(_guessed(problem, window.frames, draws.shape[1]), begins)
+        return Trajectories(_guessed(problem, window.frames, draws.shape[1]), begins)
     order = np.argsort(-mixture.log_weights, kind='stable')[: max(1, draws.shape[1] // 2)]
-    mixture, courses = mixture.pick(order), courses.pick(order)
+    mixture, trajectories = mixture.pick(order), trajectories.pick(order)
     new = draws[:, len(order) :]
     if is_astray:
         # A few frames may lead to where no body is, and there is no way back from there.
         new = np.concatenate([problem.prior.mean[:, None], new], 1)
-    points = [*courses.points]
-    for frame in window.frames[len(courses.points) - 1 :]:
-        step = take_frame(problem, mixture, frame, noise)
+    points = [*trajectories.points]
+    for frame in window.frames[len(trajectories.points) - 1 :]:
+        step = measurement_update(problem, mixture, frame, noise)
         if step is None:
-            return courses_to_begin(problem, window, draws, noise)
+            return first_trajectories(problem, window, draws, noise)
         mixture = step.mixture
         points.append(mixture.points)
-    found = Courses(np.array(points), courses.parameters)
+    found = Trajectories(np.array(points), trajectories.parameters)
     if not new.shape[1]:
         return found
-    return Courses(
+    return Trajectories(
         np.concatenate([found.points, _guessed(problem, window.frames, new.shape[1])], 2),
         np.concatenate([found.parameters, new], 1),
     )
@@ -93,7 +97,7 @@ def courses_to_begin(problem, window, draws, noise, mixture=None, courses=None, 
 
 def _guessed(problem, frames, count):
     """Return states [H + 1, nx, S] at the bounds of frames as samples have them, so many alike."""
-    return np.repeat(problem.first_course(frames)[..., None], count, 2)
+    return np.repeat(problem.first_trajectory(frames)[..., None], count, 2)
 
 
 def resume_smoothly(problem, window, before, noise, drift=STILL):
@@ -104,7 +108,9 @@ def resume_smoothly(problem, window, before, noise, drift=STILL):
     """
     known = _before(problem, window, before.scales, before)
     guess = _guessed(problem, window.frames, before.size)
-    found = Smoother(problem, window.frames, noise, known, drift).run(Courses(guess, before.means))
+    found = Smoother(problem, window.frames, noise, known, drift).run(
+        Trajectories(guess, before.means)
+    )
     sound = np.flatnonzero(np.isfinite(found.log_evidence))
     return found.mixture.pick(sound) if len(sound) else None
 
@@ -146,7 +152,7 @@ def _distinct(found, size, merge):
     """
     order = np.argsort(-found.log_evidence, kind='stable')
     order = [k for k in order if np.isfinite(found.log_evidence[k])]
-    order = [k for k in order if found.is_settled[k]] or order
+    order = [k for k in order if found.is_converged[k]] or order
     if not order:
         return []
     roots = found.mixture.roots[order][:, size:]

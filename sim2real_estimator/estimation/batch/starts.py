@@ -36,7 +36,7 @@ def with_known(problem, draws, mixture):
 
 
 @dataclass(frozen=True)
-class Shots:
+class StartFits:
     """
     Motions that were followed from their beginning.
 
@@ -48,11 +48,11 @@ class Shots:
     left: np.ndarray
 
     def all_over(self, objective, limits):
-        """Return these with shots from the draws that are left as well."""
+        """Return these with start_fits from the draws that are left as well."""
         if not self.left.size:
             return self
         fits = fit_more(objective, self.fits, self.left, limits)
-        return Shots(fits, modes(fits, *limits), self.left[:, :0])
+        return StartFits(fits, modes(fits, *limits), self.left[:, :0])
 
     def differ(self, others):
         """Tell whether others have found other modes, or better ones."""
@@ -60,9 +60,9 @@ class Shots:
         return len(ours) != len(theirs) or bool(np.abs(ours - theirs).max(initial=0.0) > _ALIKE)
 
 
-def shoot_again(objective, before, draws, limits, is_covered):
+def fit_again(objective, before, draws, limits, is_covered):
     """
-    Return `Shots` that go on from the fits before and from draws [p, K].
+    Return `StartFits` that go on from the fits before and from draws [p, K].
 
     before: None where there are none yet; up to half of them go on. limits: (merge, prune) as of
     `laplace.modes`; is_covered: whether few draws may do. They do where most starts came to one
@@ -73,15 +73,19 @@ def shoot_again(objective, before, draws, limits, is_covered):
     if before is None:
         starts = with_known(objective.problem, draws, None)
         fits = fit(objective, np.zeros((objective.size, count)), starts, merge=limits[0])
-        return Shots(fits, modes(fits, *limits), draws[:, :0])
+        return StartFits(fits, modes(fits, *limits), draws[:, :0])
     kept = _sound(before, limits)
     kept = kept.pick(range(min(len(kept.costs), max(1, count // 2))))
     most = new = count - len(kept.costs)
     if is_covered and len(kept.costs) == 1 and _agree(before, kept, limits[0]):
         new = min(most, _FEW)
     fits = fit_more(objective, kept, draws[:, :new], limits)
-    shots = Shots(fits, modes(fits, *limits), draws[:, new:most])
-    return shots if objective.is_explained_by(shots.kept) else shots.all_over(objective, limits)
+    start_fits = StartFits(fits, modes(fits, *limits), draws[:, new:most])
+    return (
+        start_fits
+        if objective.is_explained_by(start_fits.kept)
+        else start_fits.all_over(objective, limits)
+    )
 
 
 def fit_more(objective, before, draws, limits):
@@ -114,7 +118,7 @@ def spread_evenly(draws, prior, spacing, generator, known=None):
 
     draws [p, K]: from the `Gaussian` prior; spacing [p]: how far apart starts may be so that one
     of them leads to the optimum, infinite where any does; known: `Gaussian` of the parameters as
-    found so far. A coordinate whose prior is wider than the spacing gets starts in even steps
+    found so far. A coordinate whose prior is augmented than the spacing gets starts in even steps
     over the middle 95 % of it, in a random order, until it is known to a part of the spacing.
     """
     draws, count = draws.copy(), draws.shape[1]
@@ -136,7 +140,7 @@ def is_covered(problem, mixture):
 
 
 def _wide(prior, spacing):
-    """Return the coordinates whose prior is wider than the spacing of starts."""
+    """Return the coordinates whose prior is augmented than the spacing of starts."""
     return np.flatnonzero(2 * _CENTRAL * _deviations(prior) > spacing)
 
 

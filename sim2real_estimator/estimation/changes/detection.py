@@ -6,7 +6,7 @@ from itertools import accumulate, islice
 
 from scipy.special import bdtrc, chdtri
 
-from .shifts import Pull, squared_shifts
+from .shifts import bias_statistics, BiasScore
 
 # What is assumed of the share of outliers before any data: so many in so many rows.
 _PRIOR_OUTLIERS, _PRIOR_ROWS = 2.0, 100.0
@@ -28,15 +28,15 @@ class FrameFit:
     How well a frame fits.
 
     misfit, rows, surprises: see `filtering.Step`; pull: where its samples pull positions, None
-    where nobody asks; strain: how far it and the frames before are shifted, as a part of what
+    where nobody asks; bias: how far it and the frames before are shifted, as a part of what
     noise explains.
     """
 
     misfit: float
     rows: int
     surprises: int
-    pull: Pull | None = None
-    strain: float = 0.0
+    pull: BiasScore | None = None
+    bias: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,15 @@ class ChangeMemory:
     """
     What the detector remembers.
 
-    recent: `FrameFit`s of the last frames; outliers, rows, strain: slowly forgotten counts, and
-    the largest strain, forgotten more slowly, of the frames before those; left_out: whether the
+    recent: `FrameFit`s of the last frames; outliers, rows, bias: slowly forgotten counts, and
+    the largest bias, forgotten more slowly, of the frames before those; left_out: whether the
     last frame was left out as an outlier.
     """
 
     recent: tuple = ()
     outliers: float = _PRIOR_OUTLIERS
     rows: float = _PRIOR_ROWS
-    strain: float = 0.0
+    bias: float = 0.0
     left_out: bool = False
 
     def begun_anew(self, was_nothing):
@@ -61,8 +61,8 @@ class ChangeMemory:
 
         was_nothing: whether the robot is the one it was, so that frames like those are its own.
         """
-        strains = [fit.strain for fit in self.recent] if was_nothing else []
-        return ChangeMemory(strain=max([self.strain, *strains]))
+        strains = [fit.bias for fit in self.recent] if was_nothing else []
+        return ChangeMemory(bias=max([self.bias, *strains]))
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class ChangeDetector:
 
     def remember(self, memory, misfit, rows, surprises, pull=None):
         """Return the memory with one more frame that was taken in."""
-        strain = self._strain(memory, rows, pull)
-        recent = (*memory.recent, FrameFit(misfit, rows, surprises, pull, strain))
+        bias = self._bias(memory, rows, pull)
+        recent = (*memory.recent, FrameFit(misfit, rows, surprises, pull, bias))
         if len(recent) <= self.frames:
             return replace(memory, recent=recent, left_out=False)
         oldest = recent[0]
@@ -106,7 +106,7 @@ class ChangeDetector:
             recent[1:],
             _PRIOR_OUTLIERS + _FORGETTING * (memory.outliers - _PRIOR_OUTLIERS) + oldest.surprises,
             _PRIOR_ROWS + _FORGETTING * (memory.rows - _PRIOR_ROWS) + oldest.rows,
-            max(_EASING * memory.strain, oldest.strain),
+            max(_EASING * memory.bias, oldest.bias),
         )
 
     def pass_over(self, memory):
@@ -124,7 +124,7 @@ class ChangeDetector:
         share = memory.outliers / memory.rows
         if expects_outliers:
             return any(bdtrc(k - 1, n, share) < self._single for k, n in zip(surprises, rows))
-        if memory.recent[-1].strain > max(1.0, _UNHEARD_OF * memory.strain):
+        if memory.recent[-1].bias > max(1.0, _UNHEARD_OF * memory.bias):
             return True
         return any(misfit > _bound(n, self._single) for misfit, n in zip(misfits, rows))
 
@@ -133,7 +133,7 @@ class ChangeDetector:
         """The probability of a false alarm by so many of the last frames."""
         return self.probability / (self.frames - _FEWEST + 1)
 
-    def _strain(self, memory, rows, pull):
+    def _bias(self, memory, rows, pull):
         """
         Return how far the last frames are shifted to one side, as a part of what noise does.
 
@@ -144,7 +144,7 @@ class ChangeDetector:
         if pull is None or len(pulls) < _FEWEST:
             return 0.0
         degrees = min(len(pull.force), rows + sum(fit.rows for fit in before))
-        return float(squared_shifts(pulls).max() / _bound(degrees, self._single))
+        return float(bias_statistics(pulls).max() / _bound(degrees, self._single))
 
 
 def _is_uneasy(frames):

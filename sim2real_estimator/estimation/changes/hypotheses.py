@@ -7,7 +7,7 @@ import numpy as np
 from ..disturbances import forgotten, with_scales
 from ..factors import lower_root
 from ..gaussian import predict
-from ..protocol import Jump
+from ..protocol import ModelChange
 
 EVERYTHING = 'everything'
 # What has changed is seen beside a disturbance of about the right size.
@@ -28,7 +28,7 @@ class Memory:
     parameters: tuple
     mean: np.ndarray
     root: np.ndarray
-    jump: Jump | None = None
+    jump: ModelChange | None = None
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Hypothesis:
 
     name: str
     scale: float
-    jump: Jump | None = None
+    jump: ModelChange | None = None
     memory: Memory | None = None
 
     @property
@@ -65,7 +65,7 @@ def hypotheses(problem, mixture, memories, scales):
 def all_at_once(jumps, scale):
     """Return the hypothesis that everything jumps that does so in any of these."""
     roots = [each.jump.root for each in jumps]
-    return Hypothesis('', scale, Jump('', (), np.concatenate(roots, 1)) if roots else None)
+    return Hypothesis('', scale, ModelChange('', (), np.concatenate(roots, 1)) if roots else None)
 
 
 def disturbed(problem, scale, scales):
@@ -73,7 +73,7 @@ def disturbed(problem, scale, scales):
     if not problem.disturbance_size:
         return [Hypothesis(NOTHING, scale)]
     # What was learnt while it was thought to be smaller is too sure of itself.
-    unsure = Jump(NOTHING, (), forgotten(problem.prior))
+    unsure = ModelChange(NOTHING, (), forgotten(problem.prior))
     each = _apart(sorted({*scales, scale}), scale)
     return [Hypothesis(NOTHING, k, unsure if k > scale else None) for k in each]
 
@@ -87,17 +87,17 @@ def _apart(scales, kept):
     return found
 
 
-def released(problem, mixture, each, jolt):
+def released(problem, mixture, each, impulse):
     """
     Return a mixture of which every component holds by a `Hypothesis` of its own.
 
-    jolt [t]: by how much the states may be off besides.
+    impulse [t]: by how much the states may be off besides.
     """
     t, n = problem.tangent_size, mixture.roots.shape[-1]
     means, roots = mixture.means.copy(), np.zeros_like(mixture.roots)
     for k, hypothesis in enumerate(each):
         jump = None if hypothesis.jump is None else hypothesis.jump.root
-        root = predict(mixture.roots[[k]], np.eye(n)[None, :t], jolt, jump)[0]
+        root = predict(mixture.roots[[k]], np.eye(n)[None, :t], impulse, jump)[0]
         instead = problem.prior if hypothesis.name == EVERYTHING else hypothesis.memory
         if instead is None:
             roots[k] = root

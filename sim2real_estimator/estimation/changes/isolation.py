@@ -12,11 +12,12 @@ from itertools import product
 import numpy as np
 from scipy.special import chdtri
 
-from ..filter.settling import Courses
+from ..filter.settling import Trajectories
 from ..filter.smoother import Smoother
-from ..filter.update import is_finite, take_frame
+from ..filter.update import is_finite, measurement_update
 from ..gaussian import log_normalized
 from ..mixture import Mixture
+from .change_evidence import change_evidence
 from .hypotheses import (
     all_at_once,
     disturbed,
@@ -27,7 +28,6 @@ from .hypotheses import (
     NOTHING,
     released,
 )
-from .jump_evidence import jump_evidence
 
 # A misfit that noise exceeds so seldom belongs to a hypothesis that does not explain it.
 _IMPROBABLE = 1e-6
@@ -54,7 +54,7 @@ class Past:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class IsolatedChange:
     """
     The most probable `Hypothesis`.
 
@@ -66,7 +66,7 @@ class Explanation:
     probability: float
     fits: bool
     begin: int
-    course: Courses | None
+    course: Trajectories | None
 
     @property
     def is_everything(self):
@@ -82,19 +82,19 @@ class Explanation:
 @dataclass(frozen=True)
 class CarriedOn:
     """
-    What is known now by an `Explanation`.
+    What is known now by an `IsolatedChange`.
 
-    mixture: after the last frame; courses: since the change, of its components, None where some
-    of them were lost.
+    mixture: after the last frame; trajectories: since the change, of its components, None where
+    some of them were lost.
     """
 
-    explanation: Explanation
+    isolated: IsolatedChange
     mixture: Mixture
-    courses: Courses | None
+    trajectories: Trajectories | None
 
 
 @dataclass(frozen=True)
-class Inquiry:
+class Isolation:
     """
     Frames with a change somewhere among them.
 
@@ -110,32 +110,36 @@ class Inquiry:
 
     def explain(self, memories, scales):
         """
-        Return the `Explanation`.
+        Return the `IsolatedChange`.
 
         memories: what was known before earlier changes; scales: of disturbances that the filter
         may reckon with.
         """
         jumps, others = hypotheses(self.problem, self.past[0].mixture, memories, scales)
-        courses = self._likely(all_at_once(jumps, others[-1].scale), [m.mean for m in memories])
-        if not courses:
+        trajectories = self._likely(
+            all_at_once(jumps, others[-1].scale), [m.mean for m in memories]
+        )
+        if not trajectories:
             # No motion at all fits the frames.
-            return Explanation(others[-1], 0.0, False, 0, None)
-        each, begins = [*jumps, *others], list(courses)
+            return IsolatedChange(others[-1], 0.0, False, 0, None)
+        each, begins = [*jumps, *others], list(trajectories)
         names = np.array([hypothesis.name for hypothesis in each])
         # No kind is more probable for coming in several scales.
         prior = -np.log([(names == name).sum() for name in names])
-        screened = {k: self._screened(k, jumps, others, course) for k, course in courses.items()}
-        evidence, fits, courses = self._examined(screened, each, prior)
+        screened = {
+            k: self._screened(k, jumps, others, course) for k, course in trajectories.items()
+        }
+        evidence, fits, trajectories = self._examined(screened, each, prior)
         weights = np.exp(log_normalized(evidence.ravel())).reshape(evidence.shape)
         totals = {name: float(weights[:, names == name].sum()) for name in dict.fromkeys(names)}
         best = max(totals, key=totals.get)
         begin, which = _top(np.where(names == best, evidence, -np.inf), 1)[0]
-        told = totals[best], bool(fits[begin, which]), begins[begin], courses[begin, which]
-        return Explanation(each[which], *told)
+        told = totals[best], bool(fits[begin, which]), begins[begin], trajectories[begin, which]
+        return IsolatedChange(each[which], *told)
 
     def _likely(self, hypothesis, remembered):
         """
-        Return begin -> `Courses`, by a hypothesis of all, where a change probably happened.
+        Return begin -> `Trajectories`, by a hypothesis of all, where a change probably happened.
 
         remembered: coordinates [p] from which else the way there may be shorter.
         """
@@ -147,7 +151,7 @@ class Inquiry:
         return {k: found[k][1] for k in sorted(self._most_probable(found))}
 
     def _at_begins(self, begins, hypothesis, remembered):
-        """Return begin -> (log evidence, `Courses`) by a hypothesis."""
+        """Return begin -> (log evidence, `Trajectories`) by a hypothesis."""
         found, last = {}, None
         each = [hypothesis] * (1 + len(remembered))
         for begin in begins:
@@ -178,27 +182,27 @@ class Inquiry:
     def _smoother(self, begin, each, known):
         """Return the `Smoother` of `_window` with a column of a mixture for every hypothesis."""
         frames = self._window(begin)
-        known = released(self.problem, known, each, self.problem.jolt(frames[0]))
+        known = released(self.problem, known, each, self.problem.impulse(frames[0]))
         return Smoother(self.problem, frames, self.noise, known, self.drift)
 
     def _screened(self, begin, jumps, others, course):
-        """Return (log evidence [hypotheses], `Courses`) of all, linearised about a course."""
+        """Return (log evidence [hypotheses], `Trajectories`) of all, linearised about a course."""
         columns = [replace(others[-1], name=''), *others]
         smoother = self._smoother(begin, columns, self._heaviest(begin, len(columns)))
         steps = smoother.forward(course.pick([0] * len(columns)), smoother.known.noises)
         plain, *rest = self._before(begin) + smoother.log_evidence(steps)
-        told = jump_evidence(steps, len(self.problem.labels))
+        told = change_evidence(steps, len(self.problem.labels))
         told = [told.of(each.jump.root) for each in jumps]
         mean = smoother.known.means[:, 0]
         instead = [mean if each.memory is None else each.memory.mean for each in others[:-1]]
         parameters = [*(mean + jump for _, _, jump in told), *instead, course.parameters[:, 0]]
-        return np.array([*(plain + gain for gain, _, _ in told), *rest]), Courses(
+        return np.array([*(plain + gain for gain, _, _ in told), *rest]), Trajectories(
             np.repeat(course.points, len(parameters), 2), np.stack(parameters, 1)
         )
 
     def _examined(self, seen, each, prior):
         """
-        Return (log evidence, whether it explains all frames, pair -> `Courses` of one).
+        Return (log evidence, whether it explains all frames, pair -> `Trajectories` of one).
 
         Both [begins, hypotheses], of which a pair is one. seen: begin -> what was `_screened`; the
         best are smoothed, the others taken to be as much better or worse as they seemed to be.
@@ -212,7 +216,7 @@ class Inquiry:
         # What is remembered is so narrow that about another course it seems worse than it is.
         remembered = [k for k, hypothesis in enumerate(each) if hypothesis.memory is not None]
         pairs = list(dict.fromkeys([*pairs, *product(range(len(begins)), remembered)]))
-        courses = {
+        trajectories = {
             (row, k): seen[begin][1].pick([k])
             for row, begin in enumerate(begins)
             for k in range(len(each))
@@ -221,7 +225,7 @@ class Inquiry:
             columns = [column for other, column in pairs if other == row]
             begin, course = begins[row], seen[begins[row]][1].pick(columns)
             found = self._smoothed(begin, [each[column] for column in columns], course)
-            courses |= {(row, c): found.courses.pick([k]) for k, c in enumerate(columns)}
+            trajectories |= {(row, c): found.trajectories.pick([k]) for k, c in enumerate(columns)}
             told = self._before(begin) + found.log_evidence + prior[columns]
             evidence[row, columns] = np.where(np.isfinite(told), told, -np.inf)
             is_small = found.misfits < chdtri(found.rows, _IMPROBABLE)
@@ -230,7 +234,7 @@ class Inquiry:
         shift = evidence[best] - screened[best]
         is_open = np.isneginf(evidence)
         is_open[tuple(np.transpose(pairs))] = False
-        return np.where(is_open, screened + shift, evidence), fits, courses
+        return np.where(is_open, screened + shift, evidence), fits, trajectories
 
     def _heaviest(self, begin, count):
         """Return what was known at a begin as a mixture of its heaviest component, repeated."""
@@ -238,44 +242,44 @@ class Inquiry:
         known = known.pick([known.heaviest()] * count)
         return replace(known, log_weights=np.zeros(count))
 
-    def _smoothed(self, begin, each, courses=None, starts=()):
+    def _smoothed(self, begin, each, trajectories=None, starts=()):
         """
         Return what is `Smoothed` under every hypothesis.
 
-        courses: to begin with, if known; starts: coordinates [p] from which the last of them
+        trajectories: to begin with, if known; starts: coordinates [p] from which the last of them
         begin where not.
         """
         smoother = self._smoother(begin, each, self._heaviest(begin, len(each)))
-        if courses is None:
-            courses = self._guessed(smoother)
-            parameters = courses.parameters.copy()
+        if trajectories is None:
+            trajectories = self._guessed(smoother)
+            parameters = trajectories.parameters.copy()
             for column, start in enumerate(starts, len(each) - len(starts)):
                 parameters[:, column] = start
-            courses = replace(courses, parameters=parameters)
-        return smoother.run(courses, _FEW_PASSES)
+            trajectories = replace(trajectories, parameters=parameters)
+        return smoother.run(trajectories, _FEW_PASSES)
 
     def _guessed(self, smoother):
-        """Return `Courses` to begin with, as the samples have them."""
-        course = self.problem.first_course(smoother.frames)
+        """Return `Trajectories` to begin with, as the samples have them."""
+        course = self.problem.first_trajectory(smoother.frames)
         guess = np.repeat(course[..., None], smoother.known.size, 2)
-        return Courses(guess, smoother.known.means)
+        return Trajectories(guess, smoother.known.means)
 
-    def carried_on(self, explanation, scales, before=None):
+    def carried_on(self, isolated, scales, before=None):
         """
-        Return what is known now by an explanation, as `CarriedOn`, None where it explains nothing.
+        Return what is known now by an isolated, as `CarriedOn`, None where it explains nothing.
 
-        Every component of what was known before the change goes on by the explanation; the
+        Every component of what was known before the change goes on by the isolated; the
         heaviest by every one of the scales of disturbances where these alone have changed.
         before: what was `CarriedOn` to a frame before the last.
         """
-        known, chosen = self.past[explanation.begin].mixture, explanation.hypothesis
+        known, chosen = self.past[isolated.begin].mixture, isolated.hypothesis
         each = [replace(chosen, scale=scale) for scale in known.scales]
-        if explanation.is_nothing:
+        if isolated.is_nothing:
             each = disturbed(self.problem, known.scales[known.heaviest()], scales)
             known = known.pick([known.heaviest()] * len(each))
-        smoother = self._smoother(explanation.begin, each, known)
-        courses = self._led_on(before, smoother.frames) if before else None
-        found = smoother.run(courses or self._followed(explanation.course, smoother), _PASSES)
+        smoother = self._smoother(isolated.begin, each, known)
+        trajectories = self._led_on(before, smoother.frames) if before else None
+        found = smoother.run(trajectories or self._followed(isolated.course, smoother), _PASSES)
         sound = np.flatnonzero(np.isfinite(found.log_evidence))
         if not len(sound):
             return None
@@ -284,7 +288,9 @@ class Inquiry:
         is_small = found.misfits[best] < chdtri(found.rows[best], _IMPROBABLE)
         if not (is_finite(mixture) and (self.noise.expects_outliers or is_small)):
             return None
-        return CarriedOn(explanation, mixture, found.courses if len(sound) == len(each) else None)
+        return CarriedOn(
+            isolated, mixture, found.trajectories if len(sound) == len(each) else None
+        )
 
     def _followed(self, course, smoother):
         """Return a course for every column, where it ends on as the samples have it."""
@@ -293,31 +299,31 @@ class Inquiry:
         return replace(course, points=np.concatenate([course.points, guess]))
 
     def _led_on(self, before, frames):
-        """Return the `Courses` of what was `CarriedOn`, led on by a filter to the last frame."""
-        if before.courses is None:
+        """Return the `Trajectories` of what was `CarriedOn`, led on by a filter to the last frame."""
+        if before.trajectories is None:
             return None
-        mixture, points = before.mixture, [*before.courses.points]
+        mixture, points = before.mixture, [*before.trajectories.points]
         for frame in frames[len(points) - 1 :]:
-            step = take_frame(self.problem, mixture, frame, self.noise, self.drift)
+            step = measurement_update(self.problem, mixture, frame, self.noise, self.drift)
             if step is None:
                 return None
             mixture = step.mixture
             points.append(mixture.points)
-        return Courses(np.array(points), mixture.means)
+        return Trajectories(np.array(points), mixture.means)
 
 
-def known_before(past, explanation):
+def known_before(past, isolated):
     """Return the `Memory` of what was known before a change, by the `Past`s it is among."""
-    chosen = explanation.hypothesis
-    known = past[explanation.begin].mixture.spread()
+    chosen = isolated.hypothesis
+    known = past[isolated.begin].mixture.spread()
     return Memory(chosen.name, chosen.parameters, *known, chosen.jump)
 
 
 def _best(found):
-    """Return (log evidence, `Courses`) of the most probable of what is `Smoothed`."""
+    """Return (log evidence, `Trajectories`) of the most probable of what is `Smoothed`."""
     evidence = np.where(np.isfinite(found.log_evidence), found.log_evidence, -np.inf)
     best = int(np.argmax(evidence))
-    return float(evidence[best]), found.courses.pick([best])
+    return float(evidence[best]), found.trajectories.pick([best])
 
 
 def _top(values, count):

@@ -7,7 +7,7 @@ import numpy as np
 from ...records import UpdateReport
 from ..mixture import Mixture
 from .detection import ChangeMemory
-from .isolation import CarriedOn, Inquiry, known_before, Past
+from .isolation import CarriedOn, Isolation, known_before, Past
 from .wrong_sensors import off_sensors
 
 # What is reported where sensors were wrong for so long that nobody knows where the robot is.
@@ -28,7 +28,7 @@ _REMEMBERED = 3
 
 
 @dataclass(frozen=True)
-class SuspectState:
+class PendingChange:
     """
     A filter that has stopped at a change, until it is known what has changed.
 
@@ -57,9 +57,9 @@ class SuspectState:
     @property
     def last_change(self):
         """The `Memory` of what was known before the change, None while it is not explained."""
-        if self.answer is None or self.answer.explanation.is_nothing:
+        if self.answer is None or self.answer.isolated.is_nothing:
             return None
-        return known_before(self.past, self.answer.explanation)
+        return known_before(self.past, self.answer.isolated)
 
 
 def remembered(past, frame, mixture, log_evidence):
@@ -81,12 +81,12 @@ def _notable(mixture):
     return mixture.pick(np.flatnonzero(mixture.log_weights > np.log(_NOTABLE)))
 
 
-def suspect(past, memories, begun_ns, noticed):
+def pending_change(past, memories, begun_ns, noticed):
     """Return the state of a filter that has noticed a change in the last frames."""
-    return SuspectState(past, (), past[0].mixture, memories, None, begun_ns, noticed)
+    return PendingChange(past, (), past[0].mixture, memories, None, begun_ns, noticed)
 
 
-def look_into(problem, state, frame, noise, drift, scales, is_narrow):
+def resolve(problem, state, frame, noise, drift, scales, is_narrow):
     """
     Return (state, mixture now or None, memories, `UpdateReport`) after one more frame.
 
@@ -100,8 +100,8 @@ def look_into(problem, state, frame, noise, drift, scales, is_narrow):
     count = len(state.frames)
     if count not in _AWAITED:
         return state, None, state.memories, UpdateReport('batch')
-    inquiry = Inquiry(problem, state.past, state.frames, noise, drift)
-    answer, is_final = _answered(inquiry, state, scales)
+    isolation = Isolation(problem, state.past, state.frames, noise, drift)
+    answer, is_final = _answered(isolation, state, scales)
     if answer is None and is_final:
         # No robot moves as a sensor says that is wrong; what is known of this one may be of use.
         off = off_sensors(problem, state.known, [*(p.frame for p in state.past), *state.frames])
@@ -111,31 +111,31 @@ def look_into(problem, state, frame, noise, drift, scales, is_narrow):
     if answer is None or not (count == _AWAITED[-1] or is_narrow(answer.mixture)):
         state = replace(state, answer=answer)
         return state, None, state.memories, UpdateReport('batch', events=('fitted',))
-    return None, answer.mixture, *_told(inquiry, answer.explanation, state.memories)
+    return None, answer.mixture, *_told(isolation, answer.isolated, state.memories)
 
 
-def _answered(inquiry, state, scales):
+def _answered(isolation, state, scales):
     """Return (what is `CarriedOn` by an answer, None where there is none; whether it is final)."""
     if state.answer is not None:
-        answer = inquiry.carried_on(state.answer.explanation, scales, state.answer)
+        answer = isolation.carried_on(state.answer.isolated, scales, state.answer)
         if answer is not None:
             return answer, True
-    found, is_last = inquiry.explain(state.memories, scales), len(state.frames) >= _ASKED[-1]
+    found, is_last = isolation.explain(state.memories, scales), len(state.frames) >= _ASKED[-1]
     is_sure = found.fits and found.probability > _SURE and not found.is_everything
     if not (is_last or is_sure):
         # What was known is not given up before the last time of asking.
         return None, False
     if found.is_everything or not found.fits:
         return None, True
-    return inquiry.carried_on(found, scales), is_last
+    return isolation.carried_on(found, scales), is_last
 
 
-def _told(inquiry, explanation, memories):
-    """Return (memories, `UpdateReport`) of an explanation by which the filter goes on."""
-    chosen = explanation.hypothesis
-    if not explanation.is_nothing:
-        known = known_before(inquiry.past, explanation)
+def _told(isolation, isolated, memories):
+    """Return (memories, `UpdateReport`) of an isolated by which the filter goes on."""
+    chosen = isolated.hypothesis
+    if not isolated.is_nothing:
+        known = known_before(isolation.past, isolated)
         memories = (*(m for m in memories if m is not chosen.memory), known)[-_REMEMBERED:]
-    cause = f'cause: {chosen.name} ({explanation.probability:.2f})'
+    cause = f'cause: {chosen.name} ({isolated.probability:.2f})'
     events = ('explained', cause)
     return memories, UpdateReport('batch', events=events, changed=chosen.parameters)

@@ -10,7 +10,7 @@ _LITTLE = 1e-9
 
 
 @dataclass(frozen=True)
-class Pull:
+class BiasScore:
     """
     Where the samples of a frame pull the positions that were predicted at its beginning.
 
@@ -21,25 +21,26 @@ class Pull:
     information: np.ndarray
 
 
-def pull_of(residual, seen, slope):
+def bias_score(residual, seen, slope):
     """
-    Return the `Pull` of rows [m]: predicted less measured, in standard deviations of the noise.
+    Return the `BiasScore` of rows [m]: predicted less measured, in standard deviations of the
+    noise.
 
     seen [m, n]: the root of what was known, as the rows see it; slope [m, v]: their derivative by
     the positions.
     """
     if not residual.size:
-        return Pull(np.zeros(slope.shape[1]), np.zeros((slope.shape[1],) * 2))
+        return BiasScore(np.zeros(slope.shape[1]), np.zeros((slope.shape[1],) * 2))
     spread = seen @ seen.T
     spread.flat[:: len(spread) + 1] += 1.0
     factor, _ = lapack.dpotrf(spread.T, overwrite_a=1, lower=1)
     rows = np.concatenate([slope, -residual[:, None]], 1)
     whitened, _ = lapack.dtrtrs(factor, rows, lower=1)
     told = whitened[:, :-1].T @ whitened
-    return Pull(told[:, -1], told[:, :-1])
+    return BiasScore(told[:, -1], told[:, :-1])
 
 
-def squared_shifts(pulls):
+def bias_statistics(pulls):
     """
     Return how far the last two, three, ... of frames are shifted all alike, [W].
 

@@ -20,9 +20,9 @@ from scipy.special import chdtri
 
 from ..batch.fit import fit, Objective
 from ..factors import lower_root
-from ..filter.settling import Courses
+from ..filter.settling import Trajectories
 from ..filter.smoother import Smoother
-from ..filter.update import is_finite, take_frame
+from ..filter.update import is_finite, measurement_update
 from ..gaussian import measure, predict
 from ..noise_scales import whitened
 from ..robust import StudentNoise
@@ -177,7 +177,7 @@ def off_sensors(problem, mixture, frames):
     behind = np.zeros(calm.shape[:2])
     for number, frame in enumerate(frames):
         linear = _seen(problem, replace(mixture, points=points, means=means), frame)
-        pushed = predict(pushed, still, _PUSHED * problem.jolt(frame))
+        pushed = predict(pushed, still, _PUSHED * problem.impulse(frame))
         left, steps, roots = dict(_rows_of(problem, frame)), [0.0 * behind, behind], [pushed, calm]
         while left:
             name = min(left, key=lambda each: _farness(roots[1], linear, steps[1], left[each]))
@@ -277,7 +277,7 @@ def found_anew(problem, past, wrong, noise, drift):
     best, delays = known.heaviest(), _delays(problem, own)
     parameters = np.repeat(known.means[:, [best]], delays.shape[1], 1)
     parameters[own] = delays
-    begins = Courses(points[..., [best] * delays.shape[1]], parameters)
+    begins = Trajectories(points[..., [best] * delays.shape[1]], parameters)
     told = _released(problem, known.pick([best] * delays.shape[1]), own)
     found = Smoother(problem, frames, noise, told, drift).run(begins, _PASSES)
     evidence = np.where(np.isfinite(found.log_evidence), found.log_evidence, -np.inf)
@@ -285,9 +285,11 @@ def found_anew(problem, past, wrong, noise, drift):
     if not found.misfits[top] < chdtri(found.rows[top], _FAR_OFF):
         return None
     parameters = known.means.copy()
-    parameters[own] = found.courses.parameters[own][:, [top]]
+    parameters[own] = found.trajectories.parameters[own][:, [top]]
     told = _released(problem, known, own)
-    found = Smoother(problem, frames, noise, told, drift).run(Courses(points, parameters), _PASSES)
+    found = Smoother(problem, frames, noise, told, drift).run(
+        Trajectories(points, parameters), _PASSES
+    )
     sound = np.flatnonzero(np.isfinite(found.log_evidence) & np.isfinite(found.misfits))
     if not len(sound):
         return None
@@ -301,7 +303,7 @@ def _followed(problem, mixture, frames, noise, drift):
     """Return states [H + 1, nx, K] at the bounds of frames, None where a filter is lost."""
     points = [mixture.points]
     for frame in frames:
-        step = take_frame(problem, mixture, frame, noise, drift)
+        step = measurement_update(problem, mixture, frame, noise, drift)
         if step is None:
             return None
         mixture = step.mixture

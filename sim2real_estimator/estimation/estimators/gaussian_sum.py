@@ -16,7 +16,7 @@ import numpy as np
 from ...records import Status, UpdateReport
 from ..batch.first_fits import filter_of, FirstFits
 from ..changes.detection import ChangeDetector
-from ..changes.pending import look_into, MOTION_LOST, remembered, suspect, SuspectState
+from ..changes.pending import MOTION_LOST, pending_change, PendingChange, remembered, resolve
 from ..changes.wrong_sensors import (
     believed,
     found_anew,
@@ -27,9 +27,9 @@ from ..changes.wrong_sensors import (
 )
 from ..drift import Drift, drifted
 from ..filter.fixed_lag import begun as lag_begun
-from ..filter.fixed_lag import take_frame_lagging
-from ..filter.phases import BatchState, DoubtingState, FilterState
-from ..filter.update import take_frame
+from ..filter.fixed_lag import fixed_lag_update
+from ..filter.phases import AugmentedState, BatchState, FilterState
+from ..filter.update import measurement_update
 from ..misfits import MOST_PUSHED
 from ..mixture import Mixture
 from ..robust import NormalNoise
@@ -56,7 +56,7 @@ _ASKED_ABOUT = 32
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Outcome:
     """
     What a frame has told a filter.
 
@@ -85,7 +85,7 @@ class GaussianSum(AbstractEstimator):
     below which components go; detector: of changes; disturbances: standard deviations the filter
     reckons with, in the problem's units;
     drift: relative standard deviation by which parameters wander off in an hour, see `Drift`:
-    below what that implies no posterior narrows; drift_of_losses: the same
+    below what that implies no posterior narrows; drift_of_dissipation: the same
     of damping and friction, drift_of_efforts: of all efforts at once; drift_of_clocks: by how many
     seconds the clocks of sensors go wrong in one; refinement: iterations of
     the variational fit where Laplace's mixture falls short of the `share`; lag: so many frames a
@@ -105,7 +105,7 @@ class GaussianSum(AbstractEstimator):
     detector: ChangeDetector = field(default_factory=ChangeDetector)
     disturbances: tuple = _BANK
     drift: float = 1e-3
-    drift_of_losses: float = 5e-3
+    drift_of_dissipation: float = 5e-3
     drift_of_efforts: float = 1e-2
     drift_of_clocks: float = 5e-5
     refinement: int = 0
@@ -119,7 +119,7 @@ class GaussianSum(AbstractEstimator):
     @property
     def drifts(self):
         """How parameters drift."""
-        others = self.drift_of_losses, self.drift_of_efforts, self.drift_of_clocks
+        others = self.drift_of_dissipation, self.drift_of_efforts, self.drift_of_clocks
         return Drift(self.drift, *others)
 
     def init(self, problem):
@@ -128,12 +128,12 @@ class GaussianSum(AbstractEstimator):
 
     def update(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
-        if isinstance(state, DoubtingState):
-            inner, report = self.update(problem.wider, state.state, frame)
-            return DoubtingState(inner), report
+        if isinstance(state, AugmentedState):
+            inner, report = self.update(problem.augmented, state.state, frame)
+            return AugmentedState(inner), report
         if not isinstance(state, BatchState):
             if not problem.loses_sight(frame):
-                go_on = self._filter if isinstance(state, FilterState) else self._look_into
+                go_on = self._filter if isinstance(state, FilterState) else self._resolve_change
                 return go_on(problem, state, frame)
             known = self._drifted_until(problem, state, frame)
             state = BatchState(mixture=known, knowledge=known, begun_ns=state.begun_ns)
@@ -159,8 +159,8 @@ class GaussianSum(AbstractEstimator):
 
     def interrupted(self, state):
         """Return a batch without frames: as after a gap, the state is found anew."""
-        if isinstance(state, DoubtingState):
-            return DoubtingState(self.interrupted(state.state))
+        if isinstance(state, AugmentedState):
+            return AugmentedState(self.interrupted(state.state))
         if isinstance(state, BatchState):
             return replace(state.emptied(), due=self.horizons[0])
         known = state.mixture
@@ -168,27 +168,29 @@ class GaussianSum(AbstractEstimator):
 
     def kept_frames(self, state):
         """Return the frames of the batch; the filter keeps none."""
-        if isinstance(state, DoubtingState):
+        if isinstance(state, AugmentedState):
             return self.kept_frames(state.state)
         return state.frames if isinstance(state, BatchState) else ()
 
     def with_frames(self, state, frames):
         """Return a batch of these frames; what was fitted to them is where the next fit begins."""
-        if isinstance(state, DoubtingState):
-            return DoubtingState(self.with_frames(state.state, frames))
-        # Courses are of the frames as they were.
+        if isinstance(state, AugmentedState):
+            return AugmentedState(self.with_frames(state.state, frames))
+        # Trajectories are of the frames as they were.
         return (
-            replace(state, frames=frames, courses=None) if isinstance(state, BatchState) else state
+            replace(state, frames=frames, trajectories=None)
+            if isinstance(state, BatchState)
+            else state
         )
 
     def mixture(self, problem, state):
         """
         Return the posterior; before the first fit, the prior at the neutral state.
 
-        It is wider than what a filter goes on with by what disturbances leave for good.
+        It is augmented than what a filter goes on with by what disturbances leave for good.
         """
-        if isinstance(state, DoubtingState):
-            return problem.narrowed(self.mixture(problem.wider, state.state))
+        if isinstance(state, AugmentedState):
+            return problem.marginal(self.mixture(problem.augmented, state.state))
         if state.mixture is not None:
             if not state.mixture.scales.any():
                 return state.mixture
@@ -201,7 +203,7 @@ class GaussianSum(AbstractEstimator):
 
     def _drifted_until(self, problem, state, frame):
         """Return the mixture of a filter at the end of a gap."""
-        if isinstance(state, SuspectState) or state.end_ns is None:
+        if isinstance(state, PendingChange) or state.end_ns is None:
             return state.mixture
         drifts = self.drifts.since(state.begun_ns)
         return drifted(problem, state.mixture, drifts, state.end_ns, frame.end_ns)
@@ -227,12 +229,12 @@ class GaussianSum(AbstractEstimator):
                 )
             frames = with_samples([each.frame for each in past], new)
             past = tuple(replace(each, frame=f) for each, f in zip(past, frames))
-            suspected = suspect(past, state.memories, state.begun_ns, memory)
+            pending = pending_change(past, state.memories, state.begun_ns, memory)
             sensors = {s.sensor for each in past[-_SEEN:] for s in each.frame.samples}
             if len(sensors) > 1 and not is_lost:
                 # Some frames later it shows whether one of them is wrong.
-                return replace(suspected, is_told=False, wrong=state.wrong), report
-            return suspected, replace(report, events=(*events, 'changed'))
+                return replace(pending, is_told=False, wrong=state.wrong), report
+            return pending, replace(report, events=(*events, 'changed'))
         step, known = step.tidied(self.prune, self.merge), (past, state.memories, told.wrong)
         stamps = state.begun_ns, frame.end_ns
         after = FilterState(step.mixture, memory, state.share, *stamps, step.lag, *known)
@@ -243,7 +245,7 @@ class GaussianSum(AbstractEstimator):
 
     def _taken(self, problem, state, frame):
         """
-        Return what a frame has `_Told`, without the samples of sensors that are wrong.
+        Return what a frame has `_Outcome`, without the samples of sensors that are wrong.
 
         Where its samples make no sense, or one of them seems to be an outlier, the motion goes on
         without them. In case it was the beginning of a change, the past has them all the same.
@@ -282,18 +284,18 @@ class GaussianSum(AbstractEstimator):
             events, left_out = (*events, Status.OUTLIER.value), ()
             step = self._step(problem, state, bare)
         if step is None:
-            return _Told(None, (), memory, events, wrong, left_out)
+            return _Outcome(None, (), memory, events, wrong, left_out)
         if is_outlier:
             memory = self.detector.pass_over(memory)
         else:
             fit = step.misfit, step.rows, step.surprises, step.pull
             memory = self.detector.remember(memory, *fit)
         past = remembered(state.past, frame, state.mixture, told.log_evidence)
-        return _Told(step, past, memory, events, wrong, left_out)
+        return _Outcome(step, past, memory, events, wrong, left_out)
 
     def _in_hindsight(self, problem, state, told):
         """
-        Return what the last frames have `_Told` if a sensor is wrong that was believed in them.
+        Return what the last frames have `_Outcome` if a sensor is wrong that was believed in them.
 
         None where none is, or what the others tell is no better.
         """
@@ -312,7 +314,8 @@ class GaussianSum(AbstractEstimator):
 
     def _without_wrong(self, problem, state, frames):
         """
-        Return what frames have `_Told` a filter without sensors that are wrong, not what it knew.
+        Return what frames have `_Outcome` a filter without sensors that are wrong, not what it
+        knew.
 
         None where no sensor is, none is left, or what the others tell is a change as well.
         """
@@ -336,7 +339,7 @@ class GaussianSum(AbstractEstimator):
             (name, Status.SENSOR_WRONG.value, number) for name, number in more.items()
         )
         events = tuple(f'sensor wrong: {name}' for name in off)
-        return _Told(step, past, memory, events, wrong, left_out)
+        return _Outcome(step, past, memory, events, wrong, left_out)
 
     def _believed_again(self, problem, state, frame):
         """Return (state, report) of a robot of which only a sensor is wrong, else None."""
@@ -384,11 +387,11 @@ class GaussianSum(AbstractEstimator):
         """Return what a frame did to a filter, None where its numbers are not finite."""
         drifts = self.drifts.since(state.begun_ns)
         if state.lag is None:
-            return take_frame(problem, state.mixture, frame, self.noise, drifts)
+            return measurement_update(problem, state.mixture, frame, self.noise, drifts)
         depth = self.lag if problem.is_driven else min(self.lag, _LAG_OF_DISTURBED)
-        return take_frame_lagging(problem, state.lag, frame, self.noise, depth, drifts)
+        return fixed_lag_update(problem, state.lag, frame, self.noise, depth, drifts)
 
-    def _look_into(self, problem, state, frame):
+    def _resolve_change(self, problem, state, frame):
         """Ask what has changed; go on with what is still known, or begin again."""
         if not state.is_told:
             state = replace(state, frames=(*state.frames, frame))
@@ -400,7 +403,7 @@ class GaussianSum(AbstractEstimator):
                 UpdateReport('batch', events=('changed',)),
             )
         begun, noticed = state.begun_ns, state.noticed
-        state, mixture, memories, report = look_into(
+        state, mixture, memories, report = resolve(
             problem,
             state,
             frame,

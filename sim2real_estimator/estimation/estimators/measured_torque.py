@@ -395,8 +395,8 @@ class MeasuredTorque(AbstractEstimator):
         if state.used >= seconds and kept and (jumps or state.memories) and not is_open:
             floor, is_known = partial(believed, model), are_known(state)
             found = look(model, kept, now, jumps, state.memories, floor, is_known)
-            is_new = not state.is_suspected
-            state = replace(state, is_suspected=bool(found.causes))
+            is_new = not state.is_change_pending
+            state = replace(state, is_change_pending=bool(found.causes))
             if found.causes and not (is_new and found.causes[0].evidence < _BEYOND_DOUBT):
                 return self._changed(problem, state, (found.causes, kept), report)
             state = _heard(model, state, found.noisier, report)
@@ -425,7 +425,7 @@ class MeasuredTorque(AbstractEstimator):
             state,
             earlier=Earlier.of(origin.sums, usual, _NOISE_ROWS),
             used=0.0,
-            is_suspected=False,
+            is_change_pending=False,
             disruption=None,
             response=Response(),
             swings=0,

@@ -20,7 +20,7 @@ from ...records import Status, UpdateReport
 from ..changes.hypotheses import Memory
 from ..factors import lower_root, solve_triangular
 from ..mixture import Mixture
-from ..protocol import Jump
+from ..protocol import ModelChange
 from ..windows.shooting import Quadratic, shoot
 from .base import AbstractEstimator
 
@@ -110,8 +110,8 @@ class ShootingState:
     What is carried on.
 
     pending: frames of the window to come; turns [2, v]: sums of squared velocities and
-    accelerations, None while nothing is known of them; doubted: windows that do not fit what is
-    known, and wait for what the next ones say; shots: of the windows kept; folded: of those
+    accelerations, None while nothing is known of them; misspecified: windows that do not fit what
+    is known, and wait for what the next ones say; shots: of the windows kept; folded: of those
     before; mean [p], root [p, p]: posterior of the parameters; levels [C]: of residuals; point
     [nx], place [t, t + d], by [t, p]: state at the end of the last frame, root of its covariance
     where parameters are given, derivative by them; latest: (misfit per degree over what is usual,
@@ -122,7 +122,7 @@ class ShootingState:
 
     pending: tuple = ()
     turns: np.ndarray | None = None
-    doubted: tuple = ()
+    misspecified: tuple = ()
     shots: tuple = ()
     folded: FoldedWindows | None = None
     mean: np.ndarray | None = None
@@ -183,7 +183,7 @@ class MultipleShooting(AbstractEstimator):
 
     def interrupted(self, state):
         """Return a state without the window to come."""
-        return replace(state, pending=(), doubted=(), point=None)
+        return replace(state, pending=(), misspecified=(), point=None)
 
     def kept_frames(self, state):
         """Return the frames of the window to come."""
@@ -222,7 +222,7 @@ class MultipleShooting(AbstractEstimator):
             return replace(state, pending=frames[len(frames) // 2 :]), UpdateReport(
                 'batch', events=('at rest',)
             )
-        course, nv = problem.first_course(frames), problem.position_count
+        course, nv = problem.first_trajectory(frames), problem.position_count
         state = replace(state, turns=_turns(course[:, -nv:], frames), pending=())
         events = []
         for frame in frames:
@@ -283,27 +283,27 @@ class MultipleShooting(AbstractEstimator):
         state = replace(state, latest=latest)
         if sum(each > _MISFIT for each, _, _ in latest) >= _ASKED - 1:
             return self._changed(problem, state, shot, report)
-        if misfit > usual * (_MISFIT if state.doubted else _ABSURD):
-            report = replace(report, events=('window doubted',))
-            return replace(state, doubted=(*state.doubted, shot)), report
+        if misfit > usual * (_MISFIT if state.misspecified else _ABSURD):
+            report = replace(report, events=('window misspecified',))
+            return replace(state, misspecified=(*state.misspecified, shot)), report
         # One that stands out tells little of what is usual.
         more = np.array([min(misfit, _MISFIT * usual), 1.0])
         state = replace(state, misfits=(1 - 1 / _USUAL_OF) * state.misfits + more)
-        # What was doubted was no change of the robot.
-        if state.doubted:
+        # What was misspecified was no change of the robot.
+        if state.misspecified:
             report = replace(report, events=(Status.OUTLIER.value,))
-        return self._taken(problem, replace(state, doubted=()), (shot,), report)
+        return self._taken(problem, replace(state, misspecified=()), (shot,), report)
 
     def _changed(self, problem, state, shot, report):
         """Return (state, report) after a change: evidence decides what it was."""
         # It happened during the first of those that do not fit, of which nothing is right.
         first = next(k for k, (misfit, _, _) in enumerate(state.latest) if misfit > _MISFIT)
         _, mean, root = state.latest[first]
-        since = (*state.shots, *state.doubted, shot)[first + 1 - len(state.latest) :]
+        since = (*state.shots, *state.misspecified, shot)[first + 1 - len(state.latest) :]
         memory, known = _explained(problem, replace(state, mean=mean, root=root), since)
         begun = replace(
             state,
-            doubted=(),
+            misspecified=(),
             shots=(),
             folded=FoldedWindows.none(known[0]),
             mean=known[0],
@@ -450,7 +450,7 @@ class _Fit:
 
 
 def _at_most(prior_root, covariance):
-    """Return a root [p, p] of a covariance of which nothing is wider than the prior's."""
+    """Return a root [p, p] of a covariance of which nothing is augmented than the prior's."""
     whitened = np.linalg.solve(prior_root, np.linalg.solve(prior_root, covariance).T)
     sizes, vectors = np.linalg.eigh(0.5 * (whitened + whitened.T))
     wide = prior_root @ (vectors * np.sqrt(np.clip(sizes, 0.0, 1.0)))
@@ -503,11 +503,13 @@ def _explained(problem, state, since):
     together = np.concatenate([jump.root for jump in jumps], 1)
     several = -_SEVERAL * np.log(len(jumps))
     each = [(jump, state.mean, np.concatenate([state.root, jump.root], 1)) for jump in jumps]
-    every = Jump('several things', (), together, log_odds=several)
+    every = ModelChange('several things', (), together, log_odds=several)
     each.append((every, state.mean, np.concatenate([state.root, together], 1)))
     if before := state.last_change:
         # The robot that was known then, and may have drifted since.
-        back = Jump(f'as before: {before.name}', before.parameters, np.zeros((len(state.mean), 0)))
+        back = ModelChange(
+            f'as before: {before.name}', before.parameters, np.zeros((len(state.mean), 0))
+        )
         each.append((back, before.mean, before.root))
     levels, found = np.sqrt(_USUAL_COLOUR) * state.levels, []
     for jump, mean, wide in each:

@@ -7,7 +7,7 @@ import numpy as np
 from ..drift import STILL
 from ..linearized import linearized_as_known
 from ..mixture import Mixture
-from .settling import Courses
+from .settling import Trajectories
 from .smoother import Smoother
 from .update import is_finite, missed, Step, survivors, unmeasured
 
@@ -17,25 +17,25 @@ class Lag:
     """
     The frames that a filter may still see otherwise.
 
-    known: the `Mixture` before them; courses: about which they were linearised last; steps: what a
-    filter over them did there; none where noise is unknown, or not normal: the next frame then
-    weighs their rows otherwise.
+    known: the `Mixture` before them; trajectories: about which they were linearised last; steps:
+    what a filter over them did there; none where noise is unknown, or not normal: the next frame
+    then weighs their rows otherwise.
     """
 
     known: Mixture
     frames: tuple
-    courses: Courses
+    trajectories: Trajectories
     steps: tuple = ()
 
     def pick(self, which, log_weights):
         """Return some of the components, with log weights [K] of all."""
         known = replace(self.known, log_weights=log_weights).pick(which)
         steps = tuple(step.pick(which) for step in self.steps)
-        return Lag(known, self.frames, self.courses.pick(which), steps)
+        return Lag(known, self.frames, self.trajectories.pick(which), steps)
 
 
 @dataclass(frozen=True)
-class LaggedStep(Step):
+class FixedLagStep(Step):
     """What one frame did, and the `Lag` that the next frame follows."""
 
     lag: Lag
@@ -54,22 +54,22 @@ class LaggedStep(Step):
 
 def begun(mixture):
     """Return the `Lag` of a filter that begins with a mixture."""
-    return Lag(mixture, (), Courses(mixture.points[None], mixture.means))
+    return Lag(mixture, (), Trajectories(mixture.points[None], mixture.means))
 
 
-def take_frame_lagging(problem, lag, frame, noise, depth, drift=STILL):
+def fixed_lag_update(problem, lag, frame, noise, depth, drift=STILL):
     """
-    Return the `LaggedStep` of a frame, or None where its numbers are not finite.
+    Return the `FixedLagStep` of a frame, or None where its numbers are not finite.
 
-    Every frame moves the courses through the last `depth` of them, about which all are linearised
-    again; the oldest of more than that is then part of what is known.
+    Every frame moves the trajectories through the last `depth` of them, about which all are
+    linearised again; the oldest of more than that is then part of what is known.
     """
     frames, known = (*lag.frames, frame), lag.known
     smoother = Smoother(problem, frames, noise, known, drift)
-    courses = _moved_on(problem, lag, frame, smoother)
-    steps = smoother.forward(courses, known.noises, is_final=True)
+    trajectories = _moved_on(problem, lag, frame, smoother)
+    steps = smoother.forward(trajectories, known.noises, is_final=True)
     weights = known.log_weights + np.cumsum([step.log_evidence for step in steps], 0)
-    mixture = smoother.mixture(courses, steps, -1, weights[-1])
+    mixture = smoother.mixture(trajectories, steps, -1, weights[-1])
     if not is_finite(mixture):
         return None
     heaviest = mixture.heaviest()
@@ -81,30 +81,32 @@ def take_frame_lagging(problem, lag, frame, noise, depth, drift=STILL):
     missing = unmeasured(last.is_row, noise)[heaviest]
     log_evidence = np.logaddexp.reduce(after) - np.logaddexp.reduce(earlier) + missing
     if len(frames) > depth:
-        known = smoother.mixture(courses, steps, 0, weights[0])
+        known = smoother.mixture(trajectories, steps, 0, weights[0])
         frames, steps = frames[1:], steps[1:]
-        courses = Courses(courses.points[1:], courses.parameters)
-    return LaggedStep(
+        trajectories = Trajectories(trajectories.points[1:], trajectories.parameters)
+    return FixedLagStep(
         mixture,
         float(last.cost[heaviest]),
         int(last.rows[heaviest]),
         *told,
         float(log_evidence),
-        Lag(known, frames, courses, tuple(steps) if smoother.is_plain else ()),
+        Lag(known, frames, trajectories, tuple(steps) if smoother.is_plain else ()),
     )
 
 
 def _moved_on(problem, lag, frame, smoother):
     """
-    Return the `Courses` of a lag on to the end of one more frame, moved once.
+    Return the `Trajectories` of a lag on to the end of one more frame, moved once.
 
     To what a filter about them and a smoother of all these frames find.
     """
-    courses, known = lag.courses, lag.known
-    at = courses.points[-1:], courses.parameters, (frame,), known.scales
+    trajectories, known = lag.trajectories, lag.known
+    at = trajectories.points[-1:], trajectories.parameters, (frame,), known.scales
     new = linearized_as_known(problem, *at)
-    courses = Courses(np.concatenate([courses.points, new.ends[None]]), courses.parameters)
+    trajectories = Trajectories(
+        np.concatenate([trajectories.points, new.ends[None]]), trajectories.parameters
+    )
     is_known = smoother.is_plain and len(lag.steps) == len(lag.frames)
     before, found = (lag.steps, [new]) if is_known else ((), None)
-    steps = smoother.forward(courses, known.noises, before=before, found=found)
-    return smoother.moved(courses, smoother.backward(steps))
+    steps = smoother.forward(trajectories, known.noises, before=before, found=found)
+    return smoother.moved(trajectories, smoother.backward(steps))

@@ -6,7 +6,7 @@ from ..batch.fit import Fits, Window
 from ..changes.detection import ChangeMemory
 from ..mixture import Mixture
 from .fixed_lag import Lag
-from .settling import Courses
+from .settling import Trajectories
 
 
 @dataclass(frozen=True)
@@ -15,8 +15,8 @@ class BatchState:
     The frames so far, the last fits of them, and the frame count of the next.
 
     knowledge: what was known of the parameters before the first of these frames, where the
-    motion was lost sight of; None: the prior; courses: of the mixture, where all states were free;
-    is_astray: whether these did not fit the frames; wrong: what samples are known by, as of
+    motion was lost sight of; None: the prior; trajectories: of the mixture, where all states were
+    free; is_astray: whether these did not fit the frames; wrong: what samples are known by, as of
     `wrong_sensors.sample_key`, that belong to nothing else;
     share: how well the mixture of the last fit that was narrow stood for the posterior; begun_ns:
     stamp of the first frame that knowledge comes from; tries: how often frames did not fit what
@@ -30,7 +30,7 @@ class BatchState:
     mixture: Mixture | None = None
     knowledge: Mixture | None = None
     share: float = 0.0
-    courses: Courses | None = None
+    trajectories: Trajectories | None = None
     is_astray: bool = False
     wrong: tuple = ()
     begun_ns: int | None = None
@@ -43,8 +43,8 @@ class BatchState:
 
 
 @dataclass(frozen=True)
-class DoubtingState:
-    """What is known where what is held fixed is doubted; state: that of the wider problem."""
+class AugmentedState:
+    """What is known where what is held fixed is misspecified; state: that of the augmented problem."""
 
     state: object
 

@@ -1,4 +1,4 @@
-"""How the courses of a smoother are moved until they stay, each column for itself."""
+"""How the trajectories of a smoother are moved until they stay, each column for itself."""
 
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ _BACK = 0.5
 
 
 @dataclass(frozen=True)
-class Courses:
+class Trajectories:
     """K motions through a window: points [H + 1, nx, K] at frame bounds, parameters [p, K]."""
 
     points: np.ndarray
@@ -23,18 +23,18 @@ class Courses:
 
     def pick(self, which):
         """Return some of them."""
-        return Courses(self.points[..., which], self.parameters[:, which])
+        return Trajectories(self.points[..., which], self.parameters[:, which])
 
     def where(self, which, others):
         """Return these motions where `which` [K] is true, else the others."""
-        return Courses(
+        return Trajectories(
             np.where(which, self.points, others.points),
             np.where(which, self.parameters, others.parameters),
         )
 
 
 @dataclass(frozen=True)
-class Told:
+class FilterSummary:
     """
     What the filter about a course says of it, K columns.
 
@@ -49,7 +49,7 @@ class Told:
 
     def pick(self, which):
         """Return that of some of the columns."""
-        return Told(*(part[which] for part in vars(self).values()))
+        return FilterSummary(*(part[which] for part in vars(self).values()))
 
 
 @dataclass
@@ -65,23 +65,24 @@ class _Going:
     smoother: object
     noises: NoiseScales | None
     places: np.ndarray
-    courses: Courses
-    origin: Courses
+    trajectories: Trajectories
+    origin: Trajectories
     limit: np.ndarray
     moves: np.ndarray
     part: np.ndarray
 
     @staticmethod
-    def begun(smoother, courses, noises):
+    def begun(smoother, trajectories, noises):
         """Return all columns before their first step."""
-        count, size = courses.parameters.shape[1], smoother.known.roots.shape[-1]
+        count, size = trajectories.parameters.shape[1], smoother.known.roots.shape[-1]
         moves = np.zeros((len(smoother.frames) + 1, count, size))
         still = np.full(count, np.inf), moves, np.ones(count)
-        return _Going(smoother, noises, np.arange(count), courses, courses, *still)
+        return _Going(smoother, noises, np.arange(count), trajectories, trajectories, *still)
 
     def moved(self):
         """
-        Move the courses, and return (`Told` of where they were, is sound [K], is settled [K]).
+        Move the trajectories, and return (`FilterSummary` of where they were, is sound [K], is
+        settled [K]).
 
         Where frames fit much worse about a course than about the one it was moved from, or not
         at all, it went too far: to bodies without mass, for one. It then goes half of the way, and
@@ -89,11 +90,11 @@ class _Going:
         edge of friction and back again, it ends where the two lines say that nothing is left.
         """
         smoother = self.smoother
-        steps = smoother.forward(self.courses, self.noises)
+        steps = smoother.forward(self.trajectories, self.noises)
         told = smoother.told(steps)
         is_sound = told.misfits < self.limit
         self.limit = np.where(is_sound, _WORSE * told.misfits + told.rows, self.limit)
-        self.origin = self.courses.where(is_sound, self.origin)
+        self.origin = self.trajectories.where(is_sound, self.origin)
         before = self.moves
         self.moves = np.where(is_sound[:, None], smoother.backward(steps), before)
         last, now = (smoother.in_deviations(each, steps) for each in (before, self.moves))
@@ -101,7 +102,7 @@ class _Going:
         shorter = self.part / (1 + np.maximum(back, _BACK))
         on = np.where(back > _BACK, shorter, np.minimum(2 * self.part, 1.0))
         self.part = np.where(is_sound, on, self.part / 2)
-        self.courses = smoother.moved(self.origin, self.moves, self.part)
+        self.trajectories = smoother.moved(self.origin, self.moves, self.part)
         return told, is_sound, is_sound & (np.abs(now).max(-1) < _SETTLED)
 
     def pick(self, which):
@@ -110,7 +111,7 @@ class _Going:
             self.smoother.pick(which),
             None if self.noises is None else self.noises.pick(which),
             self.places[which],
-            self.courses.pick(which),
+            self.trajectories.pick(which),
             self.origin.pick(which),
             self.limit[which],
             self.moves[:, which],
@@ -123,30 +124,32 @@ class _Resting:
     """Columns that are moved no more, in parts."""
 
     places: list = field(default_factory=list)
-    courses: list = field(default_factory=list)
+    trajectories: list = field(default_factory=list)
     told: list = field(default_factory=list)
-    is_settled: list = field(default_factory=list)
+    is_converged: list = field(default_factory=list)
 
-    def add(self, places, courses, told, is_settled):
+    def add(self, places, trajectories, told, is_converged):
         """Add some."""
         self.places.append(places)
-        self.courses.append(courses)
+        self.trajectories.append(trajectories)
         self.told.append(told)
-        self.is_settled.append(is_settled)
+        self.is_converged.append(is_converged)
 
     def all(self):
-        """Return (`Courses`, `Told`, is settled [K]) of all columns, in their order."""
+        """Return (`Trajectories`, `FilterSummary`, is settled [K]) of all columns, in their order."""
         order = np.argsort(np.concatenate(self.places))
-        points = np.concatenate([each.points for each in self.courses], 2)
-        parameters = np.concatenate([each.parameters for each in self.courses], 1)
-        courses = Courses(points, parameters).pick(order)
-        told = Told(*map(np.concatenate, zip(*(vars(each).values() for each in self.told))))
-        return courses, told.pick(order), np.concatenate(self.is_settled)[order]
+        points = np.concatenate([each.points for each in self.trajectories], 2)
+        parameters = np.concatenate([each.parameters for each in self.trajectories], 1)
+        trajectories = Trajectories(points, parameters).pick(order)
+        told = FilterSummary(
+            *map(np.concatenate, zip(*(vars(each).values() for each in self.told)))
+        )
+        return trajectories, told.pick(order), np.concatenate(self.is_converged)[order]
 
 
-def settle(smoother, courses, noises, passes, hopeless=np.inf, tells=True):
+def settle(smoother, trajectories, noises, passes, hopeless=np.inf, tells=True):
     """
-    Return (`Courses` moved until they stay, `Told`, is settled [K]).
+    Return (`Trajectories` moved until they stay, `FilterSummary`, is settled [K]).
 
     Those that stay are left alone from then on, and what the filter said about where they were
     goes for where they are: that is next to it. So are those whose evidence falls short of the
@@ -154,21 +157,21 @@ def settle(smoother, courses, noises, passes, hopeless=np.inf, tells=True):
     is how far they have come. passes: so many at most; tells: whether a filter is to tell where
     what has not settled by then has come to, or where it was before.
     """
-    going, resting, best = _Going.begun(smoother, courses, noises), _Resting(), -np.inf
+    going, resting, best = _Going.begun(smoother, trajectories, noises), _Resting(), -np.inf
     for number in range(passes):
-        told, is_sound, is_settled = going.moved()
+        told, is_sound, is_converged = going.moved()
         evidence = np.where(is_sound, told.log_evidence, -np.inf)
         best = max(best, evidence.max())
-        rests = is_settled | (number > 0) & is_sound & (evidence < best - hopeless)
+        rests = is_converged | (number > 0) & is_sound & (evidence < best - hopeless)
         if rests.any():
-            at_rest = going.places[rests], going.courses.pick(rests), told.pick(rests)
-            resting.add(*at_rest, is_settled[rests])
+            at_rest = going.places[rests], going.trajectories.pick(rests), told.pick(rests)
+            resting.add(*at_rest, is_converged[rests])
             if rests.all():
                 return resting.all()
             going = going.pick(~rests)
     if tells:
-        told = going.smoother.told(going.smoother.forward(going.courses, going.noises))
+        told = going.smoother.told(going.smoother.forward(going.trajectories, going.noises))
     else:
         told = told.pick(~rests)
-    resting.add(going.places, going.courses, told, np.zeros(len(going.places), dtype=bool))
+    resting.add(going.places, going.trajectories, told, np.zeros(len(going.places), dtype=bool))
     return resting.all()

@@ -5,7 +5,7 @@ Such a motion does not follow from its beginning and the parameters, and what th
 known only some time after. So the state at the end of every frame of a window is an unknown of its
 own: frames are linearised about a course of the motion, a square-root filter runs forward over
 them, a smoother back, and the course moves to what they find, until it stays (Gauss-Newton on all
-states at once). Courses begin where the samples are, not where a simulation leads: there is
+states at once). Trajectories begin where the samples are, not where a simulation leads: there is
 nothing to diverge.
 """
 
@@ -22,7 +22,7 @@ from ..mixture import Mixture
 from ..noise_scales import learned, NoiseScales, whitened
 from ..protocol import Linearization
 from ..robust import NormalNoise
-from .settling import Courses, settle, Told
+from .settling import FilterSummary, settle, Trajectories
 from .update import is_row, pushed, take_rows, unmeasured
 
 # Rounds of fits where the noise of sensors is unknown: each begins with what the last one found.
@@ -36,17 +36,17 @@ class Smoothed:
     """
     What smoothers found.
 
-    courses: K `Courses`; mixture: of K components at the window's end, weighted by evidence;
-    log_evidence [K]; misfits, rows [K]: sum of squares of what predictions missed by, in standard
-    deviations, and of how many; is_settled [K]: whether the course stays.
+    trajectories: K `Trajectories`; mixture: of K components at the window's end, weighted by
+    evidence; log_evidence [K]; misfits, rows [K]: sum of squares of what predictions missed by, in
+    standard deviations, and of how many; is_converged [K]: whether the course stays.
     """
 
-    courses: Courses
+    trajectories: Trajectories
     mixture: Mixture
     log_evidence: np.ndarray
     misfits: np.ndarray
     rows: np.ndarray
-    is_settled: np.ndarray
+    is_converged: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -102,22 +102,22 @@ class Smoother:
         self._walks = [walk(problem, drift, f.start_ns, f.end_ns) for f in frames]
         self._sensors = None if known.noises is None else problem.row_noises(frames)
 
-    def run(self, courses, passes=15, hopeless=np.inf):
+    def run(self, trajectories, passes=15, hopeless=np.inf):
         """
-        Return what is `Smoothed` from K courses to begin with.
+        Return what is `Smoothed` from K trajectories to begin with.
 
         hopeless: columns whose evidence is less than the best by more than this are left alone.
         """
         noises = self.known.noises
         if self.is_plain:
-            return self._described(*settle(self, courses, None, passes, hopeless))
+            return self._described(*settle(self, trajectories, None, passes, hopeless))
         for _ in range(1 if noises is None else _ROUNDS):
-            courses, _, is_settled = settle(self, courses, noises, passes, tells=False)
-            steps = self.forward(courses, noises, is_final=True)
+            trajectories, _, is_converged = settle(self, trajectories, noises, passes, tells=False)
+            steps = self.forward(trajectories, noises, is_final=True)
             if noises is not None:
                 shapes = noises.shapes
                 noises = NoiseScales(shapes, shapes * steps[-1].noises.variances)
-        return self._described(courses, self.told(steps), is_settled, steps[-1].noises)
+        return self._described(trajectories, self.told(steps), is_converged, steps[-1].noises)
 
     def pick(self, which):
         """Return the smoother of some of the columns, whose weights stay what they are."""
@@ -132,28 +132,28 @@ class Smoother:
         return self.known.noises is None and isinstance(self.noise, NormalNoise)
 
     @np.errstate(all='ignore')
-    def forward(self, courses, noises, is_final=False, before=(), found=None):
+    def forward(self, trajectories, noises, is_final=False, before=(), found=None):
         """
-        Return the filter's steps over all frames, linearised about courses.
+        Return the filter's steps over all frames, linearised about trajectories.
 
         is_final: whether they are to say how probable the samples are, not where to go: rows
         whose noise is not normal are then weighed by what the filter predicts; before: the steps
         over the first frames and found: the `Linearization`s of the others, where these are known.
         """
-        mean, root, result = self._beginning(courses), self.known.roots, [*before]
+        mean, root, result = self._beginning(trajectories), self.known.roots, [*before]
         if before:
             mean, root = before[-1].mean_on, before[-1].root_on
         frames, walks = self.frames[len(before) :], self._walks[len(before) :]
-        at = self.known.scales, courses.parameters, courses.points[len(before) :]
+        at = self.known.scales, trajectories.parameters, trajectories.points[len(before) :]
         floors = self.problem.floors(frames, *at)
-        found_of_all = self._linearized(courses) if found is None else found
+        found_of_all = self._linearized(trajectories) if found is None else found
         for k, found in enumerate(found_of_all):
             root = pushed(self.problem, root, frames[k])
             take = self._judge if is_final else self._weigh
             found, missed, update, cost, noises = take(found, mean, root, noises)
             left = missed + (found.slope @ update.step[..., None])[..., 0]
             after = mean + update.step
-            mean = self._on(courses, len(result), found, after)
+            mean = self._on(trajectories, len(result), found, after)
             root = predict(update.root, found.transition, floors[k], walks[k])
             rest = update.log_evidence, cost, noises
             result.append(FrameStep(found, left, after, update.root, mean, root, *rest))
@@ -182,19 +182,19 @@ class Smoother:
             update = replace(update, log_evidence=update.log_evidence - log_scale)
         return found, missed, update, cost, noises
 
-    def _linearized(self, courses):
-        """Return the `Linearization` of every frame from where the courses are at its start."""
-        given = courses.points, courses.parameters, self.frames, self.known.scales
-        return by_frame(linearized_as_known(self.problem, *given), courses.points.shape[-1])
+    def _linearized(self, trajectories):
+        """Return the `Linearization` of every frame from where the trajectories are at its start."""
+        given = trajectories.points, trajectories.parameters, self.frames, self.known.scales
+        return by_frame(linearized_as_known(self.problem, *given), trajectories.points.shape[-1])
 
-    def _beginning(self, courses):
-        """Return the deviations [K, n] from courses of what was known before the window."""
-        state = self.problem.local(courses.points[0], self.known.points)
-        return np.concatenate([state, self.known.means - courses.parameters]).T
+    def _beginning(self, trajectories):
+        """Return the deviations [K, n] from trajectories of what was known before the window."""
+        state = self.problem.local(trajectories.points[0], self.known.points)
+        return np.concatenate([state, self.known.means - trajectories.parameters]).T
 
-    def _on(self, courses, k, found, mean):
+    def _on(self, trajectories, k, found, mean):
         """Return deviations at the end of frame k from those at its start."""
-        gap = self.problem.local(courses.points[k + 1], found.ends).T
+        gap = self.problem.local(trajectories.points[k + 1], found.ends).T
         state = (found.transition @ mean[..., None])[..., 0] + gap
         return np.concatenate([state, mean[:, self.size :]], 1)
 
@@ -224,22 +224,22 @@ class Smoother:
         deviations = np.linalg.norm(steps[-1].root, axis=-1)[:, self.size :]
         return moves[-1][:, self.size :] / deviations
 
-    def moved(self, courses, moves, part=1.0):
-        """Return courses moved by a part of deviations, no farther than is allowed in one step."""
+    def moved(self, trajectories, moves, part=1.0):
+        """Return trajectories moved by a part of deviations, no farther than is allowed in one step."""
         wished = moves[-1][:, self.size :].T / self._deviations
         part = part * np.minimum(1.0, _LONGEST_STEP / np.maximum(np.abs(wished).max(0), 1e-300))
-        parameters = courses.parameters + part * moves[-1][:, self.size :].T
+        parameters = trajectories.parameters + part * moves[-1][:, self.size :].T
         states = part * np.moveaxis(moves[..., : self.size], 2, 1)
-        points = [self.problem.retract(p, m) for p, m in zip(courses.points, states)]
-        return Courses(np.array(points), parameters)
+        points = [self.problem.retract(p, m) for p, m in zip(trajectories.points, states)]
+        return Trajectories(np.array(points), parameters)
 
-    def mixture(self, courses, steps, k, log_weights):
+    def mixture(self, trajectories, steps, k, log_weights):
         """Return the `Mixture` after the k-th of the steps."""
-        step, points = steps[k], courses.points[1:][k]
+        step, points = steps[k], trajectories.points[1:][k]
         return Mixture(
             log_normalized(log_weights),
             self.problem.retract(points, step.mean_on[:, : self.size].T),
-            courses.parameters + step.mean_on[:, self.size :].T,
+            trajectories.parameters + step.mean_on[:, self.size :].T,
             step.root_on,
             self.known.scales,
             step.noises,
@@ -252,26 +252,26 @@ class Smoother:
         )
 
     def told(self, steps):
-        """Return what is `Told` by the filter's steps."""
-        return Told(
+        """Return what is `FilterSummary` by the filter's steps."""
+        return FilterSummary(
             self.log_evidence(steps),
             sum(step.cost for step in steps),
             sum(step.rows for step in steps),
             steps[-1].root_on,
         )
 
-    def _described(self, courses, told, is_settled, noises=None):
-        """Return courses as `Smoothed`, with all that a filter about them has told."""
+    def _described(self, trajectories, told, is_converged, noises=None):
+        """Return trajectories as `Smoothed`, with all that a filter about them has told."""
         log_weights = np.where(np.isfinite(told.log_evidence), told.log_evidence, -np.inf)
         mixture = Mixture(
             log_normalized(log_weights),
-            courses.points[-1],
-            courses.parameters,
+            trajectories.points[-1],
+            trajectories.parameters,
             told.roots,
             self.known.scales,
             noises,
         )
-        return Smoothed(courses, mixture, log_weights, told.misfits, told.rows, is_settled)
+        return Smoothed(trajectories, mixture, log_weights, told.misfits, told.rows, is_converged)
 
 
 def _covariance_times(root, vectors):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..changes.shifts import Pull, pull_of
+from ..changes.shifts import bias_score, BiasScore
 from ..drift import STILL, walk
 from ..gaussian import log_normalized, measure, predict, Update
 from ..mixture import distances, distinct, Mixture
@@ -32,7 +32,7 @@ class Step:
     misfit: float
     rows: int
     surprising: np.ndarray
-    pull: Pull | None
+    pull: BiasScore | None
     log_evidence: float
 
     lag = None
@@ -47,7 +47,7 @@ class Step:
         return replace(self, mixture=tidied(self.mixture, prune, merge))
 
 
-def take_frame(problem, mixture, frame, noise, drift=STILL):
+def measurement_update(problem, mixture, frame, noise, drift=STILL):
     """
     Return the `Step` of a frame, or None where its numbers are not finite.
 
@@ -95,14 +95,14 @@ def take_frame(problem, mixture, frame, noise, drift=STILL):
 
 def missed(problem, residual, seen, slope, noise):
     """
-    Return (which rows [m] surprise, the `Pull` of all, None where outliers are expected).
+    Return (which rows [m] surprise, the `BiasScore` of all, None where outliers are expected).
 
     residual [m]: of one component; seen [m, n]: its root as the rows see it; slope [m, n].
     """
     surprising = np.abs(standardised(residual, seen)) > SURPRISE
     if noise.expects_outliers:
         return surprising, None
-    return surprising, pull_of(residual, seen, slope[:, : problem.position_count])
+    return surprising, bias_score(residual, seen, slope[:, : problem.position_count])
 
 
 def unmeasured(rows, noise):

@@ -62,9 +62,9 @@ class Cause:
     """
     What may have changed, seen from a window.
 
-    name: for people; jump: the `Jump`, where a memory holds again that of the memory; memory:
-    that `Memory`; evidence: log Bayes factor against no change; since: `Snapshot` at which the
-    window began.
+    name: for people; jump: the `ModelChange`, where a memory holds again that of the memory;
+    memory: that `Memory`; evidence: log Bayes factor against no change; since: `Snapshot` at which
+    the window began.
     """
 
     name: str
@@ -135,7 +135,7 @@ def look(model, snapshots, now, jumps, memories, floor, is_known=None):
     Return the `Finding` of the windows before a time.
 
     model: as in `torque_regression.fit`; snapshots: in the order of time, the last ones; now: the
-    newest one; jumps: the `Jump`s that may have happened, the first
+    newest one; jumps: the `ModelChange`s that may have happened, the first
     one being of the link at the end; memories: what may hold again; floor: function from a `Fit`
     to a root [p, p] of what was known, drift included; is_known [J]: joints of which enough is
     known to tell that they have changed, None: all.
@@ -195,7 +195,7 @@ def returned(name):
 
 
 def _causes(window, since, jumps, memories, is_close=False):
-    """Return a `Cause` for every `Jump` and `Memory`, the most probable first."""
+    """Return a `Cause` for every `ModelChange` and `Memory`, the most probable first."""
     found = [
         Cause(jump.name, jump, None, value, since)
         for jump, value in zip(jumps, window.evidence_of(jumps, is_close))
@@ -303,7 +303,7 @@ class _Window:
 
     def evidence_of(self, jumps, is_close=False):
         """
-        Return the log Bayes factors of `Jump`s against no change.
+        Return the log Bayes factors of `ModelChange`s against no change.
 
         is_close: whether all of bodies are looked at closely, not just the likeliest.
         """
@@ -419,11 +419,11 @@ def _with_gains(gram, fitted, standard):
     that a gain multiplies.
     """
     joints, size = fitted.shape
-    wider, rows = np.zeros((joints, size + joints, size + joints)), np.arange(joints)
-    wider[:, :size, :size] = gram
-    wider[rows, :size, size + rows] = wider[rows, size + rows, :size] = fitted
-    wider[rows, size + rows, size + rows] = fitted @ standard
-    return wider
+    augmented, rows = np.zeros((joints, size + joints, size + joints)), np.arange(joints)
+    augmented[:, :size, :size] = gram
+    augmented[rows, :size, size + rows] = augmented[rows, size + rows, :size] = fitted
+    augmented[rows, size + rows, size + rows] = fitted @ standard
+    return augmented
 
 
 def _root(matrix):

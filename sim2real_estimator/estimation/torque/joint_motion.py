@@ -356,10 +356,10 @@ def _roughness(steps, states):
     before = states[:, :-1]
     q = q - steps * (before[..., 1] + steps / 2 * before[..., 2])
     v = v - steps * before[..., 2]
-    jolts = np.stack([q * steps**-2.5, v * steps**-1.5, a * steps**-0.5])
+    impulses = np.stack([q * steps**-2.5, v * steps**-1.5, a * steps**-0.5])
     # The root of the inverse covariance makes a sum of squares of it.
-    jolts = _NOISE_ROOT @ jolts.reshape(3, -1)
-    return (jolts**2).sum(0).reshape(len(states), -1).sum(1)
+    impulses = _NOISE_ROOT @ impulses.reshape(3, -1)
+    return (impulses**2).sum(0).reshape(len(states), -1).sum(1)
 
 
 def _dynamics_bands(steps):

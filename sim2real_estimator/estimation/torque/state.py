@@ -67,7 +67,7 @@ class TorqueState:
     renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
     renewals: how often; snapshots: of the last seconds; memories: of what was known before
     changes; onset: of the last change, while it is still asked what it was; disruption: of torques
-    that are far off just now; loud [J]: looks on end that found joints noisier; is_suspected:
+    that are far off just now; loud [J]: looks on end that found joints noisier; is_change_pending:
     whether the last look found a change; place: (positions, velocities) at the end of the newest
     block; posterior: `Mixture` of all this; is_questioned: whether the noise of encoders was held
     against what is configured; is_surprised: whether joints have moved in another way than was
@@ -102,7 +102,7 @@ class TorqueState:
     onset: Onset | None = None
     disruption: Disruption | None = None
     loud: tuple = ()
-    is_suspected: bool = False
+    is_change_pending: bool = False
     place: tuple | None = None
     posterior: Mixture | None = None
     is_questioned: bool = False
@@ -189,7 +189,7 @@ def answers(model, state, causes):
 
 
 def jumped(gaussian, jump):
-    """Return the `Gaussian` of a robot that has changed by a `Jump`."""
+    """Return the `Gaussian` of a robot that has changed by a `ModelChange`."""
     wide = np.hstack([gaussian.root, jump.root])
     return Gaussian(gaussian.mean, np.linalg.qr(wide.T, 'r').T)
 

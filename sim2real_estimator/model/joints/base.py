@@ -77,7 +77,7 @@ class AbstractJoint(ABC):
 
     @abstractmethod
     def difference(self, start, end):
-        """Return v such that advance(start, v, 1) is `end`: the local chart at `start`."""
+        """Return v such that advance(start, v, 1) is `end`: the local parametrization at `start`."""
 
     @abstractmethod
     def displacement(self, q, rest):

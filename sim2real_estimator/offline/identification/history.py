@@ -41,7 +41,7 @@ class History:
 
         Return (events, whether the posterior has been judged anew).
         """
-        estimate, found = progress.estimate, progress.standing.latest
+        estimate, found = progress.estimate, progress.assessment.latest
         report = estimate.report
         self.frames += 1
         self.words.update(report.events)
@@ -74,7 +74,7 @@ class History:
 
     def course(self, problem):
         """Return the `Course` so far."""
-        names = problem.chart.names
+        names = problem.parametrization.names
         names = (*names, *(f'{name}.noise' for name in problem.noises))
         size = len(names)
         numbers = np.array([row[-1] for row in self._rows]).reshape(-1, 2 * size + 2)

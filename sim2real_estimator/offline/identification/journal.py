@@ -79,7 +79,7 @@ class Journal:
         period = _NANO / self._config.node.rate
         if events or self._told_ns is None or not 0 <= stamp_ns - self._told_ns < period:
             self._told_ns = stamp_ns
-            message = estimate_message(progress.estimate, progress.standing.latest)
+            message = estimate_message(progress.estimate, progress.assessment.latest)
             self._write('estimate', message, time_ns)
             self._compose('predicted_joint_states', progress, time_ns)
         if is_judged:
@@ -93,7 +93,7 @@ class Journal:
         """Write down draws of a mixture."""
         wanted = self._config.samples
         draws = draw_samples(self._problem, mixture, wanted.count, wanted.seed)
-        message = samples_message(self._problem.chart.names, draws, stamp_ns)
+        message = samples_message(self._problem.parametrization.names, draws, stamp_ns)
         self._write('samples', message, time_ns)
 
     def snapshot(self):

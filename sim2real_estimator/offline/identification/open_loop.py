@@ -85,14 +85,18 @@ def predict(problem, mixture, windows, share, seed, torque_noise=None):
     generator = np.random.default_rng(seed)
     draws = mixture.draw(_DRAWS, generator)
     if torque_noise is not None:
-        draws = physical_draws(problem.chart, draws, generator, mend=mending(problem, mixture))
+        draws = physical_draws(
+            problem.parametrization, draws, generator, mend=mending(problem, mixture)
+        )
         draws = _with_noise(problem, draws, torque_noise, generator)
     mean, nominal = mixture.moments()[0][:, None], problem.prior.mean
     if torque_noise is not None:
         nominal = described(problem)
         # A robot that could not be built cannot be simulated either.
         mean = (
-            problem.possible.likeliest(problem.chart, mixture, mean) if problem.possible else mean
+            problem.possible.likeliest(problem.parametrization, mixture, mean)
+            if problem.possible
+            else mean
         )
     parameters = np.concatenate([nominal[:, None], mean, draws], 1)
     lead = _lead_of(problem, mean, windows)
@@ -148,13 +152,15 @@ def _shortened(window, lead):
 
 def described(problem):
     """Return the coordinates [p] of the robot description; the prior's mean of what it lacks."""
-    chart = problem.chart
-    prior = dict(zip(chart.names, chart.to_named(problem.prior.mean[:, None])[:, 0]))
+    parametrization = problem.parametrization
+    prior = dict(
+        zip(parametrization.names, parametrization.to_named(problem.prior.mean[:, None])[:, 0])
+    )
     given = {
         name: problem.parameters[name].nominal for name in prior if name in problem.parameters
     }
     values = np.array([[each] for each in {**prior, **given}.values()])
-    found = chart.inner.from_named(values)[:, 0]
+    found = parametrization.inner.from_named(values)[:, 0]
     return np.where(np.isfinite(found), found, problem.prior.mean)
 
 

@@ -294,8 +294,8 @@ class Identification:
     """
     What recordings tell of a robot.
 
-    problem: the `RobotProblem`: names, units, chart, model; posterior: as in the file, its
-    `mixture` over the coordinates problem.labels, its `prior`; findings: verdicts, quantiles,
+    problem: the `RobotProblem`: names, units, parametrization, model; posterior: as in the file,
+    its `mixture` over the coordinates problem.labels, its `prior`; findings: verdicts, quantiles,
     combinations, null directions, modes; course, events, held_out: over time; bags: what was read;
     is_merged: whether recordings were joined as independent ones; timings: 'reading' and
     'estimating' [s of the processor], 'data' [s]; noise: `LearnedNoise`, None where none is;

@@ -46,7 +46,7 @@ def survey(bag, matches):
     """Return bag topic -> `Surveyed`; a DataError where the stamps of topics cannot be right."""
     for each in matches:
         _require_order(bag, each.topic)
-    found = {each.topic: _looked_into(bag, each) for each in matches}
+    found = {each.topic: _resolved_change(bag, each) for each in matches}
     for topic, seen in found.items():
         if seen.last_ns == 0:
             raise DataError(
@@ -122,7 +122,7 @@ def _places(source):
     return [each.place for each in signals if each.unit == 'm' and each.place is not None]
 
 
-def _looked_into(bag, each):
+def _resolved_change(bag, each):
     """Return the `Surveyed` of a `Match`."""
     sources, topic = each.wanted.sources, each.topic
     values, lates, names = {source.name: [] for source in sources}, [], set()

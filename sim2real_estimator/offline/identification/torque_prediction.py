@@ -38,10 +38,10 @@ def predict_torques(problem, mixture, noise, parts, seed, delay=0.0):
     mixture: the posterior; noise: `TorqueNoise` that was learned; parts: the frames that each
     recording holds out; seed: of the draws; delay: by which torques are late [s].
     """
-    model, chart = problem.torque, problem.chart
+    model, parametrization = problem.torque, problem.parametrization
     generator = np.random.default_rng(seed)
     draws = mixture.draw(_DRAWS, generator)
-    draws = physical_draws(chart, draws, generator, mend=mending(problem, mixture))
+    draws = physical_draws(parametrization, draws, generator, mend=mending(problem, mixture))
     points = np.column_stack([described(problem), mixture.moments()[0], draws])
     known = [(model.standard(x)[0], model.scales(x)[0]) for x in points.T]
     geometry = model.geometry(points[:, 1])

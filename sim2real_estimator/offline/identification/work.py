@@ -7,7 +7,7 @@ import time
 from ...bags.reader import BagReader
 from ...config import with_values
 from ...errors import ConfigError, DataError
-from ...estimation.filter.phases import BatchState, DoubtingState
+from ...estimation.filter.phases import AugmentedState, BatchState
 from ...estimation.merging import disagreement
 from ...observability.findings import find, of_misfit
 from ...pipeline import Pipeline
@@ -329,7 +329,7 @@ class Work:
 
 def why_still_fitting(state):
     """Return why a forward filter has not taken over from the first fits, '' where it has."""
-    if isinstance(state, DoubtingState):
+    if isinstance(state, AugmentedState):
         state = state.state
     if not isinstance(state, BatchState) or state.mixture is None:
         return ''

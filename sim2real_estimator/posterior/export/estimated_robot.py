@@ -123,7 +123,7 @@ def robot_of(problem, posterior):
     mean = {name: np.array([value]) for name, value in values.items()}
     values.update(dict.fromkeys(raised, 0.0))
     named = {name: np.array([value]) for name, value in values.items()}
-    if problem.possible is None or problem.chart.responses is not None:
+    if problem.possible is None or problem.parametrization.responses is not None:
         bodies, is_possible = possible_bodies(problem, named)
     else:
         # Nothing is left out that no motion shows: all numbers give way at once.
@@ -166,15 +166,15 @@ def _faulty(bodies):
 
 def _values(problem, mixture):
     """Return name -> float of the robot that stands for a mixture, as estimated."""
-    chart = problem.chart
-    points, is_settled = likeliest(chart, _told(problem.prior, mixture)[:, None])
-    if not is_settled.all():
+    parametrization = problem.parametrization
+    points, is_converged = likeliest(parametrization, _told(problem.prior, mixture)[:, None])
+    if not is_converged.all():
         raise DataError(
             'among the parameters that move alike none was found near the prior; give the '
             'parameters priors that hold the posterior'
         )
-    values = chart.inner.to_named(points)[:, 0].tolist()
-    return {**chart.fixed, **dict(zip(chart.names, values))}
+    values = parametrization.inner.to_named(points)[:, 0].tolist()
+    return {**parametrization.fixed, **dict(zip(parametrization.names, values))}
 
 
 def _told(prior, mixture):

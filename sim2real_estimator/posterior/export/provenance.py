@@ -45,7 +45,7 @@ def provenance(robot):
         lines += ['  No place here has:', *(f'  {row}' for row in beside)]
     if robot.completed:
         names = ', '.join(robot.completed)
-        is_all_told = robot.problem.chart.responses is None
+        is_all_told = robot.problem.parametrization.responses is None
         how = (
             'give way where data leave it open' if is_all_told else 'follow where no motion shows'
         )

@@ -61,8 +61,10 @@ def possible_draws(robot, count, seed):
         values = draw_samples(
             problem, robot.posterior.mixture, count, int(generator.integers(2**31))
         )
-        fixed = {name: np.full(values.shape[1], v) for name, v in problem.chart.fixed.items()}
-        named = {**fixed, **dict(zip(problem.chart.names, values))}
+        fixed = {
+            name: np.full(values.shape[1], v) for name, v in problem.parametrization.fixed.items()
+        }
+        named = {**fixed, **dict(zip(problem.parametrization.names, values))}
         bodies, is_possible = possible_bodies(problem, named)
         if found + is_possible.sum() < _FEWEST * (tried + values.shape[1]):
             named = likeliest_possible(problem, robot.posterior.mixture, named)

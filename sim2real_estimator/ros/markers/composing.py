@@ -31,8 +31,8 @@ def view_of(
     `horizon` [s]. The draws depend on the stamp of the findings alone.
     """
     generator = np.random.default_rng([abs(findings.stamp_ns)])
-    chart, paths, kernels = problem.chart, {}, None
-    draws = straight_draws(chart, mixture.draw(_DRAWS, generator), generator)
+    parametrization, paths, kernels = problem.parametrization, {}, None
+    draws = straight_draws(parametrization, mixture.draw(_DRAWS, generator), generator)
     if efforts is not None:
         future = forecast(problem, mixture, efforts, generator, ghosts + 1, horizon)
         paths = link_paths(problem, future)
@@ -42,8 +42,8 @@ def view_of(
     return View(
         problem.parameters,
         findings.parameters,
-        chart.fixed,
-        dict(zip(chart.names, chart.inner.to_named(draws))),
+        parametrization.fixed,
+        dict(zip(parametrization.names, parametrization.inner.to_named(draws))),
         paths,
         kernels,
         frame_prefix,

@@ -80,25 +80,25 @@ class CoordinateMap:
         return self.combinations @ (transformed - self.reference[:, None])
 
 
-def map_of(chart, units):
+def map_of(parametrization, units):
     """
-    Return the `CoordinateMap` of a problem's chart.
+    Return the `CoordinateMap` of a problem's parametrization.
 
-    units: of the parameters, in the order of the chart's names.
+    units: of the parameters, in the order of the parametrization's names.
     """
-    reference = chart.embed(np.zeros((len(chart.labels), 1)))[:, 0]
+    reference = parametrization.embed(np.zeros((len(parametrization.labels), 1)))[:, 0]
     return CoordinateMap(
-        tuple(chart.labels),
-        tuple(chart.names),
+        tuple(parametrization.labels),
+        tuple(parametrization.names),
         tuple(units),
-        chart.inner.apart.signs,
-        chart.inner.apart.softness,
+        parametrization.inner.apart.signs,
+        parametrization.inner.apart.softness,
         reference,
-        chart.basis,
-        chart.combinations,
-        chart.inner.prior.mean,
-        chart.inner.deviations,
-        chart.inner.rows,
+        parametrization.basis,
+        parametrization.combinations,
+        parametrization.inner.prior.mean,
+        parametrization.inner.deviations,
+        parametrization.inner.rows,
     )
 
 

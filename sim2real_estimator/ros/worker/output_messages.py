@@ -49,7 +49,7 @@ class Composer:
         """
         how = (settings.count, settings.seed, pause)
         draws = draw_samples(self._problem, progress.mixture, *how)
-        names = self._problem.chart.names
+        names = self._problem.parametrization.names
         return samples_message(names, draws, progress.estimate.stamp_ns), draws.shape[1]
 
     def _posterior(self, progress, *_):
@@ -57,13 +57,13 @@ class Composer:
         return posterior_message(progress.mixture, labels, stamp_ns)
 
     def _coordinates(self, progress, *_):
-        chart = self._problem.chart
+        parametrization = self._problem.parametrization
         return coordinates_message(
-            map_of(chart, self._units(chart.names)), progress.estimate.stamp_ns
+            map_of(parametrization, self._units(parametrization.names)), progress.estimate.stamp_ns
         )
 
     def _parameters(self, progress, *_):
-        found = progress.standing.latest
+        found = progress.assessment.latest
         return parameters_message(found, self._units(each.name for each in found.parameters))
 
     def _predicted(self, progress, *_):
@@ -75,7 +75,7 @@ class Composer:
         view = view_of(
             self._problem,
             progress.mixture,
-            progress.standing.latest,
+            progress.assessment.latest,
             progress.efforts,
             settings.kernels if not self.refusal(wishes) else (),
             trail,

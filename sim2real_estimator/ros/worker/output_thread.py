@@ -94,7 +94,10 @@ class OutputThread:
         if goes_on or _TURNS.intersection(report.events):
             self._turn = progress
         self._newest = progress
-        if self._judged is None or self._judged.standing.latest is not progress.standing.latest:
+        if (
+            self._judged is None
+            or self._judged.assessment.latest is not progress.assessment.latest
+        ):
             self._judged = progress
             self._trail.append(progress.mixture.moments()[0])
 

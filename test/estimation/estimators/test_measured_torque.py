@@ -315,7 +315,9 @@ def test_a_load_that_is_taken_up_is_found_and_what_was_before_is_known_again():
     """It is named, its mass is right, and after it has been put down the robot is the old one."""
     problem = measured_arms.pipeline().problem
     truth = measured_arms.drawn_truth()
-    rows = problem.chart.inner.rows[list(problem.chart.inner.links).index('lower')]
+    rows = problem.parametrization.inner.rows[
+        list(problem.parametrization.inner.links).index('lower')
+    ]
     heavy = truth.copy()
     # A box as is expected of an arm of two kilograms: far heavier ones look like a gain at first.
     heavy[rows[:10]] += np.array([0.5, 0, 0, -0.075, 0.012, 0.012, 0, 0, 0, 0])
@@ -337,8 +339,8 @@ def test_a_load_that_is_taken_up_is_found_and_what_was_before_is_known_again():
     assert ['changed' in events for _, events in said if 'explained' in events] == [True, True]
     assert torque_error(pipeline.mixture.moments()[0], parts[2]) < 0.01
     at_load = next(e for e in estimates if e.stamp_ns >= BEGIN_NS + 25 * SECOND)
-    names = problem.chart.names
-    mass = problem.chart.to_named(heavy[:, None])[names.index('lower.mass'), 0]
+    names = problem.parametrization.names
+    mass = problem.parametrization.to_named(heavy[:, None])[names.index('lower.mass'), 0]
     place = names.index('lower.mass')
     assert abs(at_load.mean[place] - mass) < 3 * at_load.sd[place] < 1.0
 
@@ -351,7 +353,7 @@ def test_a_gain_that_changes_is_named_moves_no_mass_and_is_known_again(part):
     held = feed(pipeline, [each for each in weaker if seconds_of(each) < 26.0])
     causes = [event for event in events_of(held) if event.startswith(('cause', 'left out'))]
     assert causes[0].startswith('cause: gain of elbow') and len(causes) == 1
-    names = pipeline.problem.chart.names
+    names = pipeline.problem.parametrization.names
     mean, covariance = pipeline.mixture.moments()
     place = names.index('elbow.gain')
     assert mean[place] * part == pytest.approx(long.truth[place], rel=0.03)
@@ -482,7 +484,9 @@ def test_it_goes_on_after_a_change_bit_for_bit(tmp_path):
     truth = measured_arms.drawn_truth()
     problem = measured_arms.pipeline().problem
     heavy = truth.copy()
-    rows = problem.chart.inner.rows[list(problem.chart.inner.links).index('lower')]
+    rows = problem.parametrization.inner.rows[
+        list(problem.parametrization.inner.links).index('lower')
+    ]
     heavy[rows[:10]] += np.array([1.0, 0, 0, -0.3, 0.09, 0.09, 0, 0, 0, 0])
     before = record(16.0, 1, rate=100.0, truth=truth)
     after = record(6.0, 2, rate=100.0, truth=heavy, begin=16.0)
@@ -533,8 +537,8 @@ def test_estimates_are_possible_robots(expected):
     mean = pipeline.mixture.moments()[0]
     named = dict(
         zip(
-            pipeline.problem.chart.names,
-            pipeline.problem.chart.to_named(mean[:, None])[:, 0],
+            pipeline.problem.parametrization.names,
+            pipeline.problem.parametrization.to_named(mean[:, None])[:, 0],
         )
     )
     assert all(named[f'{joint}.{loss}'] >= 0 for joint in measured_arms.JOINTS

@@ -55,9 +55,11 @@ def expected():
 def told_of(pipeline, recording, draws=2000):
     """Return name -> (truth, quantiles at 5, 50 and 95 %) of what torques are made of."""
     problem = pipeline.problem
-    found = problem.chart.to_named(pipeline.mixture.draw(draws, np.random.default_rng(0)))
+    found = problem.parametrization.to_named(
+        pipeline.mixture.draw(draws, np.random.default_rng(0))
+    )
     nominal = dict(zip(problem.parameters, problem.parameters.nominal()))
-    drawn = dict(zip(problem.chart.names, found))
+    drawn = dict(zip(problem.parametrization.names, found))
 
     def of(values):
         def get(name):
@@ -93,9 +95,11 @@ def test_it_learns_and_intervals_hold_the_truth():
 
 def test_losses_stay_above_zero(expected):
     pipeline, _ = expected
-    chart = pipeline.problem.chart
-    values = chart.to_named(pipeline.mixture.draw(500, np.random.default_rng(0)))
-    losses = [k for k, name in enumerate(chart.names) if name.endswith(('damping', 'friction'))]
+    parametrization = pipeline.problem.parametrization
+    values = parametrization.to_named(pipeline.mixture.draw(500, np.random.default_rng(0)))
+    losses = [
+        k for k, name in enumerate(parametrization.names) if name.endswith(('damping', 'friction'))
+    ]
     assert losses and (values[losses] > 0).all()
 
 
@@ -157,7 +161,7 @@ def test_a_burst_of_wrong_samples_is_left_out_and_the_robot_is_no_other():
 
     pipeline = new_pipeline()
     events = events_of(feed(pipeline, [wrong(s) for s in samples_of(recording)]))
-    assert {'window doubted', 'outlier'} <= set(events)
+    assert {'window misspecified', 'outlier'} <= set(events)
     assert 'changed' not in events
     for name, (truth, low, _, high) in told_of(pipeline, recording).items():
         assert low - 0.3 * (high - low) < truth < high + 0.3 * (high - low), name

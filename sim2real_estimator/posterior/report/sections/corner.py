@@ -18,15 +18,15 @@ _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, GREY)
 def corner(found):
     """Return the section of the corner plot."""
     title = 'How parameters hang together'
-    chart, mixture = found.problem.chart, found.posterior.mixture
-    if len(chart.names) < 2:
+    parametrization, mixture = found.problem.parametrization, found.posterior.mixture
+    if len(parametrization.names) < 2:
         return Section(title, missing='There is one parameter only, so no pair of them.')
-    tangents, generator = tangents_of(chart, mixture), np.random.default_rng(0)
+    tangents, generator = tangents_of(parametrization, mixture), np.random.default_rng(0)
     estimates = mixture.draw(_DRAWS, generator)
     inner = tangents.draw(estimates, generator)
-    values, answer = chart.inner.to_named(inner), _answers(found, estimates)
+    values, answer = parametrization.inner.to_named(inner), _answers(found, estimates)
     return Section(
-        title, (_picture(found, values, answer, _chosen(chart.inner.separated(inner))),)
+        title, (_picture(found, values, answer, _chosen(parametrization.inner.separated(inner))),)
     )
 
 
@@ -52,7 +52,7 @@ def _chosen(draws):
 
 def _picture(found, values, answer, chosen):
     """Draw every pair of some parameters, and each alone on the diagonal."""
-    size, names = len(chosen), found.problem.chart.names
+    size, names = len(chosen), found.problem.parametrization.names
     # Given places: to find them takes as long as all the rest, for so many panels.
     with drawing(WIDTH, _HEIGHT * size + _FOOT, None) as figure:
         foot = _FOOT / (_HEIGHT * size + _FOOT)

@@ -33,7 +33,7 @@ def _picture(found, bag):
     rows = times.bags == bag
     elapsed = (times.stamps_ns[rows] - times.stamps_ns[rows][0]) / _NANO
     stages = np.array(times.stages, dtype=str)[rows]
-    is_settled = stages == 'filter'
+    is_converged = stages == 'filter'
     order = sorted(
         range(len(times.names)), key=lambda k: getattr(known.get(times.names[k]), 'share', 1.0)
     )
@@ -59,7 +59,7 @@ def _picture(found, bag):
                 colour = RED if each.is_warning else GREY
                 at = (each.stamp_ns - begin) / _NANO
                 axis.axvline(at, color=colour, linewidth=0.9, linestyle=':')
-            axis.set_ylim(*_range(mean, sd, is_settled))
+            axis.set_ylim(*_range(mean, sd, is_converged))
             axis.set_title(f'{name} [{times.units[k]}]')
             axis.set_xlabel('time [s]')
         of = f' of {found.bags[bag].name}' if bag < len(found.bags) else ''
@@ -73,9 +73,9 @@ def _picture(found, bag):
         return picture(figure, caption, 'Mean and 90 % band of each parameter over time')
 
 
-def _range(mean, sd, is_settled):
+def _range(mean, sd, is_converged):
     """Return the limits to draw: all means of the filter, and the width at the end."""
-    shown = mean[is_settled] if is_settled.any() else mean
+    shown = mean[is_converged] if is_converged.any() else mean
     low = min(shown.min(), mean[-1] - 3 * sd[-1])
     high = max(shown.max(), mean[-1] + 3 * sd[-1])
     margin = 0.15 * max(high - low, 1e-9 * max(abs(high), 1e-9))

@@ -52,11 +52,13 @@ def _summary(findings):
 
 def _picture(found):
     """Draw what is left of the prior's standard deviation along principal directions."""
-    chart, mixture = found.problem.chart, found.posterior.mixture
-    told = spectrum_of(chart.inner, *tangents_of(chart, mixture).moments(mixture))
+    parametrization, mixture = found.problem.parametrization, found.posterior.mixture
+    told = spectrum_of(
+        parametrization.inner, *tangents_of(parametrization, mixture).moments(mixture)
+    )
     order = np.argsort(-told.information, kind='stable')[:_MOST]
     left = 100 / np.sqrt(1 + np.maximum(told.information[order], 0))
-    names = [in_words(chart.inner.names, told.directions[:, k]) for k in order]
+    names = [in_words(parametrization.inner.names, told.directions[:, k]) for k in order]
     colours = [_colour(told.information[k]) for k in order]
     with drawing(WIDTH, 1.0 + 0.3 * len(order)) as figure:
         axis = figure.subplots()
@@ -96,7 +98,7 @@ def _combinations(combined):
 
 def _modes(found):
     caption = 'Several separate answers fit these data; a motion that decides is needed.'
-    names = found.problem.chart.names
+    names = found.problem.parametrization.names
     head = ('weight', *names)
     rows = tuple(
         (f'{100 * weight:.0f} %', *(f'{value:.4g}' for value in values))

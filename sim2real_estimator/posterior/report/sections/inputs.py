@@ -14,7 +14,7 @@ def inputs(found):
     blocks = []
     for bag in found.bags:
         blocks.append(_topics(bag))
-        blocks.append(_fates(bag))
+        blocks.append(_outcomes(bag))
         odd = (*bag.warnings, *bag.unused)
         if odd:
             blocks.append(Text(f'Odd in {bag.name}:', odd))
@@ -43,7 +43,7 @@ def _topics(bag):
     return Table(caption, head, tuple(rows), texts=(0, 1, 2))
 
 
-def _fates(bag):
+def _outcomes(bag):
     """Return how many samples of each source had which outcome."""
     words = list(dict.fromkeys(word for counts in bag.health.values() for word in counts))
     words = [_GOOD, *sorted(word for word in words if word != _GOOD)]

@@ -1,4 +1,4 @@
-"""Fits of a wider problem begin where the narrow one ended, and elsewhere only if that fails."""
+"""Fits of an augmented problem begin where the narrow one ended, and elsewhere only if that fails."""
 
 from types import SimpleNamespace
 
@@ -33,13 +33,13 @@ def test_other_starts_are_tried_where_what_is_known_leads_nowhere(monkeypatch, k
     monkeypatch.setattr(doubting, 'fit', fit)
     monkeypatch.setattr(doubting, 'cover_prior', lambda *_: draws.copy())
     prior = SimpleNamespace(mean=np.array([0.0, 2.0]))
-    wider = SimpleNamespace(prior=prior, labels=('own', 'doubted'))
+    augmented = SimpleNamespace(prior=prior, labels=('own', 'misspecified'))
     objective = SimpleNamespace(
-        problem=wider,
+        problem=augmented,
         is_explained_by=lambda fits: bool(len(fits.costs) and fits.costs.min() < 1.0),
     )
     narrow = fits_at(np.array([[known]]))
-    found = doubting.fit_doubting(
+    found = doubting.fit_augmented(
         objective, SimpleNamespace(labels=('own',)), narrow, SETTINGS, np.random.default_rng(0)
     )
     assert counts == tried

@@ -6,8 +6,8 @@ import numpy as np
 from problems import p2
 import pytest
 
-from sim2real_estimator.estimation.changes.jump_evidence import jump_evidence
-from sim2real_estimator.estimation.filter.settling import Courses
+from sim2real_estimator.estimation.changes.change_evidence import change_evidence
+from sim2real_estimator.estimation.filter.settling import Trajectories
 from sim2real_estimator.estimation.filter.smoother import Smoother
 from sim2real_estimator.estimation.gaussian import predict
 from sim2real_estimator.estimation.mixture import Mixture
@@ -34,11 +34,11 @@ def smoother():
 @pytest.mark.parametrize('rank', [1, 3])
 def test_a_jump_is_as_probable_as_a_filter_that_reckons_with_it_finds(smoother, rank):
     problem, known = smoother.problem, smoother.known
-    course = Courses(problem.first_course(smoother.frames)[..., None], known.means + 0.1)
+    course = Trajectories(problem.first_trajectory(smoother.frames)[..., None], known.means + 0.1)
     t, p = problem.tangent_size, len(problem.labels)
     jump = 0.3 * np.random.default_rng(rank).standard_normal((p, rank))
     steps = smoother.forward(course, None)
-    told = jump_evidence(steps, p)
+    told = change_evidence(steps, p)
     gain, explained, mean = told.of(jump)
     still = np.eye(t + p)[None, :t]
     released = replace(known, roots=predict(known.roots, still, np.zeros(t), jump))

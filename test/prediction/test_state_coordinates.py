@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from sim2real_estimator.model import state_coordinates as state_chart
+from sim2real_estimator.model import state_coordinates as state_coordinates
 from sim2real_estimator.model.joints.free import Free
 from sim2real_estimator.model.joints.planar import Planar
 from sim2real_estimator.model.joints.revolute import Revolute
@@ -12,7 +12,7 @@ from sim2real_estimator.model.joints.spherical import Spherical
 
 
 class Robot:
-    """What a chart asks of a model, for two joints of every kind."""
+    """What a parametrization asks of a model, for two joints of every kind."""
 
     def __init__(self, kinds):
         self.moving_joints, places = [], np.zeros(2, dtype=int)
@@ -45,10 +45,13 @@ KINDS = [Revolute((0.0, 0.0, 1.0)), Planar((0.0, 1.0, 0.0)), Spherical(), Free()
 @pytest.mark.parametrize('length', [0.0, 1e-9, 1e-3, 1.0, 1.5])
 def test_states_move_as_every_joint_has_it(length):
     model = Robot(KINDS)
-    chart, generator = state_chart.StateChart(model, extra=2), np.random.default_rng(0)
+    parametrization, generator = (
+        state_coordinates.StateCoordinates(model, extra=2),
+        np.random.default_rng(0),
+    )
     points = generator.standard_normal((model.state_size + 2, 5))
     deltas = length * generator.standard_normal((2 * model.velocity_size + 2, 5)) / np.sqrt(3)
-    moved = chart.retract(points, deltas)
+    moved = parametrization.retract(points, deltas)
     rest = slice(model.position_size, None)
     np.testing.assert_array_equal(moved[rest], points[rest] + deltas[model.velocity_size :])
     q, turn = torch.from_numpy(points), torch.from_numpy(deltas)
@@ -60,13 +63,13 @@ def test_states_move_as_every_joint_has_it(length):
 
 def test_only_a_joint_that_moves_otherwise_is_asked_itself(monkeypatch):
     model, asked = Robot(KINDS), []
-    chart = state_chart.StateChart(model)
-    own = state_chart._advanced
+    parametrization = state_coordinates.StateCoordinates(model)
+    own = state_coordinates._advanced
 
     def advanced(kind, *given):
         asked.append(type(kind))
         return own(kind, *given)
 
-    monkeypatch.setattr(state_chart, '_advanced', advanced)
-    chart.retract(np.ones((model.state_size, 1)), np.ones((2 * model.velocity_size, 1)))
+    monkeypatch.setattr(state_coordinates, '_advanced', advanced)
+    parametrization.retract(np.ones((model.state_size, 1)), np.ones((2 * model.velocity_size, 1)))
     assert asked == [Twisted]

@@ -37,7 +37,7 @@ def test_rounding_does_not_choose_between_parameters_that_tell_the_same(pendulum
 
     monkeypatch.setattr(chart_choice.np.linalg, 'svd', rounded)
     for _ in range(8):
-        found.update(chart_choice.choose_chart(pendulum, sensors, known).labels)
+        found.update(chart_choice.choose_parametrization(pendulum, sensors, known).labels)
     assert found == {'log(world.gravity) - log(hinge.armature)'}
 
 
@@ -56,5 +56,7 @@ def test_a_marker_that_by_its_prior_sits_where_axes_meet_tells_of_joints_all_the
     names = ('bend.offset', *(f'marker.mount.{axis}' for axis in 'xyz'))
     known = {name: Prior(0.0, 0.05, False) for name in names}
     parameters = Parameters(model, marker.parameters)
-    chart = chart_choice.choose_chart(parameters, sensors, known, driven=[False] * 2)
-    assert set(chart.labels) == set(names)
+    parametrization = chart_choice.choose_parametrization(
+        parameters, sensors, known, driven=[False] * 2
+    )
+    assert set(parametrization.labels) == set(names)

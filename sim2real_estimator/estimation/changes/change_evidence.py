@@ -6,7 +6,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class JumpEvidence:
+class ChangeEvidence:
     """
     What frames tell of a jump x [p] of the parameters just before the first of them.
 
@@ -36,9 +36,9 @@ class JumpEvidence:
         return gain, explained, root @ (directions @ (pulled / sizes))
 
 
-def jump_evidence(steps, parameters):
+def change_evidence(steps, parameters):
     """
-    Return the `JumpEvidence` of the steps of a `Smoother` in its first column.
+    Return the `ChangeEvidence` of the steps of a `Smoother` in its first column.
 
     The filter knows of no jump: it is led astray by each in a way that is linear in the jump.
     parameters: how many there are.
@@ -56,4 +56,4 @@ def jump_evidence(steps, parameters):
         precision += seen.T @ (seen - slope @ taken)
         astray = astray - taken
         astray = np.concatenate([transition @ astray, astray[size:]])
-    return JumpEvidence(pull, 0.5 * (precision + precision.T))
+    return ChangeEvidence(pull, 0.5 * (precision + precision.T))

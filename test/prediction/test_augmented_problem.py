@@ -1,4 +1,4 @@
-"""What is held fixed, and may be wrong, among the unknowns of a wider problem."""
+"""What is held fixed, and may be wrong, among the unknowns of an augmented problem."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,14 @@ from robots import MILLI, pendulum, PENDULUM_PRIORS, priors, random_columns
 
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.estimation.protocol import Gaussian
-from sim2real_estimator.parameters.parametrization import DirectChart, Prior, TimedChart
-from sim2real_estimator.parameters.parametrization_choice import choose_chart
+from sim2real_estimator.parameters.parametrization import (
+    DirectParametrization,
+    Prior,
+    TimedParametrization,
+)
+from sim2real_estimator.parameters.parametrization_choice import choose_parametrization
 from sim2real_estimator.parameters.priors import Chosen, doubts
-from sim2real_estimator.prediction.doubts import widened_chart
+from sim2real_estimator.prediction.doubts import augmented_parametrization
 from sim2real_estimator.prediction.robot_problem import ProblemOptions, RobotProblem
 from sim2real_estimator.records import Frame, Sample
 from sim2real_estimator.sensors import JointPositions, Marker
@@ -33,7 +37,7 @@ def problem():
     return RobotProblem(
         parameters,
         sensors_of(parameters.model),
-        TimedChart(DirectChart(MASS), DELAY),
+        TimedParametrization(DirectParametrization(MASS), DELAY),
         ProblemOptions(max_step=0.004),
         doubts=DOUBTS,
     )
@@ -55,29 +59,31 @@ def test_losses_and_clocks_are_doubted_unless_somebody_has_told_of_them():
 def test_where_combinations_are_estimated_nothing_is_doubted():
     parameters = pendulum()
     sensors = sensors_of(parameters.model)
-    chart = choose_chart(parameters, sensors, priors(parameters, PENDULUM_PRIORS))
-    assert widened_chart(chart, DOUBTS) is None
-    assert widened_chart(DirectChart(MASS), {}) is None
+    parametrization = choose_parametrization(
+        parameters, sensors, priors(parameters, PENDULUM_PRIORS)
+    )
+    assert augmented_parametrization(parametrization, DOUBTS) is None
+    assert augmented_parametrization(DirectParametrization(MASS), {}) is None
     given = ProblemOptions(max_step=0.004), None, None, 0, DOUBTS
-    assert RobotProblem(parameters, sensors, chart, *given).doubts == {}
+    assert RobotProblem(parameters, sensors, parametrization, *given).doubts == {}
 
 
 def test_a_problem_tells_what_may_join_its_unknowns(problem):
-    assert problem.doubts == DOUBTS and set(DOUBTS) < set(problem.wider.chart.names)
+    assert problem.doubts == DOUBTS and set(DOUBTS) < set(problem.augmented.parametrization.names)
 
 
 def test_held_where_they_are_the_doubts_change_nothing(problem):
-    wider, generator = problem.wider, np.random.default_rng(2)
-    assert wider.labels == ('log(lower.mass)', 'log(elbow.damping)', *DELAY, 'camera.delay')
-    assert wider.wider is None
+    augmented, generator = problem.augmented, np.random.default_rng(2)
+    assert augmented.labels == ('log(lower.mass)', 'log(elbow.damping)', *DELAY, 'camera.delay')
+    assert augmented.augmented is None
     samples = (Sample('camera', 3 * MILLI, np.ones(3)), Sample('encoders', 7 * MILLI, np.ones(2)))
     frames = (Frame(0, 7 * MILLI, samples, ((0, np.array([0.3, -0.2])),)),)
     points, parameters = random_columns(problem, 3, generator)
-    more = np.repeat(wider.prior.mean[:, None], 3, 1)
+    more = np.repeat(augmented.prior.mean[:, None], 3, 1)
     more[[0, 2]] = parameters
     one, other = (
         problem.linearize(points, parameters, frames),
-        wider.linearize(points, more, frames),
+        augmented.linearize(points, more, frames),
     )
     size = problem.tangent_size
     np.testing.assert_allclose(other.ends, one.ends, atol=1e-12)
@@ -90,12 +96,12 @@ def test_a_wider_problem_knows_of_the_others_what_is_known(problem):
     mean, root = np.array([0.3, -0.001]), np.array([[0.1, 0.0], [2e-4, 1e-3]])
     before = problem.prior
     problem.prior = Gaussian(mean, root)
-    wider = problem.wider.prior
+    augmented = problem.augmented.prior
     problem.prior = before
-    assert wider.mean[[0, 2]].tolist() == mean.tolist()
-    np.testing.assert_allclose(wider.covariance[np.ix_([0, 2], [0, 2])], root @ root.T)
-    assert wider.mean[1] == np.log(0.04)
-    np.testing.assert_allclose(problem.wider.prior.mean[[0, 2]], before.mean)
+    assert augmented.mean[[0, 2]].tolist() == mean.tolist()
+    np.testing.assert_allclose(augmented.covariance[np.ix_([0, 2], [0, 2])], root @ root.T)
+    assert augmented.mean[1] == np.log(0.04)
+    np.testing.assert_allclose(problem.augmented.prior.mean[[0, 2]], before.mean)
 
 
 def test_of_a_wider_mixture_what_is_doubted_is_left_out(problem):
@@ -105,7 +111,7 @@ def test_of_a_wider_mixture_what_is_doubted_is_left_out(problem):
     points = np.repeat(problem.neutral[:, None], 2, 1)
     means, lasting = generator.standard_normal((4, 2)), generator.standard_normal((4, 3))
     mixture = Mixture(np.log([0.3, 0.7]), points, means, roots, lasting=lasting)
-    found, kept = problem.narrowed(mixture), [*range(size), size, size + 2]
+    found, kept = problem.marginal(mixture), [*range(size), size, size + 2]
     assert found.means.tolist() == mixture.means[[0, 2]].tolist()
     assert found.lasting.tolist() == lasting[[0, 2]].tolist()
     for ours, theirs in zip(found.roots, roots):
