@@ -35,7 +35,9 @@ class Parameter:
     """
     One named quantity; `is_positive` says that only values above zero make sense.
 
-    is_described: whether a robot description can give its nominal value.
+    is_described: whether a robot description can give its nominal value; sd: how well it is
+    usually known before any data where its kind is not among `usual_priors.KINDS`: relative where
+    `is_positive`, or, where `is_of_limit`, a part of the largest effort of its joint.
     """
 
     name: str
@@ -44,6 +46,8 @@ class Parameter:
     is_positive: bool
     description: str
     is_described: bool = True
+    sd: float = 0.1
+    is_of_limit: bool = False
 
 
 def is_dissipation(name):
@@ -208,6 +212,8 @@ class Parameters(Mapping):
                     term.is_positive,
                     term.description,
                     nominal is not None,
+                    term.sd_of_limit,
+                    is_of_limit=True,
                 )
         for name, other in self.model.couplings:
             if name != joint.name:
@@ -269,6 +275,7 @@ class Parameters(Mapping):
                 spec.unit,
                 spec.positive,
                 spec.description,
+                sd=spec.sd,
             )
         yield Parameter(
             f'{joint.name}.delay',

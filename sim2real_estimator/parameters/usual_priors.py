@@ -90,7 +90,7 @@ _PRODUCT_SHARE = 0.1
 
 def default_prior(parameters, name):
     """Return the usual `Prior` of a parameter; its mean is 0 where nothing tells its size."""
-    kind = KINDS[kind_of(name)]
+    kind = _kind(parameters, name)
     if name not in parameters:
         return Prior(1.0 if kind.is_log else 0.0, kind.sd, kind.is_log)
     nominal = parameters[name].nominal
@@ -128,9 +128,21 @@ def stuck_joints(parameters):
 
 
 def kind_of(name):
-    """Return the key of KINDS: the last word of a name, or the one before an axis."""
+    """
+    Return the key of KINDS: the last word of a name, or the one before an axis.
+
+    None where there is no such kind; the parameter then says itself how well it is known.
+    """
     words = name.split('.')
-    return next(word for word in reversed(words) if word in KINDS)
+    return next((word for word in reversed(words) if word in KINDS), None)
+
+
+def _kind(parameters, name):
+    """Return the `Kind` of a parameter: the usual one of its name, or the one that it declares."""
+    if kind_of(name) is not None:
+        return KINDS[kind_of(name)]
+    own = parameters[name]
+    return Kind(own.sd, own.is_positive and not own.is_of_limit, is_of_limit=own.is_of_limit)
 
 
 def _moments(parameters, link):

@@ -69,7 +69,10 @@ def torque_priors(parameters, joints):
         limit = largest_effort(parameters, joint)
         turns = joint.kind.groups[0].is_rotation
         heavy = float(inertia[moving.velocities.start, moving.velocities.start])
-        own = {name: Prior(0.0, part * limit, False) for name, part in _OF_LIMIT.items()}
+        own = {
+            name: Prior(0.0, term.sd_of_limit * limit, False) for name, term in FRICTIONS.items()
+        }
+        own |= {name: Prior(0.0, part * limit, False) for name, part in _OF_LIMIT.items()}
         own['damping'] = Prior(0.0, own['damping'].sd / _UNIT_SPEED[turns], False)
         own['friction'] = Prior(_COULOMB * limit, own['friction'].sd, False)
         own['load_friction'] = Prior(0.0, _LOAD_FRICTION, False)

@@ -6,13 +6,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ActuatorParameter:
-    """A quantity of an actuator that can be named, estimated and set."""
+    """
+    A quantity of an actuator that can be named, estimated and set.
+
+    sd: how well it is usually known before any data; relative where `positive`.
+    """
 
     name: str
     default: float
     unit: str
     positive: bool
     description: str
+    sd: float = 0.1
 
 
 class AbstractActuator(ABC):

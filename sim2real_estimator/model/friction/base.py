@@ -41,7 +41,9 @@ class AbstractFriction(ABC):
     The effort is linear in the parameter `JOINT.name` and acts against the motion. needs_load:
     whether the column depends on `JointMotion.load`; is_positive: whether only parameters above
     zero make sense; is_effort: whether the parameter is measured in efforts, so that efforts
-    that are all twice as strong move a robot alike with twice of it.
+    that are all twice as strong move a robot alike with twice of it; sd_of_limit: how large the
+    parameter may be before any data, as a standard deviation in parts of the joint's largest
+    effort.
     """
 
     name = ''
@@ -49,6 +51,7 @@ class AbstractFriction(ABC):
     is_positive = True
     is_effort = True
     needs_load = False
+    sd_of_limit = 0.1
 
     @abstractmethod
     def unit(self, joint_units):

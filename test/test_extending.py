@@ -1,0 +1,208 @@
+"""
+What docs/extending.md promises: a new member is one class and one line in a table.
+
+A toy member of each family is put into its table, as its file and its line would, and estimated
+with from a config to a posterior.
+"""
+
+from dataclasses import dataclass, replace
+
+import measured_arms
+import numpy as np
+from posteriors import feed
+import pytest
+import simulated
+
+from sim2real_estimator.config.tree import ActuatorConfig, EstimatorConfig, PriorConfig
+from sim2real_estimator.dynamics.integrators import AbstractIntegrator, INTEGRATORS
+from sim2real_estimator.dynamics.integrators.base import map_joints
+from sim2real_estimator.estimation.estimators import AbstractEstimator, ESTIMATORS
+from sim2real_estimator.estimation.mixture import Mixture
+from sim2real_estimator.model.actuators import AbstractActuator, ActuatorParameter, ACTUATORS
+from sim2real_estimator.model.friction import AbstractFriction, FRICTIONS
+from sim2real_estimator.model.joints import JOINTS
+from sim2real_estimator.model.joints.continuous import Continuous
+from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.records import Sample, UpdateReport
+from sim2real_estimator.sensors import SENSORS
+from sim2real_estimator.sensors.joint_positions import JointPositions
+from sim2real_estimator.spatial.scalar import mul
+
+_SETTINGS = {'starts': 2, 'horizons': (12, 25, 40, 60), 'handover': 0.3, 'share': 0.0}
+
+
+class Belt(AbstractActuator):
+    """A motor whose belt passes a part of its effort on."""
+
+    type_name = 'belt'
+    command_unit = 'N m'
+    parameters = (ActuatorParameter('slip', 1.0, '1', True, 'part of the effort that arrives'),)
+
+    def effort(self, command, velocity, values):
+        """Return what arrives."""
+        return mul(values['slip'], command)
+
+
+class CubicDrag(AbstractFriction):
+    """drag * v |v| |v|, as of a propeller in mud."""
+
+    name = 'mud'
+    description = 'effort at a speed of one, growing with its third power'
+    is_positive = True
+    sd_of_limit = 0.05
+
+    def unit(self, joint_units):
+        """Return the unit of an effort."""
+        return joint_units.effort
+
+    def column(self, motion):
+        """Return the cube of the speed."""
+        return [mul(speed, mul(speed, speed)) for speed in motion.speeds]
+
+
+class Midpoint(AbstractIntegrator):
+    """Runge and Kutta's method of second order."""
+
+    name, order, stages = 'midpoint', 2, 2
+
+    def step(self, robot, q, v, duration, acceleration):
+        """Return (q, v) after a duration [s]."""
+        half = 0.5 * duration
+        middle = [x + a * half for x, a in zip(v, acceleration(q, v))]
+        between = map_joints(robot, lambda kind, x, w: kind.advance(x, w, half), q, v)
+        there = acceleration(between, middle)
+        after = map_joints(robot, lambda kind, x, w: kind.advance(x, w, duration), q, middle)
+        return after, [x + a * duration for x, a in zip(v, there)]
+
+
+class Swivel(Continuous):
+    """A joint that turns on and on, by another name."""
+
+    type_name = 'swivel'
+
+
+class Resolver(JointPositions):
+    """An encoder by another name."""
+
+
+@dataclass(frozen=True)
+class Prophet(AbstractEstimator):
+    """Never learns: what is known is the prior, however much is seen."""
+
+    seed: int = 0
+    name = 'prophet'
+
+    def init(self, problem):
+        """Return how many frames there were."""
+        return 0
+
+    def update(self, problem, state, frame):
+        """Return one more."""
+        return state + 1, UpdateReport('filter')
+
+    def mixture(self, problem, state):
+        """Return the prior at the neutral state."""
+        size, prior = problem.tangent_size, problem.prior
+        root = np.zeros((1, size + len(prior.mean), size + len(prior.mean)))
+        root[0, size:, size:] = prior.root
+        return Mixture(np.zeros(1), problem.neutral[:, None], prior.mean[:, None], root)
+
+    def interrupted(self, state):
+        """Return the state after a frame that could not be computed."""
+        return state
+
+    def kept_frames(self, state):
+        """Return the frames that are looked at again: none."""
+        return ()
+
+    def with_frames(self, state, frames):
+        """Return the state with other frames."""
+        return state
+
+
+def config(**changes):
+    """Return the shipped config of a double pendulum that is identified within a second."""
+    known = simulated.config()
+    estimator = EstimatorConfig('gaussian_sum', settings=_SETTINGS)
+    unknown = {'lower.mass': PriorConfig(), '*.damping': PriorConfig()}
+    return replace(known, **{'estimator': estimator, 'estimate': unknown, **changes})
+
+
+def estimated(config, seconds=1.0):
+    """Return the pipeline after the data of a simulated double pendulum."""
+    pipeline, recording = Pipeline.from_config(config), simulated.record(seconds)
+    samples = []
+    for stamp, angles, torques in zip(recording.stamps, recording.angles, recording.torques):
+        samples.append(Sample('encoders', int(stamp), angles))
+        samples.append(Sample('commanded_efforts', int(stamp), torques))
+    feed(pipeline, samples)
+    return pipeline
+
+
+def share_left(pipeline, name):
+    """Return what is left of the deviation that a parameter had before any data."""
+    found = pipeline.findings(exact=False).parameters
+    return next(each.share for each in found if each.name == name)
+
+
+def with_member(monkeypatch, table, name, member):
+    """Put a member into a table, as a line there would."""
+    monkeypatch.setitem(table, name, member)
+
+
+def test_an_actuator(monkeypatch):
+    with_member(monkeypatch, ACTUATORS, 'belt', Belt())
+    known = config()
+    model = replace(known.model, actuators={'shoulder': ActuatorConfig('belt', {})})
+    pipeline = estimated(
+        config(model=model, estimate={**known.estimate, 'shoulder.slip': PriorConfig()})
+    )
+    assert share_left(pipeline, 'shoulder.slip') < 0.5
+
+
+def test_a_term_of_friction(monkeypatch):
+    with_member(monkeypatch, FRICTIONS, 'mud', CubicDrag())
+    pipeline = estimated(
+        config(estimate={**config().estimate, 'elbow.mud': PriorConfig(mean=0.01, sd=0.5)})
+    )
+    assert share_left(pipeline, 'elbow.mud') < 0.9
+
+
+def test_a_term_of_friction_where_torque_is_measured(monkeypatch):
+    with_member(monkeypatch, FRICTIONS, 'mud', CubicDrag())
+    pipeline = measured_arms.new_pipeline()
+    assert 'elbow.mud' in pipeline.problem.parametrization.names
+    feed(pipeline, measured_arms.record(3.0, 0).samples())
+    assert share_left(pipeline, 'elbow.mud') < 0.5
+
+
+def test_an_integrator(monkeypatch):
+    with_member(monkeypatch, INTEGRATORS, 'midpoint', Midpoint())
+    known = config()
+    simulation = replace(known.simulation, integrator='midpoint')
+    assert share_left(estimated(config(simulation=simulation)), 'lower.mass') < 0.5
+
+
+def test_a_joint(monkeypatch):
+    with_member(monkeypatch, JOINTS, 'swivel', Swivel)
+    known = config()
+    model = replace(known.model, joint_types={'elbow': 'swivel'})
+    pipeline = estimated(config(model=model))
+    assert pipeline.problem.model.joint('elbow').kind.type_name == 'swivel'
+    assert share_left(pipeline, 'lower.mass') < 0.5
+
+
+def test_a_sensor(monkeypatch):
+    with_member(monkeypatch, SENSORS, 'resolver', Resolver)
+    known = config()
+    sensors = {'encoders': replace(known.sensors['encoders'], kind='resolver')}
+    pipeline = estimated(config(sensors=sensors))
+    assert isinstance(pipeline.problem.sensors[0], Resolver)
+    assert share_left(pipeline, 'lower.mass') < 0.5
+
+
+def test_an_estimator(monkeypatch):
+    with_member(monkeypatch, ESTIMATORS, 'prophet', Prophet)
+    pipeline = estimated(config(estimator=EstimatorConfig('prophet')), 0.3)
+    assert pipeline.state > 20
+    assert share_left(pipeline, 'lower.mass') == pytest.approx(1.0, abs=0.1)
