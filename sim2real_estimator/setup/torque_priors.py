@@ -69,10 +69,8 @@ def torque_priors(parameters, joints):
         limit = largest_effort(parameters, joint)
         turns = joint.kind.groups[0].is_rotation
         heavy = float(inertia[moving.velocities.start, moving.velocities.start])
-        own = {
-            name: Prior(0.0, term.sd_of_limit * limit, False) for name, term in FRICTIONS.items()
-        }
-        own |= {name: Prior(0.0, part * limit, False) for name, part in _OF_LIMIT.items()}
+        parts = {name: term.sd_of_limit for name, term in FRICTIONS.items()} | _OF_LIMIT
+        own = {name: Prior(0.0, part * limit, False) for name, part in parts.items()}
         own['damping'] = Prior(0.0, own['damping'].sd / _UNIT_SPEED[turns], False)
         own['friction'] = Prior(_COULOMB * limit, own['friction'].sd, False)
         own['load_friction'] = Prior(0.0, _LOAD_FRICTION, False)
