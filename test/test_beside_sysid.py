@@ -118,12 +118,12 @@ def test_what_is_wrong_and_fixed_is_named_and_the_lengths_hold(one_thread, tmp_p
     assert 'doubts' in found.flags and 'unknown efforts' not in found.flags
     assert (np.abs(found.error) < 2 * found.half).all() and found.half[:3].max() < 0.005
     pipeline = ours._pipeline(case, case.starts(SEED))
-    wider = pipeline._begun.wider
+    augmented = pipeline._begun.augmented
     mean, covariance = pipeline.state.state.mixture.moments()
-    row = wider.parametrization.names.index(doubt)
+    row = augmented.parametrization.names.index(doubt)
     truth = np.log(pendulum.DAMPING) if doubt.endswith('damping') else case.latency
     assert abs(mean[row] - truth) < 4 * covariance[row, row] ** 0.5
-    assert abs(mean[row] - wider.prior.mean[row]) > 4 * covariance[row, row] ** 0.5
+    assert abs(mean[row] - augmented.prior.mean[row]) > 4 * covariance[row, row] ** 0.5
     pipeline.save(tmp_path / 'posterior.zip')
     again = Pipeline.from_config(read_config(pipeline.config))
     again.load(tmp_path / 'posterior.zip')

@@ -101,7 +101,7 @@ def torque_parametrization(parameters, priors, fixed, bodies, are_seen=False):
     return TimedParametrization(parametrization, delays) if delays else parametrization
 
 
-def poses_chart(priors, fixed=None):
+def poses_parametrization(priors, fixed=None):
     """
     Return the parametrization of a robot of which poses tell the kinematics: of all parameters.
 

@@ -13,7 +13,7 @@ from ..estimation.robust import NOISES
 from ..model.parameters import Parameters
 from ..parameters.parametrization_choice import (
     choose_parametrization,
-    poses_chart,
+    poses_parametrization,
     torque_parametrization,
     windows_parametrization,
 )
@@ -100,7 +100,7 @@ def build_problem(config, model, sensors):
         # What the model lacks is seen in what windows leave, and needs no state of its own.
         options = replace(options, disturbance_time=None)
     elif goes_by_poses:
-        parametrization = poses_chart(chosen.priors, chosen.fixed)
+        parametrization = poses_parametrization(chosen.priors, chosen.fixed)
     else:
         parametrization = choose_parametrization(
             parameters, sensors, chosen.priors, chosen.fixed, wrenches=acting
@@ -154,7 +154,9 @@ def estimator_name(config, model=None, sensors=None):
 
 def _is_seen_only(config, model, sensors):
     """Tell whether no effort is known, and encoders on all joints and poses of links are."""
-    if any(joint.effort not in _NOT_TOLD for joint in config.joints.values()):
+    efforts = {joint.effort for joint in config.joints.values()}
+    # Joints of several degrees of freedom are not listed: nothing drives them.
+    if not efforts or not efforts <= set(_NOT_TOLD):
         return False
     if any(name.endswith('.noise') for name in config.estimate):
         return False
