@@ -245,7 +245,11 @@ def _blind_apart(inner, tangents):
 
 
 def _deviations_apart(inner, points, covariances):
-    """Return the deviations [K, P] of covariances [K, P, P] at points [P, K] of an inner parametrization."""
+    """
+    Return the standard deviations [K, P] of covariances [K, P, P], every parameter apart.
+
+    points [P, K]: coordinates of the inner parametrization at which they hold.
+    """
     slopes = inner.separation(points)
     return np.sqrt(np.einsum('kpp->kp', slopes @ covariances @ slopes.swapaxes(1, 2)).clip(0))
 

@@ -25,8 +25,7 @@ _POLISHINGS = 2
 
 def straight_draws(parametrization, coordinates, generator):
     """
-    Return draws [P, N] of all parameters, as coordinates of the inner parametrization, by straight
-    lines.
+    Return draws [P, N] of all parameters along straight lines, in coordinates of `inner`.
 
     coordinates [p, N]: draws of the estimator's coordinates. What data cannot tell is drawn from
     the prior. Exact where responses are linear, and fast.
@@ -66,8 +65,7 @@ def physical_draws(parametrization, coordinates, generator, pause=None, mend=Non
 
 def draw_samples(problem, mixture, count, seed, pause=None):
     """
-    Return draws [P, count] of a problem's parameters, in the order of the names of its
-    parametrization.
+    Return draws [P, count] of a problem's parameters, ordered as its parametrization's names.
 
     mixture: in the problem's coordinates. What data cannot tell varies as in the prior, along the
     curves on which the robot moves alike; this may take seconds. Where torques are linear in the
@@ -200,7 +198,7 @@ def _unseen(root, slopes):
 
 
 def _same_everywhere(parametrization, metric):
-    """Return the `Tangents` of a parametrization in which what moves alike lies on straight lines."""
+    """Return the `Tangents` of a parametrization whose null space is the same everywhere."""
     at, slopes = np.zeros((len(metric), 1)), parametrization.basis[None]
     blind = np.zeros((1, *metric.shape))
     if parametrization.responses is not None:
@@ -218,7 +216,7 @@ def _on_a_straight_line(parametrization, coordinates, offsets):
 
 
 def _equations(parametrization, points):
-    """Return the `ResponseEquations` of a parametrization, to be asked for so many points at once."""
+    """Return the `ResponseEquations` of a parametrization for so many points at once."""
     size = parametrization.responses.size
     return parametrization.responses.equations(
         len(parametrization.labels) - len(parametrization.names) + size, points

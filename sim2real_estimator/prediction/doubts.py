@@ -14,8 +14,7 @@ from ..parameters.parametrization_choice import straight_losses
 
 def augmented_parametrization(parametrization, doubts):
     """
-    Return a parametrization with more unknowns, None where those it has do not stand for
-    themselves.
+    Return a direct parametrization with more unknowns, None where it is of another kind.
 
     doubts: name -> `Prior` of the others.
     """
@@ -41,7 +40,7 @@ def known_as(problem, augmented):
 
 
 def marginal(problem, augmented, mixture):
-    """Return what a mixture of an augmented problem knows of the state and parameters of a problem."""
+    """Return the marginal of an augmented problem's mixture over the unknowns of a problem."""
     rows, size = _rows(problem, augmented), problem.tangent_size
     roots = lower_root(mixture.roots[:, [*range(size), *(size + row for row in rows)]])
     lasting = None if mixture.lasting is None else mixture.lasting[rows]

@@ -16,7 +16,7 @@ class MassSpread:
     """
 
     def __init__(self, system, parametrization, standing):
-        """Take the `System`, the parametrization of parameters, and which velocities something moves."""
+        """Take the `System`, the parametrization and the velocities of driven joints."""
         self._system, self._parametrization, self._standing = system, parametrization, standing
 
     def of(self, means, roots):

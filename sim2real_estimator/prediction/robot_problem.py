@@ -203,7 +203,7 @@ class RobotProblem:
 
     @property
     def doubts(self):
-        """Name -> `Prior` of what is held fixed and may be wrong; none where no parametrization has it."""
+        """Name -> `Prior` of fixed parameters that may be wrong; empty if none can be freed."""
         doubts = self._given[-1]
         return (
             doubts if augmented_parametrization(self.parametrization, doubts) is not None else {}

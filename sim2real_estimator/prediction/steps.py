@@ -63,11 +63,10 @@ class StateWalk:
 
     def move(self, points, values, segment, late, by_coordinates=None):
         """
-        Return the states after a segment and (by state, by coordinates), None without
-        `by_coordinates`.
+        Return the states after a segment and their derivatives (by state, by coordinates).
 
         late: index of the sensor whose samples say where the segment ends, None: its end;
-        by_coordinates: as of `run`.
+        by_coordinates: as of `run`; without it, there are no derivatives (None).
         """
         durations, controls, slopes = self.steps(values, segment, late)
         if by_coordinates is not None:
