@@ -19,8 +19,7 @@ from .config import to_yaml
 from .errors import DataError
 from .estimation.merging import matched
 from .estimation.mixture import Mixture
-from .observability.findings import Assessment
-from .observability.summary import summarize
+from .observability.findings import Assessment, summarize
 from .posterior.file import load, Posterior, require_same_prior, save
 from .posterior.identity import describe, Recording, require_same
 from .records import Estimate, Status, UpdateReport

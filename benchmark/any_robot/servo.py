@@ -5,7 +5,7 @@ import math
 from sim2real_estimator.app.synthetic.settings import MotionConfig, SyntheticConfig
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.parameters.priors import choose_priors
-from sim2real_estimator.prediction.effort_scales import effort_scales, usual_accelerations
+from sim2real_estimator.prediction.process_noise import effort_scales, usual_accelerations
 from sim2real_estimator.setup.sources import build_model
 
 # Messages and new efforts a second; from one random waypoint to the next [s].

@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 from sim2real_estimator.app.synthetic.settings import PayloadConfig
 from sim2real_estimator.model.body_numbers import about_frame
-from sim2real_estimator.observability.since_change import body_since
+from sim2real_estimator.observability.payload import body_since
 
 from .changing_arm import followed, knowing, LASTS, MOST, noticing, UP
 from .targets import covered, Line

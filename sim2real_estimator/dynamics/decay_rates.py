@@ -4,7 +4,6 @@ import numpy as np
 
 from ..model.robot import realize
 from .mass_matrix import mass_matrix
-from .random_poses import random_pose
 
 _POSES, _SEED = 5, 12
 
@@ -27,3 +26,14 @@ def mobilities(parameters, values):
         for moving in model.moving_joints
         if moving.is_independent and moving.joint.kind.velocity_size == 1
     }
+
+
+def random_pose(model, generator):
+    """Return positions [nq], a list, each independent joint turned from its neutral ones."""
+    positions = []
+    for moving in model.moving_joints:
+        if moving.is_independent:
+            kind = moving.joint.kind
+            turn = generator.standard_normal(kind.velocity_size).tolist()
+            positions += kind.advance(kind.neutral(), turn, 1.0)
+    return positions

@@ -1,13 +1,14 @@
 """The posterior judged: what is known of every parameter, how, and what cannot be known."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import NormalDist
 
 import numpy as np
 
 from ..estimation.misfits import doubts_of, FITS, MISFIT
 from ..parameters.parametrization import DirectParametrization
-from ..records import CombinationFinding, Findings, ParameterFinding
+from ..records import CombinationFinding, Estimate, Findings, ParameterFinding
 from .null_space import mending, physical_draws, spectrum_of, tangents_of
 from .payload import load_since
 from .possible_robots import contradictions
@@ -245,7 +246,11 @@ def _blind_apart(inner, tangents):
 
 
 def _deviations_apart(inner, points, covariances):
-    """Return the deviations [K, P] of covariances [K, P, P] at points [P, K] of an inner parametrization."""
+    """
+    Return the standard deviations [K, P] of covariances [K, P, P], every parameter apart.
+
+    points [P, K]: coordinates of the inner parametrization at which they hold.
+    """
     slopes = inner.separation(points)
     return np.sqrt(np.einsum('kpp->kp', slopes @ covariances @ slopes.swapaxes(1, 2)).clip(0))
 
@@ -402,3 +407,30 @@ def _combinations(problem, mean, covariance):
     sds = np.sqrt(np.diag(spread)).tolist()
     before = np.sqrt(np.diag(problem.prior.covariance)).tolist()
     return tuple(map(CombinationFinding, parametrization.labels, values, sds, before))
+
+
+def summarize(problem, mixture, stamp_ns, report, findings, tangents):
+    """
+    Return the `Estimate` of a mixture in a problem's coordinates, with the verdicts on it.
+
+    findings: `Findings` that have them; tangents: `Tangents` from the estimator's coordinates to
+    all parameters, of which some may be no better known than before. The numbers are worked out
+    when they are asked for.
+    """
+    names = tuple(problem.parametrization.names)
+    if problem.noises:
+        names = (*names, *(f'{name}.noise' for name in problem.noises))
+    numbers = partial(_numbers, problem, mixture, tangents)
+    return Estimate.when_asked(stamp_ns, names, numbers, findings, report)
+
+
+def _numbers(problem, mixture, tangents):
+    """Return means and standard deviations of all parameters, carried on to values at the mean."""
+    mean, root = tangents.spread(mixture)
+    values, spread = problem.parametrization.inner.along(mean[:, None], root)
+    values, sd = values[:, 0], np.sqrt(np.einsum('pr,pr->p', spread[0], spread[0]))
+    if problem.noises:
+        logs, deviations = mixture.noises.moments(mixture.weights)
+        values = np.concatenate([values, np.exp(logs)])
+        sd = np.concatenate([sd, np.exp(logs) * deviations])
+    return values, sd

@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 
-from .nearest import nearest
 from .tangents import Tangents
 from .verdicts import modes_of, spectrum
 
@@ -21,18 +20,19 @@ _ATTEMPTS = 5
 _CORRECTIONS, _LONGEST_CORRECTION, _ALIKE = 8, 1.0, 1e-3
 # Steps by which what settled comes to respond alike to the last digits.
 _POLISHINGS = 2
-
-
-def straight_draws(parametrization, coordinates, generator):
-    """
-    Return draws [P, N] of all parameters, as coordinates of the inner parametrization, by straight
-    lines.
-
-    coordinates [p, N]: draws of the estimator's coordinates. What data cannot tell is drawn from
-    the prior. Exact where responses are linear, and fast.
-    """
-    offsets = parametrization.inner.offsets(coordinates.shape[1], generator)
-    return _on_a_straight_line(parametrization, coordinates, offsets)
+# Of the points of one call; a few do not settle in whatever number.
+_ROUNDS = 40
+# As standard deviations of the prior, as are all steps.
+_LONGEST_STEP, _SHORTEST_STEP = 1.0, 1e-4
+_SETTLED = 1e-6
+# So many points move in a round: their slopes then stay in the processor's cache.
+_IN_A_ROUND = 16
+# Of earlier steps that a step takes into account.
+_MEMORY = 3
+_TINY = 1e-10
+# Of the equations' slopes: keeps a step short where equations come to depend on one another, yet
+# lets what it leaves of them be far less than what counts as settled.
+_RIDGE = 1e-14
 
 
 def physical_draws(parametrization, coordinates, generator, pause=None, mend=None):
@@ -64,10 +64,20 @@ def physical_draws(parametrization, coordinates, generator, pause=None, mend=Non
     return current[:, np.concatenate(settled) & parametrization.inner.are_sound(current)]
 
 
+def straight_draws(parametrization, coordinates, generator):
+    """
+    Return draws [P, N] of all parameters along straight lines, in coordinates of `inner`.
+
+    coordinates [p, N]: draws of the estimator's coordinates. What data cannot tell is drawn from
+    the prior. Exact where responses are linear, and fast.
+    """
+    offsets = parametrization.inner.offsets(coordinates.shape[1], generator)
+    return _on_a_straight_line(parametrization, coordinates, offsets)
+
+
 def draw_samples(problem, mixture, count, seed, pause=None):
     """
-    Return draws [P, count] of a problem's parameters, in the order of the names of its
-    parametrization.
+    Return draws [P, count] of a problem's parameters, ordered as its parametrization's names.
 
     mixture: in the problem's coordinates. What data cannot tell varies as in the prior, along the
     curves on which the robot moves alike; this may take seconds. Where torques are linear in the
@@ -200,7 +210,7 @@ def _unseen(root, slopes):
 
 
 def _same_everywhere(parametrization, metric):
-    """Return the `Tangents` of a parametrization in which what moves alike lies on straight lines."""
+    """Return the `Tangents` of a parametrization whose null space is the same everywhere."""
     at, slopes = np.zeros((len(metric), 1)), parametrization.basis[None]
     blind = np.zeros((1, *metric.shape))
     if parametrization.responses is not None:
@@ -218,7 +228,7 @@ def _on_a_straight_line(parametrization, coordinates, offsets):
 
 
 def _equations(parametrization, points):
-    """Return the `ResponseEquations` of a parametrization, to be asked for so many points at once."""
+    """Return the `ResponseEquations` of a parametrization for so many points at once."""
     size = parametrization.responses.size
     return parametrization.responses.equations(
         len(parametrization.labels) - len(parametrization.names) + size, points
@@ -235,3 +245,75 @@ def _nearest(equations, known, wanted, start, pause=None):
     points = (equations.point(each) for each in (known, wanted, start))
     found, is_converged = nearest(equations, *points, pause)
     return equations.coordinates(found), is_converged
+
+
+def nearest(equations, known, wanted, start, pause=None):
+    """
+    Return (points [B, p], is settled [B]): nearest to the wanted, responding as the known.
+
+    equations: `ResponseEquations`, of whose points all are; start: where the search begins; pause:
+    called before every piece of work that takes a while.
+    """
+    points, left = start.copy(), np.full(len(start), _ROUNDS)
+    targets, memory = _targets(equations, known), _Memory(*start.shape)
+    while len(moving := np.flatnonzero(left)[:_IN_A_ROUND]):
+        if pause:
+            pause()
+        at = points[moving]
+        values, slopes = equations.sides(at)
+        step = _step(slopes, targets[moving] - values, wanted[moving] - at)
+        is_last = ~(np.abs(step).max(1) >= _SHORTEST_STEP)
+        better = memory.better(moving, at, step)
+        step = np.where(is_last[:, None], step, better)
+        length = np.abs(step).max(1, keepdims=True)
+        points[moving] = at + step * np.minimum(1.0, _LONGEST_STEP / np.maximum(length, _TINY))
+        left[moving] = np.where(is_last, 0, left[moving] - 1)
+    return points, equations.mismatch(points, known) < _SETTLED
+
+
+def _targets(equations, known):
+    """Return the left sides of the equations [B, r] at the known points."""
+    parts = range(0, len(known), _IN_A_ROUND)
+    return np.concatenate([equations.sides(known[k : k + _IN_A_ROUND])[0] for k in parts])
+
+
+def _step(slopes, missing, away):
+    """
+    Return the step [B, p] to the wanted points as far as the linear equations let go.
+
+    slopes [B, r, p]; missing [B, r]: of the left sides; away [B, p]: where the wanted points are.
+    """
+    across = slopes @ slopes.transpose(0, 2, 1)
+    across += _RIDGE * np.trace(across, axis1=1, axis2=2)[:, None, None] * np.eye(len(across[0]))
+    lacking = missing[..., None] - slopes @ away[..., None]
+    along = slopes.transpose(0, 2, 1) @ np.linalg.solve(across, lacking)
+    return away + along[..., 0]
+
+
+class _Memory:
+    """
+    Makes steps better by those before them (Anderson's acceleration).
+
+    The steps alone come nearer at a constant rate, a slow one where the curves are bent.
+    """
+
+    def __init__(self, count, size):
+        """Take how many points there are, and of how many parameters."""
+        self._moves, self._changes = np.zeros((2, count, _MEMORY, size))
+        self._at, self._steps = np.zeros((2, count, size))
+        self._number = np.zeros(count, dtype=int)
+
+    def better(self, which, at, step):
+        """Return better steps [b, p] than `step` from `at`, for the points of those indices."""
+        number = self._number[which]
+        old, place = which[number > 0], (number[number > 0] - 1) % _MEMORY
+        self._moves[old, place] = at[number > 0] - self._at[old]
+        self._changes[old, place] = step[number > 0] - self._steps[old]
+        self._at[which], self._steps[which] = at, step
+        self._number[which] += 1
+        changes = self._changes[which]
+        products = changes @ changes.transpose(0, 2, 1)
+        ridge = _TINY * np.trace(products, axis1=1, axis2=2) + np.finfo(float).tiny
+        products += ridge[:, None, None] * np.eye(_MEMORY)
+        shares = np.linalg.solve(products, changes @ step[..., None])
+        return step - ((self._moves[which] + changes).transpose(0, 2, 1) @ shares)[..., 0]

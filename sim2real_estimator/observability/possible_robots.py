@@ -82,8 +82,7 @@ class PossibleRobots:
     @staticmethod
     def of(parameters, parametrization):
         """
-        Return them for a parametrization, None where it is not one of bodies, or all bodies are
-        welcome.
+        Return the `PossibleRobots` of a parametrization, None where no body is restricted.
 
         parameters: the model's `Parameters`.
         """

@@ -35,8 +35,7 @@ _STRAIGHT, _DRAWS = 10 * _RANK_TOLERANCE, 2
 
 def windows_parametrization(parameters, sensors, priors, fixed=None, wrenches=()):
     """
-    Return the parametrization of what is estimated window by window: damping and friction above
-    zero.
+    Return the parametrization for estimation by windows, in which dissipation is positive.
 
     Every fit goes through all windows again, so that coordinates may bend. Arguments as of
     `choose_parametrization`.
@@ -80,8 +79,7 @@ def choose_parametrization(
 
 def torque_parametrization(parameters, priors, fixed, bodies, are_seen=False):
     """
-    Return the parametrization of a robot with measured torques: of all parameters, as torques are
-    linear.
+    Return the parametrization of a robot with measured torques, linear in all parameters.
 
     Nothing is left out that torques cannot tell: the prior keeps it where it is. bodies: link ->
     prior of its ten numbers as one; are_seen: whether poses of links are measured, in whose

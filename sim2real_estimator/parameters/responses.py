@@ -7,15 +7,23 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
+from ..backend.base import RolloutInputs
+from ..backend.choice import choose_backend
 from ..backend.dual_numbers import dual_level
 from ..dynamics.system import System
 from ..dynamics.wrenches import WRENCH_SIZE
 from .delays import is_delay
-from .response_equations import is_worth_a_program, ResponseEquations
 
 _SITUATIONS = 40
 _POSITION_SPREAD, _VELOCITY_SPREAD = 1.0, 2.0
 _LEAST_SHARE = 0.01
+# One step of a second by this integrator adds the acceleration to the velocities.
+_INTEGRATOR = 'semi_implicit_euler'
+# Slopes of fewer points times parameters than this are there before a program is built.
+_WORTH_A_PROGRAM = 40
+# How many more responses than equations are looked at, where they can be many.
+_SPARE = 2
+_RANK_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -181,3 +189,145 @@ def _usual_sizes(responses, accelerations):
         if size[part].size:
             size[part] = np.maximum(size[part], max(_LEAST_SHARE * size[part].max(), 1e-9))
     return size
+
+
+class ResponseEquations:
+    """
+    As many equations as data can tell combinations.
+
+    Points are parameters as standard deviations of the prior off its mean, [B, p]. At the mean
+    the slopes are orthonormal, so the equations hardly depend on one another anywhere near.
+    """
+
+    def __init__(self, responses, rank, is_compiled):
+        """Take the `Responses`, how many combinations data can tell, and how to evaluate."""
+        self._parametrization, size = responses.parametrization, responses.size
+        at_mean = responses.slopes(self._parametrization.prior.mean[:, None])[1][0]
+        at_mean = self._parametrization.by_whitened(at_mean)
+        kinds = len(responses.scale) // responses.situations.count
+        # [kinds, situations, p]
+        at_mean = at_mean.reshape(kinds, -1, size)
+        if is_compiled:
+            moving = responses.system.model.velocity_size
+            is_observed = bool(at_mean[moving:].any())
+            responses = CompiledResponses(responses, is_observed)
+            at_mean = at_mean[: responses.kinds]
+            self._slopes, situations = responses.slopes, _enough(at_mean, rank)
+            at_mean, self._how = at_mean[:, :situations], (situations,)
+        else:
+            self._slopes, self._how = responses.slopes, ()
+        self._values = responses.values
+        left, sizes, _ = np.linalg.svd(at_mean.reshape(-1, size), full_matrices=False)
+        self._reduction = (left[:, :rank] / sizes[:rank]).T
+
+    def point(self, coordinates):
+        """Return the points [B, p] of coordinates [p, B]."""
+        return self._parametrization.whitened(coordinates)
+
+    def coordinates(self, points):
+        """Return the coordinates [p, B] of points [B, p]."""
+        return self._parametrization.unwhitened(points)
+
+    def sides(self, points):
+        """Return the left sides [B, r] of the equations and their slopes [B, r, p]."""
+        values, slopes = self._slopes(self.coordinates(points), *self._how)
+        slopes = self._parametrization.by_whitened(self._reduction @ slopes)
+        return values.T @ self._reduction.T, slopes
+
+    def mismatch(self, points, others):
+        """Return by how much [B] the responses of points differ at most from those of others."""
+        here, there = (self._values(self.coordinates(each)) for each in (points, others))
+        return np.abs(here - there).max(0)
+
+
+def _enough(slopes, rank):
+    """Return how many situations, the first ones, tell all that slopes [kinds, S, p] tell."""
+    kinds, all_of_them, size = slopes.shape
+    for count in range(-(-_SPARE * rank // kinds), all_of_them):
+        sizes = np.linalg.svd(slopes[:, :count].reshape(-1, size), compute_uv=False)
+        if len(sizes) >= rank and sizes[rank - 1] > _RANK_TOLERANCE * sizes[0]:
+            return count
+    return all_of_them
+
+
+def is_worth_a_program(size, points):
+    """Tell whether equations of so many parameters and points are better compiled."""
+    return size * points > _WORTH_A_PROGRAM
+
+
+class CompiledResponses:
+    """Gives what `Responses` gives, of all that depends on the parameters."""
+
+    def __init__(self, responses, is_observed):
+        """
+        Take the `Responses`; the program is built when it is first needed.
+
+        is_observed: whether sensor outputs depend on the parameters; else they are left out.
+        """
+        system, parametrization = responses.system, responses.parametrization
+        parameters = system.parameters
+        self._parametrization, self._positions = parametrization, parameters.model.position_size
+        self._sensors = responses.observing if is_observed else ()
+        observe = self._observe if is_observed else None
+        fast = System(parameters, system.estimated, _INTEGRATOR, system.wrenches, observe)
+        values = {**dict(zip(parameters, parameters.nominal())), **parametrization.fixed}
+        self._backend = choose_backend('auto')(fast, values)
+        self._backend.expects_forwards = bool(self._sensors)
+        at = responses.situations
+        self._state = torch.from_numpy(np.concatenate([at.positions, at.velocities]))
+        self._commands = torch.from_numpy(at.commands)
+        self.situations = self._state.shape[1]
+        self.kinds = parameters.model.velocity_size + fast.output_size
+        self._scale = responses.scale.reshape(-1, self.situations)[: self.kinds, :1]
+
+    def values(self, coordinates):
+        """Return the responses [M, B] of coordinates [p, B]."""
+        inputs = self._inputs(coordinates, self.situations)
+        with torch.no_grad():
+            states, outputs = self._backend.rollout(inputs, 'reverse')
+        rows = torch.cat([self._acceleration(states[-1], inputs), outputs[0]])
+        return self._arranged(rows, coordinates.shape[1])
+
+    def slopes(self, coordinates, situations):
+        """
+        Return the responses [M, B] and their derivative [B, M, p].
+
+        situations: in how many, the first ones.
+        """
+        inputs, batch = self._inputs(coordinates, situations), coordinates.shape[1]
+        size = len(self._state)
+        if self._sensors:
+            found = self._backend.sensitivities(inputs)
+            acceleration = self._acceleration(found.states[-1], inputs)
+            rows = torch.cat([acceleration, found.outputs[0]])
+            by_acceleration = found.d_states[:, -1, self._positions :, size:]
+            slopes = torch.cat([by_acceleration, found.d_outputs[:, 0, :, size:]], 1)
+        else:
+            found = self._backend.jacobian(inputs)
+            rows = self._acceleration(found.state, inputs)
+            slopes = found.by_parameters[:, self._positions :]
+        slopes = slopes.numpy().reshape(batch, situations, self.kinds, -1).transpose(0, 2, 1, 3)
+        slopes = self._parametrization.chained(slopes, self._scale[:, None], coordinates)
+        return self._arranged(rows, batch), slopes.reshape(batch, self.kinds * situations, -1)
+
+    def _inputs(self, coordinates, situations):
+        """Return the rollout of one step in which every point meets every situation."""
+        batch = coordinates.shape[1]
+        named = np.repeat(self._parametrization.to_named(coordinates), situations, 1)
+        return RolloutInputs(
+            self._state[:, :situations].repeat(1, batch),
+            torch.from_numpy(named),
+            self._commands[:, :situations].repeat(1, batch)[None],
+            torch.ones(1, 1, dtype=torch.float64),
+        )
+
+    def _acceleration(self, state, inputs):
+        return (state - inputs.state)[self._positions :]
+
+    def _arranged(self, rows, batch):
+        """Return rows [kinds, B * situations] by kind and situation, scaled, a column a point."""
+        rows = rows.numpy().reshape(self.kinds, batch, -1).transpose(0, 2, 1)
+        return (rows / self._scale[..., None]).reshape(-1, batch)
+
+    def _observe(self, robot, q, v):
+        return [x for sensor in self._sensors for x in sensor.observe(robot, q, v)]

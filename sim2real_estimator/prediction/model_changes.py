@@ -67,7 +67,7 @@ class PossibleChanges:
         return max(np.linalg.norm(centre), np.sqrt(max(spread, 0.0)))
 
     def jumps(self, mean):
-        """Return a `ModelChange` for every kind, for a robot of coordinates [p]; lengths have none."""
+        """Return a `ModelChange` of every kind, for a robot of coordinates [p]; not of lengths."""
         named = self._parametrization.to_named(mean[:, None])
         values = self._nominal | dict(zip(self._parametrization.names, named[:, 0].tolist()))
         drawn = [_Drawn(f'mass on {link}', *self._held(link, values)) for link in self._links]
@@ -90,7 +90,7 @@ class PossibleChanges:
         return tuple(each.jump(away) for each, away in zip(drawn, splits))
 
     def _moved(self, now, drawn):
-        """Return points [P, N] of the inner parametrization: values now [P, 1] of which some are drawn."""
+        """Return inner coordinates [P, N] of present values [P, 1] with the drawn ones put in."""
         inner = self._parametrization.inner
         named = np.repeat(now, drawn.values.shape[1], 1)
         named[[inner.names.index(name) for name in drawn.names]] = drawn.values

@@ -152,8 +152,7 @@ class PoseModel:
 
 def _traced(parameters, parametrization, known, sensor):
     """
-    Return (function, rows) of a sensor; rows: of the parametrization's names that what it sees
-    depends on.
+    Return (function, rows) of a sensor; rows: places of the names that its outputs depend on.
 
     The function takes positions [n, N] and the values [P] of the parametrization; it returns
     outputs [k, N] and their derivatives [k, N (n + rows)].

@@ -1,25 +1,27 @@
 """A robot, its sensors and its unknown parameters as the problem an estimator sees."""
 
-from dataclasses import dataclass
+import copy
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 
 from ..dynamics.wrenches import WRENCH_SIZE
+from ..estimation.factors import lower_root
 from ..estimation.noise_scales import NoiseScales
+from ..estimation.protocol import Gaussian
 from ..estimation.windows.shooting import Pushes
 from ..model.parameters import is_dissipation
 from ..model.state_coordinates import StateCoordinates
 from ..observability.possible_robots import PossibleRobots
+from ..parameters.delays import is_delay
 from ..parameters.drifting import drifting
-from .disturbance_states import DisturbanceStates
-from .doubts import augmented_parametrization, known_as, marginal
+from ..parameters.parametrization import DirectParametrization, mass_matrices, TimedParametrization
+from ..parameters.parametrization_choice import straight_losses
 from .first_state import guess_state, guess_trajectory
-from .friction_ratios import FrictionRatios
 from .linearization import FrameWalk
-from .mass_spread import MassSpread
 from .model_changes import PossibleChanges
-from .process_noise import ProcessNoise
+from .process_noise import DisturbanceStates, FrictionRatios, ProcessNoise
 from .timeline import TimelineCache
 from .trajectory_loss import TrajectoryLoss
 
@@ -35,6 +37,7 @@ _LASTING = 0.25
 _PUSH = 0.4
 # Standard deviations of a sum of squares from which on it is no longer noise at rest.
 _CLEARLY = 6.0
+_DRAWS, _POSES = 24, 12
 
 
 @dataclass(frozen=True)
@@ -203,7 +206,7 @@ class RobotProblem:
 
     @property
     def doubts(self):
-        """Name -> `Prior` of what is held fixed and may be wrong; none where no parametrization has it."""
+        """Name -> `Prior` of fixed parameters that may be wrong; empty if none can be freed."""
         doubts = self._given[-1]
         return (
             doubts if augmented_parametrization(self.parametrization, doubts) is not None else {}
@@ -441,3 +444,98 @@ def _noise_prior(priors):
         return None
     means, deviations = zip(*((np.log(prior.mean), prior.sd) for prior in priors))
     return NoiseScales.of_priors(means, deviations)
+
+
+def augmented_parametrization(parametrization, doubts):
+    """
+    Return a direct parametrization with more unknowns, None where it is of another kind.
+
+    doubts: name -> `Prior` of the others.
+    """
+    is_timed = isinstance(parametrization, TimedParametrization)
+    physical = parametrization.physical if is_timed else parametrization
+    if not doubts or not isinstance(physical, DirectParametrization):
+        return None
+    own = parametrization.priors if is_timed else {}
+    delays = {n: p for n, p in (*own.items(), *doubts.items()) if is_delay(n)}
+    more = {name: prior for name, prior in doubts.items() if not is_delay(name)}
+    straight = physical.straight | straight_losses(more)
+    inner = DirectParametrization({**physical.priors, **more}, physical.fixed, straight)
+    return TimedParametrization(inner, delays) if delays else inner
+
+
+def known_as(problem, augmented):
+    """Return an augmented problem that knows of the parameters of a problem what that does."""
+    found, rows = copy.copy(augmented), _places(problem, augmented)
+    mean, root = augmented.prior.mean.copy(), augmented.prior.root.copy()
+    mean[rows], root[np.ix_(rows, rows)] = problem.prior.mean, problem.prior.root
+    found.prior, found.noise_prior = Gaussian(mean, root), problem.noise_prior
+    return found
+
+
+def marginal(problem, augmented, mixture):
+    """Return the marginal of an augmented problem's mixture over the unknowns of a problem."""
+    rows, size = _places(problem, augmented), problem.tangent_size
+    roots = lower_root(mixture.roots[:, [*range(size), *(size + row for row in rows)]])
+    lasting = None if mixture.lasting is None else mixture.lasting[rows]
+    return replace(mixture, means=mixture.means[rows], roots=roots, lasting=lasting)
+
+
+def _places(problem, augmented):
+    return [augmented.labels.index(label) for label in problem.labels]
+
+
+class MassSpread:
+    """
+    Relative standard deviations of the mass matrix, by draws of parameters in random poses.
+
+    What hidden forces have to move does not count: they take all the effort that takes.
+    """
+
+    def __init__(self, system, parametrization, standing):
+        """Take the `System`, the parametrization and the velocities of driven joints."""
+        self._system, self._parametrization, self._standing = system, parametrization, standing
+
+    def of(self, means, roots):
+        """Return that of every column; means [p, K], roots [K, p, r] of their covariances."""
+        noise = np.random.default_rng(0).standard_normal((_DRAWS, roots.shape[-1]))
+        # Of a generator of their own: the same poses whatever else is part of the state.
+        positions = self._positions(np.random.default_rng(1))
+        spreads = []
+        for mean, root in zip(means.T, roots):
+            draws = np.concatenate([mean[:, None], mean[:, None] + root @ noise.T], 1)
+            values = np.tile(self._parametrization.to_named(draws), _POSES)
+            matrices = mass_matrices(self._system, values, np.repeat(positions, _DRAWS + 1, 1))
+            matrices = matrices.reshape(_POSES, _DRAWS + 1, *matrices.shape[1:])
+            spreads.append(_relative_spread(matrices, self._standing))
+        return np.array(spreads)
+
+    def _positions(self, generator):
+        """Return random positions [nq, poses]."""
+        model = self._system.model
+        parametrization = StateCoordinates(model)
+        neutral = np.array([*model.neutral_positions(), *[0.0] * model.velocity_size])
+        points = np.repeat(neutral[:, None], _POSES, 1)
+        turns = np.zeros((parametrization.size, _POSES))
+        turns[: model.velocity_size] = generator.standard_normal((model.velocity_size, _POSES))
+        return parametrization.retract(points, turns)[: model.position_size]
+
+
+def _relative_spread(matrices, left_out):
+    """
+    Return the largest, over poses, of the rms relative change of mass matrices [poses, 1+n].
+
+    left_out: velocities whose own block does not count.
+    """
+    mean, draws = matrices[:, :1], matrices[:, 1:]
+    if not np.isfinite(matrices).all():
+        return np.inf
+    block = np.ix_(range(draws.shape[0]), range(draws.shape[1]), left_out, left_out)
+    draws[block] = np.broadcast_to(mean, draws.shape)[block]
+    try:
+        inverse = np.linalg.inv(np.linalg.cholesky(mean))
+    except np.linalg.LinAlgError:
+        return np.inf
+    relative = inverse @ draws @ np.swapaxes(inverse, -1, -2)
+    change = np.abs(np.linalg.eigvalsh(relative) - 1).max(-1)
+    return float(np.sqrt((change**2).mean(-1)).max())

@@ -1,9 +1,11 @@
-"""From a state to later ones: within a frame and over it, with derivatives."""
+"""From a state to later ones, and what sensors say there, with derivatives."""
 
 import numpy as np
 
-from ..backend.base import RolloutInputs
-from .uneven_steps import uneven_jacobian
+from ..backend.base import RolloutInputs, StepDerivatives
+
+# Fewer columns are not worth a call of their own.
+_FEW = 16
 
 
 class StateWalk:
@@ -63,11 +65,10 @@ class StateWalk:
 
     def move(self, points, values, segment, late, by_coordinates=None):
         """
-        Return the states after a segment and (by state, by coordinates), None without
-        `by_coordinates`.
+        Return the states after a segment and their derivatives (by state, by coordinates).
 
         late: index of the sensor whose samples say where the segment ends, None: its end;
-        by_coordinates: as of `run`.
+        by_coordinates: as of `run`; without it, there are no derivatives (None).
         """
         durations, controls, slopes = self.steps(values, segment, late)
         if by_coordinates is not None:
@@ -187,6 +188,179 @@ class StateWalk:
         if transition is not None:
             transition[:, self._robot_parametrization.size :] *= left.T[:, :, None]
         return points, transition
+
+
+def uneven_jacobian(backend, inputs, slopes):
+    """
+    Return the `StepDerivatives` of `RolloutInputs` as NumPy arrays.
+
+    slopes: (row of a delay, derivative of the durations by it). One column with many steps is not
+    to make many of all: derivatives by those after its last, of no length, are left at zero.
+    """
+    if inputs.batch <= _FEW or inputs.durations.shape[1] < inputs.batch:
+        return backend.jacobian_arrays(inputs)
+    return _by_lengths(backend, inputs, _counts(inputs.durations, slopes))
+
+
+def _by_lengths(backend, inputs, counts):
+    """Return the same; counts [B]: how many steps each column has."""
+    limit = max(1, int(np.median(counts)))
+    if 2 * limit > inputs.steps or inputs.batch <= _FEW:
+        return backend.jacobian_arrays(inputs)
+    groups = [np.flatnonzero(counts <= limit), np.flatnonzero(counts > limit)]
+    parts = []
+    for which in (group for group in groups if len(group)):
+        picked = _picked(inputs, which, counts[which].max(initial=limit))
+        parts.append((which, _by_lengths(backend, picked, counts[which])))
+    return _joined_parts(parts, inputs)
+
+
+def _counts(durations, slopes):
+    """Return after how many steps [B] all are of no length, and would be by other delays."""
+    is_step = durations != 0
+    for _, slope in slopes:
+        is_step = is_step | (slope != 0)
+    numbers = np.arange(1, 1 + len(durations))[:, None]
+    return (is_step * numbers).max(0, initial=0)
+
+
+def _picked(inputs, which, steps):
+    """Return the inputs of some columns for so many steps."""
+    arrays = inputs.state, inputs.parameters, inputs.controls[:steps], inputs.durations[:steps]
+    return RolloutInputs(*(a if a.shape[-1] == 1 else a[..., which] for a in arrays))
+
+
+def _joined_parts(parts, inputs):
+    """Return the `StepDerivatives` of all columns from [(which, those of some)]."""
+    size, steps, controls = inputs.state.shape[0], inputs.steps, inputs.controls.shape[1]
+    rows = inputs.batch, size
+    state, by_state = np.empty((size, inputs.batch)), np.empty((*rows, size))
+    by_parameters = np.empty((*rows, inputs.parameters.shape[0]))
+    by_durations, by_controls = np.zeros((*rows, steps)), np.zeros((*rows, steps, controls))
+    for which, found in parts:
+        taken = found.by_durations.shape[-1]
+        state[:, which] = found.state
+        by_state[which], by_parameters[which] = found.by_state, found.by_parameters
+        by_durations[which, :, :taken] = found.by_durations
+        by_controls[which, :, :taken] = found.by_controls
+    return StepDerivatives(state, by_state, by_parameters, by_durations, by_controls)
+
+
+class SampleRows:
+    """Compares samples with what sensors would have measured in states, for many pairs at once."""
+
+    def __init__(self, sensors, robot_parametrization, state_coordinates, physical_size):
+        """
+        Take the sensors, two parametrizations and how many parameters are physical.
+
+        robot_parametrization, state_coordinates: `StateCoordinates` without and with what hidden
+        forces add.
+        """
+        self.sensors, self.slices = sensors, _output_slices(sensors)
+        self._state_size, self._robot_parametrization = (
+            state_coordinates.size,
+            robot_parametrization,
+        )
+        self._physical = physical_size
+
+    def measure(self, backend, points, values, measured, by_coordinates=None):
+        """
+        Return the rows [B, m] of samples in a state and (by state, by coordinates).
+
+        None without `by_coordinates`, the derivative [B', P, p] of the values by coordinates, for
+        B' columns that repeat.
+        """
+        asking = [index for index, _ in measured if self.sensors[index].output_size]
+        outputs = d_outputs = None
+        if asking:
+            outputs, d_outputs = self._observed(
+                backend, points, values, by_coordinates is not None
+            )
+        if by_coordinates is None:
+            found = [
+                self.sensors[index].errors(*self._given(points, index, sample, outputs))
+                for index, sample in measured
+            ]
+            return np.concatenate(found, 1), None
+        found = [
+            self._compared(points, index, sample, outputs, d_outputs, by_coordinates)
+            for index, sample in measured
+        ]
+        return joined(found, by_coordinates.shape[-1])
+
+    def measure_one(self, backend, points, values, index, samples, by_coordinates):
+        """
+        Return (rows [B, m], by state, by coordinates or None) of samples [B, k] of one sensor.
+
+        By state: [1, m, t] where it is the same for all. None: nothing but the state matters.
+        by_coordinates: as of `measure`.
+        """
+        outputs = d_outputs = None
+        if self.sensors[index].output_size:
+            outputs, d_outputs = self._observed(backend, points, values, True)
+        return self._compared(points, index, samples, outputs, d_outputs, by_coordinates)
+
+    def of_sensor(self, points, outputs, index, samples):
+        """Return the `Rows` of samples [B or 1, k] of one sensor; outputs [ny, B]: of all."""
+        return self.sensors[index].rows(*self._given(points, index, samples, outputs))
+
+    def _compared(self, points, index, sample, outputs, d_outputs, by_coordinates):
+        """Return (rows, by state, by coordinates or None) of one sensor."""
+        rows = self.of_sensor(points, outputs, index, sample)
+        ambient, by_x = self._row_slopes(rows, d_outputs, self.slices[index], by_coordinates)
+        return rows.values, self._pushed(points, ambient), by_x
+
+    def _given(self, points, index, sample, outputs):
+        """Return what a sensor is asked with: states, its outputs, a sample for every state."""
+        batch = points.shape[1]
+        return (
+            points,
+            None if outputs is None else outputs[self.slices[index]],
+            sample if len(sample) == batch else sample.repeat(batch, 0),
+        )
+
+    def _pushed(self, points, ambient):
+        """Return slopes by the state's tangent [B, m, t] from those by the robot's numbers."""
+        robot = self._robot_parametrization.push(
+            points[: self._robot_parametrization.point_size], ambient
+        )
+        if self._state_size == robot.shape[-1]:
+            return robot
+        result = np.zeros((*robot.shape[:2], self._state_size))
+        result[..., : robot.shape[-1]] = robot
+        return result
+
+    def _observed(self, backend, points, values, derivatives):
+        """Return the outputs [k, B] in a state and their derivative."""
+        state = points[: self._robot_parametrization.point_size]
+        return backend.observed_arrays(state, values[: self._physical], derivatives)
+
+    def _row_slopes(self, rows, d_outputs, part, by_coordinates):
+        """Return slopes of a sensor's rows by the state's numbers and by coordinates, or None."""
+        if rows.by_outputs is None:
+            return rows.by_state, None
+        size = self._robot_parametrization.point_size
+        slopes = rows.by_outputs @ d_outputs[:, part]
+        by_x = by_groups(slopes[..., size:], by_coordinates[:, : self._physical])
+        ambient = slopes[..., :size]
+        return ambient if rows.by_state is None else ambient + rows.by_state, by_x
+
+
+def joined(found, size):
+    """Return rows [B, m] and (by state, by coordinates, so many) of several sensors together."""
+    rows, by_state, by_x = zip(*found)
+    by_state = [np.broadcast_to(s, (*own.shape, s.shape[2])) for own, s in zip(rows, by_state)]
+    by_x = [np.zeros((*own.shape, size)) if x is None else x for own, x in zip(rows, by_x)]
+    return np.concatenate(rows, 1), (np.concatenate(by_state, 1), np.concatenate(by_x, 1))
+
+
+def _output_slices(sensors):
+    """Return for every sensor where its outputs stand among all."""
+    slices, start = [], 0
+    for sensor in sensors:
+        slices.append(slice(start, start + sensor.output_size))
+        start += sensor.output_size
+    return slices
 
 
 def by_groups(slopes, by_coordinates):

@@ -206,11 +206,11 @@ class TorqueModel:
         return self._sensors
 
     def jumps(self):
-        """Return a `ModelChange` for each way in which the robot may change, the last link first."""
+        """Return a `ModelChange` for each way the robot may change, the last link first."""
         return self._jumps
 
     def _possible_jumps(self, parametrization, model, known):
-        """Return the `ModelChange`s of bodies that links may hold, and of what is inside joints."""
+        """Return the `ModelChange`s of payloads on links and of parameters of joints."""
         size, found = len(parametrization.labels), []
         inner = parametrization.inner
         total = sum(value for name, value in known.items() if name.endswith('.mass')) or 1.0
@@ -463,7 +463,7 @@ def _traced_pushes(model, robot, rows, wrenches):
 
 
 def _traced_parameters(parameters, parametrization, known):
-    """Return the `_Evaluator` of standard parameters and their slope, at values of a parametrization."""
+    """Return the `_Evaluator` of standard parameters and their slope at named values."""
     values = casadi.SX.sym('values', len(parametrization.names))
     named = dict(zip(parametrization.names, casadi.vertsplit(values)))
     named = {name: value for name, value in named.items() if name in known}

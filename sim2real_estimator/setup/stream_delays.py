@@ -23,8 +23,7 @@ class Delays:
 
     def __init__(self, parametrization, reference, sensors, model, doubts=()):
         """
-        Take the parametrization of the parameters, names of the reference and of sensors, the
-        model.
+        Take the parametrization, the names of the reference and of sensors, and the model.
 
         doubts: names with `Prior`s of what is held fixed and may join the unknowns. No frame waits
         for these, but the past that they need is at hand.

@@ -13,7 +13,7 @@ from sim2real_estimator.estimation.changes.isolation import Isolation
 from sim2real_estimator.estimation.drift import STILL
 from sim2real_estimator.estimation.estimators.gaussian_sum import GaussianSum
 from sim2real_estimator.estimation.filter.phases import FilterState
-from sim2real_estimator.observability.since_change import body_since
+from sim2real_estimator.observability.payload import body_since
 
 BEFORE_S, AFTER_S, BACK_S = 2.5, 1.5, 0.7
 CHANGES = {

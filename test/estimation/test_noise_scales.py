@@ -26,9 +26,11 @@ from sim2real_estimator.estimation.noise_scales import (
 )
 from sim2real_estimator.estimation.protocol import Gaussian, Linearization  # noqa: E402
 from sim2real_estimator.estimation.robust import NormalNoise, StudentNoise  # noqa: E402
-from sim2real_estimator.observability.findings import find  # noqa: E402
+from sim2real_estimator.observability.findings import (
+    find,  # noqa: E402
+    summarize,  # noqa: E402
+)
 from sim2real_estimator.observability.null_space import tangents_of  # noqa: E402
-from sim2real_estimator.observability.summary import summarize  # noqa: E402
 from sim2real_estimator.parameters.parametrization import DirectParametrization, Prior  # noqa: E402
 from sim2real_estimator.prediction.robot_problem import RobotProblem  # noqa: E402
 from sim2real_estimator.records import Frame  # noqa: E402

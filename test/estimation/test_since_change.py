@@ -6,7 +6,7 @@ import pytest
 from sim2real_estimator.estimation.changes.hypotheses import Memory
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.estimation.protocol import ModelChange
-from sim2real_estimator.observability.since_change import body_since
+from sim2real_estimator.observability.payload import body_since
 
 SIZE, DRAWS, ROWS = 6, 400, 5
 

@@ -13,8 +13,11 @@ from sim2real_estimator.parameters.parametrization import (
 )
 from sim2real_estimator.parameters.parametrization_choice import choose_parametrization
 from sim2real_estimator.parameters.priors import Chosen, doubts
-from sim2real_estimator.prediction.doubts import augmented_parametrization
-from sim2real_estimator.prediction.robot_problem import ProblemOptions, RobotProblem
+from sim2real_estimator.prediction.robot_problem import (
+    augmented_parametrization,
+    ProblemOptions,
+    RobotProblem,
+)
 from sim2real_estimator.records import Frame, Sample
 from sim2real_estimator.sensors import JointPositions, Marker
 

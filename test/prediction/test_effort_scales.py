@@ -4,7 +4,7 @@ import pytest
 
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.urdf.load import load_urdf
-from sim2real_estimator.prediction.effort_scales import disturbance_units, effort_scales
+from sim2real_estimator.prediction.process_noise import disturbance_units, effort_scales
 
 
 @pytest.fixture

@@ -7,10 +7,9 @@ from robots import ball_arm, pendulum, PENDULUM_PRIORS, priors, seen
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.model.state_coordinates import StateCoordinates
 from sim2real_estimator.observability.null_space import physical_draws, tangents_of
-from sim2real_estimator.parameters.compiled_responses import CompiledResponses
 from sim2real_estimator.parameters.parametrization import DirectParametrization
 from sim2real_estimator.parameters.parametrization_choice import choose_parametrization
-from sim2real_estimator.parameters.responses import Responses
+from sim2real_estimator.parameters.responses import CompiledResponses, Responses
 from sim2real_estimator.sensors import JointPositions
 
 

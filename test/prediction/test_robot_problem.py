@@ -27,8 +27,7 @@ from sim2real_estimator.parameters.parametrization import (
 )
 from sim2real_estimator.parameters.parametrization_choice import choose_parametrization
 from sim2real_estimator.prediction import linearization as frame_walk
-from sim2real_estimator.prediction.frame_at_once import FrameAtOnce
-from sim2real_estimator.prediction.frame_forwards import FrameForwards
+from sim2real_estimator.prediction.linearization import FrameAtOnce, FrameForwards
 from sim2real_estimator.prediction.robot_problem import ProblemOptions, RobotProblem
 from sim2real_estimator.records import Frame, Sample
 from sim2real_estimator.sensors import JointPositions, LinkPose

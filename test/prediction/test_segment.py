@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sim2real_estimator.prediction.segment import Segment
+from sim2real_estimator.prediction.timeline import Segment
 
 CHANGES, END, MAX_STEP = (-0.02, -0.01, 0.0, 0.004), 0.007, 0.004
 # [s]: of commands, and by how much the end comes early.

@@ -9,7 +9,7 @@ from robots import pendulum
 from sim2real_estimator.backend.base import RolloutInputs
 from sim2real_estimator.backend.choice import choose_backend
 from sim2real_estimator.dynamics.system import System
-from sim2real_estimator.prediction.uneven_steps import uneven_jacobian
+from sim2real_estimator.prediction.steps import uneven_jacobian
 
 STEPS = 12
 
