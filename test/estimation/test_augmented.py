@@ -1,4 +1,4 @@
-"""Fits of an augmented problem begin where the narrow one ended, and elsewhere only if that fails."""
+"""Fits of an augmented problem begin where the narrow one ended, elsewhere if that fails."""
 
 from types import SimpleNamespace
 

@@ -194,7 +194,7 @@ class FirstFits:
         return self.settings.drifts.since(window.frames[0].start_ns)
 
     def _smoothed(self, problem, window, begins, scales, first):
-        """Return (mixture of a window or None, its `Trajectories`, whether they fit the window)."""
+        """Fit frames of a robot on which unknown forces act, all states being unknowns."""
         mixture, trajectories, fits = fit_smoothly(
             problem,
             window,

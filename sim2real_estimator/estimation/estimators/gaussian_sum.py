@@ -314,8 +314,7 @@ class GaussianSum(AbstractEstimator):
 
     def _without_wrong(self, problem, state, frames):
         """
-        Return what frames have `_Outcome` a filter without sensors that are wrong, not what it
-        knew.
+        Return the `_Outcome` of frames without the sensors that are wrong.
 
         None where no sensor is, none is left, or what the others tell is a change as well.
         """
