@@ -1,4 +1,4 @@
-"""Fits of an augmented problem begin where those of the narrow one ended, then elsewhere."""
+"""Fits of an augmented problem begin where the narrow one ended, elsewhere if that fails."""
 
 from types import SimpleNamespace
 

@@ -14,8 +14,7 @@ _OFF = 3.0
 
 def fit_augmented(objective, problem, known, settings, generator):
     """
-    Return the modes of `Fits` of an augmented problem, None where noise does not explain the
-    frames.
+    Return the modes of `Fits` of an augmented problem, or None if noise does not explain them.
 
     objective: of the augmented problem; problem: the one whose fits are known; settings: with
     starts, merge and prune as of the estimator.

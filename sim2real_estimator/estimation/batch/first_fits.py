@@ -19,9 +19,8 @@ from ..filter.update import survivors
 from ..gaussian import log_normalized
 from ..misfits import ASTRAY
 from .doubting import DOUBTS, fit_augmented, misspecified
-from .fit import Objective, Window
+from .fit import effective_share, Objective, Window
 from .laplace import mixture_at_end, modes
-from .refinement import refine
 from .resuming import refit
 from .smoothed_fits import first_trajectories, fit_smoothly, resume_smoothly
 from .starts import cover_prior, fit_again, fit_more, is_covered, StartFits
@@ -194,7 +193,7 @@ class FirstFits:
         return self.settings.drifts.since(window.frames[0].start_ns)
 
     def _smoothed(self, problem, window, begins, scales, first):
-        """Return (mixture of a window or None, its `Trajectories`, whether they fit the window)."""
+        """Return (mixture or None, its `Trajectories`, whether they fit the window)."""
         mixture, trajectories, fits = fit_smoothly(
             problem,
             window,
@@ -222,8 +221,7 @@ class FirstFits:
         """
         Return (mixture, how well it stands for the posterior, whether the filter may take over).
 
-        Nobody asks how well of a wide one, unless it may be refined and is no longer an early one,
-        which is no Gaussian and soon another.
+        The effective share costs simulations, and is computed only of a narrow mixture.
         """
         problem, window = objective.problem, objective.window
         fits, noises = objective.settled(fits)
@@ -232,19 +230,11 @@ class FirstFits:
             problem, window, fits, log_weights, self._drifts(window), noises=noises
         )
         is_narrow = self.is_narrow(problem, mixture)
-        is_early = len(window.frames) < self.settings.horizons[-1]
-        if not is_narrow and (is_early or not self.settings.refinement):
+        if not is_narrow:
             return mixture, 0.0, False
-        found, log_weights, share = refine(
-            objective, fits, log_weights, generator, self.settings.share, self.settings.refinement
-        )
-        if found is fits:
-            return mixture, share, is_narrow
-        _, noises = objective.settled(found)
-        mixture = mixture_at_end(
-            problem, window, found, log_weights, self._drifts(window), noises=noises
-        )
-        return mixture, share, self.is_narrow(problem, mixture)
+        wanted = self.settings.share
+        share = effective_share(objective, fits, log_weights, generator, wanted=wanted)
+        return mixture, share, True
 
     def is_narrow(self, problem, mixture, limit=None):
         """

@@ -27,8 +27,7 @@ _LARGE = 0.15
 
 def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=STILL, merge=0.5):
     """
-    Return (`Mixture` at the window's end or None, its `Trajectories`, whether they fit the
-    window).
+    Return (`Mixture` at the end or None, its `Trajectories`, whether they fit the window).
 
     window: `batch.Window`; begins: `Trajectories`; scales: of disturbances, among which evidence
     chooses; first: the one with which trajectories are found that may be far from those they begin

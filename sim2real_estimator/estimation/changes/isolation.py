@@ -299,7 +299,7 @@ class Isolation:
         return replace(course, points=np.concatenate([course.points, guess]))
 
     def _led_on(self, before, frames):
-        """Return the `Trajectories` of what was `CarriedOn`, led on by a filter to the last frame."""
+        """Return the `Trajectories` of what was `CarriedOn`, led on to the last frame."""
         if before.trajectories is None:
             return None
         mixture, points = before.mixture, [*before.trajectories.points]

@@ -23,8 +23,7 @@ class BiasScore:
 
 def bias_score(residual, seen, slope):
     """
-    Return the `BiasScore` of rows [m]: predicted less measured, in standard deviations of the
-    noise.
+    Return the `BiasScore` of rows [m]: predicted less measured, in units of the noise.
 
     seen [m, n]: the root of what was known, as the rows see it; slope [m, v]: their derivative by
     the positions.

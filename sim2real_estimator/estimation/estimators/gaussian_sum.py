@@ -87,8 +87,7 @@ class GaussianSum(AbstractEstimator):
     drift: relative standard deviation by which parameters wander off in an hour, see `Drift`:
     below what that implies no posterior narrows; drift_of_dissipation: the same
     of damping and friction, drift_of_efforts: of all efforts at once; drift_of_clocks: by how many
-    seconds the clocks of sensors go wrong in one; refinement: iterations of
-    the variational fit where Laplace's mixture falls short of the `share`; lag: so many frames a
+    seconds the clocks of sensors go wrong in one; lag: so many frames a
     filter looks back where joints are driven, two at most where disturbances push; shooting: of
     so many parameters at most the first fits follow the motion from its beginning, of more they
     leave every state free; seed: of all draws.
@@ -108,7 +107,6 @@ class GaussianSum(AbstractEstimator):
     drift_of_dissipation: float = 5e-3
     drift_of_efforts: float = 1e-2
     drift_of_clocks: float = 5e-5
-    refinement: int = 0
     lag: int = 10
     shooting: int = 16
     seed: int = 0
@@ -314,8 +312,7 @@ class GaussianSum(AbstractEstimator):
 
     def _without_wrong(self, problem, state, frames):
         """
-        Return what frames have `_Outcome` a filter without sensors that are wrong, not what it
-        knew.
+        Return the `_Outcome` of frames without the sensors that are wrong.
 
         None where no sensor is, none is left, or what the others tell is a change as well.
         """

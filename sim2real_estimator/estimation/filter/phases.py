@@ -44,7 +44,7 @@ class BatchState:
 
 @dataclass(frozen=True)
 class AugmentedState:
-    """What is known where what is held fixed is misspecified; state: that of the augmented problem."""
+    """The state of the estimator on the augmented problem, of a model that is misspecified."""
 
     state: object
 

@@ -81,8 +81,7 @@ class _Going:
 
     def moved(self):
         """
-        Move the trajectories, and return (`FilterSummary` of where they were, is sound [K], is
-        settled [K]).
+        Move the trajectories; return (`FilterSummary` before, is sound [K], is settled [K]).
 
         Where frames fit much worse about a course than about the one it was moved from, or not
         at all, it went too far: to bodies without mass, for one. It then goes half of the way, and
@@ -136,7 +135,7 @@ class _Resting:
         self.is_converged.append(is_converged)
 
     def all(self):
-        """Return (`Trajectories`, `FilterSummary`, is settled [K]) of all columns, in their order."""
+        """Return (`Trajectories`, `FilterSummary`, is settled [K]) of all columns in order."""
         order = np.argsort(np.concatenate(self.places))
         points = np.concatenate([each.points for each in self.trajectories], 2)
         parameters = np.concatenate([each.parameters for each in self.trajectories], 1)

@@ -183,7 +183,7 @@ class Smoother:
         return found, missed, update, cost, noises
 
     def _linearized(self, trajectories):
-        """Return the `Linearization` of every frame from where the trajectories are at its start."""
+        """Return the `Linearization` of every frame from the trajectories at its start."""
         given = trajectories.points, trajectories.parameters, self.frames, self.known.scales
         return by_frame(linearized_as_known(self.problem, *given), trajectories.points.shape[-1])
 
@@ -225,7 +225,7 @@ class Smoother:
         return moves[-1][:, self.size :] / deviations
 
     def moved(self, trajectories, moves, part=1.0):
-        """Return trajectories moved by a part of deviations, no farther than is allowed in one step."""
+        """Return trajectories moved by a part of deviations, at most one longest step."""
         wished = moves[-1][:, self.size :].T / self._deviations
         part = part * np.minimum(1.0, _LONGEST_STEP / np.maximum(np.abs(wished).max(0), 1e-300))
         parameters = trajectories.parameters + part * moves[-1][:, self.size :].T
