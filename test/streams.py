@@ -24,6 +24,7 @@ from sim2real_estimator.app.synthetic.robot import SyntheticRobot
 from sim2real_estimator.app.synthetic.settings import load_synthetic, PayloadConfig
 from sim2real_estimator.background import Background
 from sim2real_estimator.config import with_values
+from sim2real_estimator.config.tree import EffortsConfig, JointConfig
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.stream.plans import RecordedPlan
 
@@ -124,9 +125,27 @@ def arm_with_payload():
     return _heard(seven_joints.robot(config, 3, payloads={'load': payload}), 7.0)
 
 
+def arm_picks_up():
+    """Return a run of the same robot that is well known when it picks up its kilogram."""
+    config = seven_joints.measured()
+    payload = PayloadConfig('hand', 12.0, None, 1.0, *_WEIGHT)
+    return _heard(seven_joints.robot(config, 3, payloads={'load': payload}), 18.0)
+
+
 def arm_with_mocap():
     """Return a run of the same arm with motion capture, for lengths and mounts."""
     return _fed(Pipeline.from_config(seen_arms.config()), seen_arms.record(3.0, 2).samples())
+
+
+def kinematics():
+    """Return a run of the arm with motion capture whose efforts are unknown: kinematics alone."""
+    known = seen_arms.config(seen_arms.KINEMATICS)
+    estimate = {name: known.estimate[name] for name in seen_arms.KINEMATICS}
+    joints = {joint: JointConfig('unknown') for joint in seen_arms.JOINTS}
+    config = replace(known, joints=joints, efforts=EffortsConfig(), estimate=estimate)
+    sensors = seen_arms.ENCODERS, *seen_arms.BODIES
+    samples = [s for s in seen_arms.record(4.0, 1).samples() if s.sensor in sensors]
+    return _fed(Pipeline.from_config(config), samples)
 
 
 def commanded_arm():
@@ -232,7 +251,8 @@ def _scenario(name):
 
 
 _STREAMS = (
-    *(pendulum, demonstration, arm_with_payload, arm_with_mocap, commanded_arm),
+    *(pendulum, demonstration, arm_with_payload, arm_picks_up, arm_with_mocap, kinematics),
+    commanded_arm,
     *(measured_pendulum, late, faulty, driven, floating, windows, gumbel, coarse, restarted),
     beside,
 )

@@ -305,9 +305,9 @@ def test_windows_take_measured_efforts_and_every_joint_is_pushed():
     changes = {**efforts, 'estimator.name': 'multiple_shooting'}
     problem, estimator, *_ = build_parts(with_values(shipped(), changes))
     assert estimator.name == 'multiple_shooting' and problem.torque is None
-    labels = [problem.labels[k] for k in problem.pushes.places]
+    labels = [problem.labels[k] for k in problem.constant_efforts.places]
     assert labels == ['shoulder.torque_offset', 'elbow.torque_offset']
-    assert (problem.pushes.sd > 0).all()
+    assert (problem.constant_efforts.sd > 0).all()
 
 
 @pytest.mark.parametrize('name', ['gaussian_sum', 'gumbel_mixture'])

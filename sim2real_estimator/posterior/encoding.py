@@ -21,7 +21,7 @@ from ..estimation.changes.shifts import BiasScore
 from ..estimation.changes.wrong_sensors import Wrong
 from ..estimation.estimators.gumbel_mixture import GumbelState
 from ..estimation.estimators.kinematic_calibration import CalibrationState
-from ..estimation.estimators.multiple_shooting import FoldedWindows, ShootingState
+from ..estimation.estimators.multiple_shooting import ShootingState
 from ..estimation.filter.fixed_lag import Lag
 from ..estimation.filter.phases import AugmentedState, BatchState, FilterState
 from ..estimation.filter.settling import Trajectories
@@ -34,12 +34,13 @@ from ..estimation.torque.changes import Onset, Snapshot
 from ..estimation.torque.delay import Delay
 from ..estimation.torque.elasticity import Response, Samples, Spectra
 from ..estimation.torque.joint_motion import MotionNoise
-from ..estimation.torque.misfit import Misfit, Watch
 from ..estimation.torque.outliers import Disruption
 from ..estimation.torque.poses import PoseFit, Poses, PoseState, PoseSums
 from ..estimation.torque.regression import Earlier, Fit, Rows, Sums, TorqueNoise
 from ..estimation.torque.state import Branch, TorqueState
-from ..estimation.windows.shooting import Shot
+from ..estimation.torque.units import Misfit, Watch
+from ..estimation.windows.least_squares import FoldedWindows
+from ..estimation.windows.shooting import FittedWindow
 from ..observability.tangents import Tangents
 from ..records import (
     CombinationFinding,
@@ -109,7 +110,7 @@ KINDS = {
     'sample': Sample,
     'samples': Samples,
     'shooting state': ShootingState,
-    'shot': Shot,
+    'shot': FittedWindow,
     'snapshot': Snapshot,
     'spectra': Spectra,
     'sums': Sums,

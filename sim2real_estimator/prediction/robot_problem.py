@@ -10,7 +10,7 @@ from ..dynamics.wrenches import WRENCH_SIZE
 from ..estimation.factors import lower_root
 from ..estimation.noise_scales import NoiseScales
 from ..estimation.protocol import Gaussian
-from ..estimation.windows.shooting import Pushes
+from ..estimation.windows.shooting import ConstantEfforts
 from ..model.parameters import is_dissipation
 from ..model.state_coordinates import StateCoordinates
 from ..observability.possible_robots import PossibleRobots
@@ -162,8 +162,8 @@ class RobotProblem:
         return np.where(is_delay, _DELAY_SPACING, np.inf)
 
     @cached_property
-    def pushes(self):
-        """What acts on joints during a window besides: `Pushes` by their torque offsets."""
+    def constant_efforts(self):
+        """The `ConstantEfforts` of joints during a window, in place of their torque offsets."""
         places, deviations = [], []
         for moving in self.model.moving_joints:
             name = f'{moving.joint.name}.torque_offset'
@@ -173,7 +173,7 @@ class RobotProblem:
             friction = self._expected.get(f'{moving.joint.name}.friction', 0.0)
             sd = float(np.sqrt(self.prior.covariance[places[-1], places[-1]]))
             deviations.append(_PUSH * friction if friction else sd)
-        return Pushes(np.array(places, dtype=int), np.array(deviations))
+        return ConstantEfforts(np.array(places, dtype=int), np.array(deviations))
 
     def least_covariance(self, share):
         """Return the covariance [p, p] of parameters that are known to this part of their size."""

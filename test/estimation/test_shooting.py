@@ -8,7 +8,7 @@ import pytest
 from simulated import config as shipped_config
 from simulated import record
 
-from sim2real_estimator.estimation.windows.shooting import shoot
+from sim2real_estimator.estimation.windows.shooting import fit_window
 from sim2real_estimator.records import Sample
 
 WINDOW = 15
@@ -36,34 +36,39 @@ def frames():
     return [frame for frame in flow.waiting if frame.end_ns > frame.start_ns][:WINDOW]
 
 
-def shot_at(problem, frames, parameters, guess=None, **how):
+def fitted_at(problem, frames, parameters, guess=None, **how):
     levels = np.ones(problem.channel_count)
-    guess = guess or (problem.first_state(frames)[0], np.zeros(len(problem.pushes.places)))
-    return shoot(problem, tuple(frames), guess, parameters, levels, problem.pushes, **how)
+    guess = guess or (
+        problem.first_state(frames)[0],
+        np.zeros(len(problem.constant_efforts.places)),
+    )
+    return fit_window(
+        problem, tuple(frames), guess, parameters, levels, problem.constant_efforts, **how
+    )
 
 
-def test_first_state_and_pushes_are_at_their_optimum(problem, frames):
-    shot = shot_at(problem, frames, problem.prior.mean, steps=12)
+def test_first_state_and_efforts_are_at_their_optimum(problem, frames):
+    window = fitted_at(problem, frames, problem.prior.mean, steps=12)
     t = problem.tangent_size
-    for direction in np.eye(t + len(shot.pushes)):
+    for direction in np.eye(t + len(window.efforts)):
         costs = []
         for step in (-1e-4, 1e-4):
             move = step * direction
-            point = problem.retract(shot.course[0][:, None], move[:t, None])[:, 0]
-            guess = point, shot.pushes + move[t:]
-            # Not to be improved: a course of its own.
-            found = shot_at(problem, frames, shot.at, guess, steps=0, is_near=True)
-            costs.append(_cost_along(problem, frames, guess, shot.at))
+            point = problem.retract(window.trajectory[0][:, None], move[:t, None])[:, 0]
+            guess = point, window.efforts + move[t:]
+            # Not to be improved: a trajectory of its own.
+            found = fitted_at(problem, frames, window.at, guess, steps=0, is_near=True)
+            costs.append(_cost_along(problem, frames, guess, window.at))
             assert found is not None
-        assert min(costs) >= shot.cost * (1 - 1e-6)
+        assert min(costs) >= window.cost * (1 - 1e-6)
 
 
 def _cost_along(problem, frames, guess, parameters):
-    """Return the sum of squares of a course, with nothing eliminated, by the problem itself."""
-    point, pushes = guess
+    """Return the sum of squares of a trajectory, nothing eliminated, by the problem itself."""
+    point, efforts = guess
     moved = parameters.copy()
-    moved[problem.pushes.places] += pushes
-    state, cost = point[:, None], ((pushes / problem.pushes.sd) ** 2).sum()
+    moved[problem.constant_efforts.places] += efforts
+    state, cost = point[:, None], ((efforts / problem.constant_efforts.sd) ** 2).sum()
     for frame in frames:
         found = problem.linearize(state, moved[:, None], (frame,))
         rows = problem.channel_means(frame) @ found.residual[0]
@@ -72,32 +77,32 @@ def _cost_along(problem, frames, guess, parameters):
 
 
 def test_the_quadratic_is_what_other_parameters_cost(problem, frames):
-    shot = shot_at(problem, frames, problem.prior.mean, steps=12)
+    window = fitted_at(problem, frames, problem.prior.mean, steps=12)
     generator = np.random.default_rng(0)
     for _ in range(3):
-        step = problem.prior.root @ generator.standard_normal(len(shot.at))
-        moved = shot.at + 1e-3 * step
-        there = shot_at(problem, frames, moved, shot.guess_at(problem, moved), steps=12)
-        assert shot.cost_at(moved) == pytest.approx(there.cost, rel=2e-4)
-        assert there.pull == pytest.approx(
-            shot.pull_at(moved), rel=0.02, abs=2e-3 * np.abs(shot.pull).max()
+        step = problem.prior.root @ generator.standard_normal(len(window.at))
+        moved = window.at + 1e-3 * step
+        there = fitted_at(problem, frames, moved, window.guess_at(problem, moved), steps=12)
+        assert window.cost_at(moved) == pytest.approx(there.cost, rel=2e-4)
+        assert there.gradient == pytest.approx(
+            window.gradient_at(moved), rel=0.02, abs=2e-3 * np.abs(window.gradient).max()
         )
 
 
 def test_a_guess_that_goes_along_needs_no_steps(problem, frames):
-    shot = shot_at(problem, frames, problem.prior.mean, steps=12)
-    moved = shot.at + 0.02 * problem.prior.root @ np.ones(len(shot.at))
-    guess = shot.guess_at(problem, moved)
-    at_once = shot_at(problem, frames, moved, guess, steps=0, is_near=True)
-    settled = shot_at(problem, frames, moved, guess, steps=12)
-    assert at_once.cost == pytest.approx(settled.cost, rel=1e-2)
+    window = fitted_at(problem, frames, problem.prior.mean, steps=12)
+    moved = window.at + 0.02 * problem.prior.root @ np.ones(len(window.at))
+    guess = window.guess_at(problem, moved)
+    at_once = fitted_at(problem, frames, moved, guess, steps=0, is_near=True)
+    converged = fitted_at(problem, frames, moved, guess, steps=12)
+    assert at_once.cost == pytest.approx(converged.cost, rel=1e-2)
     assert np.linalg.eigvalsh(at_once.gram).min() > -1e-9 * np.abs(at_once.gram).max()
 
 
-def test_what_leads_nowhere_is_no_shot(problem, frames):
-    astray = problem.prior.mean.copy()
-    astray[:] = np.nan
-    assert shot_at(problem, frames, astray) is None
+def test_a_fit_that_diverges_is_none(problem, frames):
+    invalid = problem.prior.mean.copy()
+    invalid[:] = np.nan
+    assert fitted_at(problem, frames, invalid) is None
 
 
 def test_means_are_by_channel_whatever_the_number_of_samples(problem, frames):
@@ -112,7 +117,7 @@ def test_means_are_by_channel_whatever_the_number_of_samples(problem, frames):
 
 def test_frames_without_samples_say_nothing(problem, frames):
     some = [replace(f, samples=()) if k % 3 else f for k, f in enumerate(frames)]
-    shot = shot_at(problem, some, problem.prior.mean)
-    assert np.isfinite(shot.left).all(1).tolist() == [k % 3 == 0 for k in range(len(frames))]
-    whole = shot_at(problem, frames, problem.prior.mean)
-    assert shot.cost < whole.cost
+    window = fitted_at(problem, some, problem.prior.mean)
+    assert np.isfinite(window.left).all(1).tolist() == [k % 3 == 0 for k in range(len(frames))]
+    whole = fitted_at(problem, frames, problem.prior.mean)
+    assert window.cost < whole.cost

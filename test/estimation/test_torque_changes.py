@@ -6,10 +6,10 @@ import pytest
 
 from sim2real_estimator.estimation.changes.hypotheses import Memory
 from sim2real_estimator.estimation.torque.changes import (
-    ask_again,
-    look,
+    find_changes,
+    isolate,
+    name_of_return,
     Onset,
-    returned,
     Snapshot,
     windows,
 )
@@ -50,17 +50,17 @@ class Course:
             self._fit = fit(*known, 100, steps=1)
             self.snapshots.append(Snapshot(self._now_ns, self._sums, self._fit))
 
-    def look(self, memories=()):
+    def find_changes(self, memories=()):
         """Return the `Finding` of now."""
         *before, now = self.snapshots
         kept = [s for s in before if s.end_ns >= now.end_ns - 8.3e9]
-        return look(self.model, kept, now, self.model.jumps(), memories, root_of)
+        return find_changes(self.model, kept, now, self.model.jumps(), memories, root_of)
 
     def found_within(self, truth, seconds, memories=()):
         """Return (`Finding`, seconds it took) of a change, (None, None) where it is not found."""
         for k in range(round(seconds / 0.3)):
             self.go_on(truth, 0.3)
-            if (found := self.look(memories)).causes:
+            if (found := self.find_changes(memories)).causes:
                 return found, 0.3 * (k + 1)
         return None, None
 
@@ -103,8 +103,8 @@ def test_noise_alone_is_no_change():
         course = Course(seed)
         for _ in range(30):
             course.go_on(TRUTH, 0.3)
-            assert not course.look().causes
-            assert not course.look().noisier
+            assert not course.find_changes().causes
+            assert not course.find_changes().noisier
 
 
 def test_correlated_noise_is_no_change():
@@ -113,13 +113,13 @@ def test_correlated_noise_is_no_change():
         course.go_on(TRUTH, 20.0, memory=0.9)
         for _ in range(20):
             course.go_on(TRUTH, 0.3, memory=0.9)
-            assert not course.look().causes
+            assert not course.find_changes().causes
 
 
 def test_more_noise_in_a_joint_is_said_to_be_that():
     course = Course()
     course.go_on(TRUTH, 3.0, sd=(0.3, 0.4))
-    found = course.look()
+    found = course.find_changes()
     assert not found.causes
     assert found.noisier == (1,)
 
@@ -198,7 +198,7 @@ def test_a_change_that_is_asked_again_is_told_better_and_not_a_second_one():
             rows = rows_of(truth, 30, np.random.default_rng(seed), course.sd)
             sums = sums.plus(rows)
             jumps = course.model.jumps()
-            causes, left = ask_again(course.model, known, sums, jumps, (), root_of)
+            causes, left = isolate(course.model, known, sums, jumps, (), root_of)
             assert left == ()
             evidence.append(causes[0].evidence)
             assert causes[0].name == name
@@ -212,10 +212,10 @@ def test_joints_that_no_cause_explains_are_told():
     rows = Rows(rows.columns, rows.torques * [1.0, 0.5], rows.shares)
     sums = Sums.none(JOINTS, SIZE).plus(rows)
     known, jumps = course.snapshots[-1].fit, course.model.jumps()
-    assert ask_again(course.model, known, sums, jumps, (), root_of)[1]
+    assert isolate(course.model, known, sums, jumps, (), root_of)[1]
 
 
 def test_what_comes_back_is_called_by_the_change_that_it_undoes():
-    assert returned('mass on hand') == 'as before: mass on hand'
-    assert returned('as before: mass on hand') == 'again: mass on hand'
-    assert returned('again: mass on hand') == 'as before: mass on hand'
+    assert name_of_return('mass on hand') == 'as before: mass on hand'
+    assert name_of_return('as before: mass on hand') == 'again: mass on hand'
+    assert name_of_return('again: mass on hand') == 'as before: mass on hand'

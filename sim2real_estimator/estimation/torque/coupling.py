@@ -8,16 +8,28 @@ factor against none, and how much less is left. Nothing is changed: a robot that
 says so in its config.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..factors import solve_triangular
-from .regression import TorqueNoise
+from .regression import ROWS_TO_JUDGE, TorqueNoise
 
 # Residual over signal of a joint from which on a pair is tried.
 _LEFT = 0.25
 # A pair is believed of this log Bayes factor, with which the squares left of one of its joints,
 # of which that much is left, fall to this part.
 _EVIDENCE, _REMAINS = 20.0, 0.5
+
+
+def with_coupled_pairs(model, state, rows, report):
+    """Return the `TorqueState` with joints that seem to share a motor; each pair is said once."""
+    prior = state.branches[0].prior
+    found = coupled_pairs(model, prior, state.fit, state.sums, rows, ROWS_TO_JUDGE)
+    new = tuple(pair for pair in found[:1] if pair not in state.coupled)
+    for pair in new:
+        report.events += (f'coupled: {", ".join(model.joints[row] for row in pair)}',)
+    return replace(state, coupled=(*state.coupled, *new))
 
 
 def coupled_pairs(model, prior, fit, sums, rows, least):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..factors import solve_triangular
+from .regression import BLOCK_NS
 
 # Torques are kept so much later than the motion of their rows [s]: drives are 0 to 30 ms late.
 LAGS = 8e-3 * np.arange(-1, 5)
@@ -32,6 +33,11 @@ _LEAST_SLOPE = 0.3
 _MATTERS, _LATE, _EARLY, _REFINED = 4e-3, 3.0, 5.0, 1.5e-3
 
 
+# The delay is estimated after so many seconds of rows, again whenever there are so many times as
+# many, and no more after so many.
+_FIRST, _AGAIN, _LAST = 3.0, 1.4, 45.0
+
+
 @dataclass(frozen=True)
 class Delay:
     """
@@ -46,11 +52,38 @@ class Delay:
     applied: float = 0.0
     looked: float = 0.0
 
+    def is_due(self, seconds):
+        """Tell whether it is time to estimate it, after so many seconds of rows."""
+        return max(_FIRST, _AGAIN * self.looked) <= seconds <= _LAST
+
     def renewed(self, mean, sd, looked):
         """Return this with another posterior, and by what rows are to be made from now on."""
         least = _REFINED if self.applied else max(_MATTERS, (_LATE if mean > 0 else _EARLY) * sd)
         applied = mean if abs(mean - self.applied) > least else self.applied
         return Delay(mean, sd, applied, looked)
+
+
+def with_delay(model, state, rows, report):
+    """
+    Return the `TorqueState` with the delay of torques estimated from the newest `Rows`.
+
+    If another delay applies from now on, the newest rows are computed anew and older ones are
+    dropped.
+    """
+    delay = state.delay
+    times = [end_ns - BLOCK_NS * np.arange(part.count, 0, -1) for end_ns, part in state.recent]
+    times, prior = np.concatenate(times), state.branches[0].prior
+    found = estimate(model, prior, state.fit, rows, times, BLOCK_NS)
+    if found is None:
+        return replace(state, delay=replace(delay, looked=state.used))
+    state = replace(state, delay=delay.renewed(*found, state.used))
+    if state.delay.applied == delay.applied:
+        return state
+    report.events += (f'torque late: {1e3 * found[0]:.1f} ms +- {1e3 * found[1]:.1g}',)
+    recent = tuple((ns, delayed(part, state.delay.applied)) for ns, part in state.recent)
+    sums = state.sums.of(part for _, part in recent)
+    # Frequency responses were computed with other torques.
+    return replace(state, recent=recent, sums=sums, snapshots=()).without_responses()
 
 
 def late_torques(stamps, torques, times):

@@ -13,7 +13,7 @@ summed, and regressed on both: how many standard deviations b is from zero is th
 are as encoders give them, not smoothed, which would take away more of P the higher f is.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -48,6 +48,13 @@ _FEWEST, _ARM, _JOINT, _PARTS = 20, 4.7, 2.0, (0.3, 1.5)
 _AGAINST, _ADJACENT, _ABOVE = -0.02, 3, 2.0
 # So many windows are kept: what a robot was like half a minute of motion ago may be over.
 _KEPT = 150
+
+
+# Inertias are known well enough to tell elastic joints after so many seconds of rows.
+_INERTIAS_KNOWN = 3.0
+# An arm is elastic if it is found so at so many posteriors in a row: a rigid one in MuJoCo was at
+# two.
+_CONFIRMED = 4
 
 
 @dataclass(frozen=True)
@@ -157,6 +164,39 @@ class Response:
         scores = np.where(is_spring, np.maximum(scores, 0.0), 0.0)
         is_elastic = (scores > _JOINT) & (np.sqrt((scores**2).sum()) > _ARM)
         return np.where(is_elastic, frequencies, np.nan)
+
+
+def with_samples(model, state, samples):
+    """Return the `TorqueState` with more `Samples`, None where there are none."""
+    if samples is None or state.used < _INERTIAS_KNOWN:
+        return state
+    inertias = _inertias(model, state.fit)
+    return replace(state, response=state.response.plus(samples, state.noise, inertias))
+
+
+def with_elastic_joints(model, state, report):
+    """Return the `TorqueState` with joints that are elastic; each is said once."""
+    if not state.response.windows:
+        return state
+    found = state.response.elastic(_inertias(model, state.fit))
+    found = np.where(state.fit.noise.explained, found, np.nan)
+    times_elastic = 0 if np.isnan(found).all() else state.times_elastic + 1
+    state = replace(state, times_elastic=times_elastic)
+    if times_elastic < _CONFIRMED:
+        return state
+    elastic = np.where(np.isnan(state.elastic), found, state.elastic)
+    for row in np.flatnonzero(np.isnan(state.elastic) & ~np.isnan(elastic)):
+        report.events += (f'elastic: {model.joints[row]} {elastic[row]:.0f} Hz',)
+    return replace(state, elastic=elastic)
+
+
+def _inertias(model, found):
+    """Return the function from positions [K, n] to the mass matrix [K, J, n] of a `Fit`."""
+
+    def inertias(positions):
+        return found.scales[:, None] * model.inertias(positions, found.standard)
+
+    return inertias
 
 
 def _shapes():

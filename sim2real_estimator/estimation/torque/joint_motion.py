@@ -7,11 +7,38 @@ smoothed is the mean given samples before and a little after, so what remains of
 uncorrelated with the estimate (a Berkson error): regressing torque on it attenuates nothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg.lapack import dpbsv, dpbtrf, dpbtrs
 
+# How many samples the noise is learned from, at most, and how many of them at either end are left
+# out, because it is not known whether they are outliers.
+MOST_SAMPLES, _AT_AN_END = 600, 4
+# The noise is learned after so many seconds of motion, later every so many seconds, and sooner
+# where joints have begun to move in another way. Jitter of stamps takes longer to learn than all
+# else and changes less: it is learned every so many seconds.
+_LEARNED_AT, _LEARNED_EVERY, _LEARNED_AGAIN = (0.3, 0.6, 1.0, 2.0, 5.0), 10.0, 1.0
+_JITTER_LEARNED_EVERY = 5.0
+# How long samples are kept to learn from [ns], and the fewest that suffice.
+REMEMBERED_NS, _FEWEST_TO_LEARN = 4 * 10**9, 24
+# The learned noise of encoders is compared with the configured one after so many seconds of motion
+# and reported if it is larger or smaller by this factor.
+_COMPARED_AT, REPORTED_FACTOR = 2.0, 3.0
+# Jitter of stamps is reported from this standard deviation on [s].
+_NOTABLE_JITTER = 1e-4
+# A joint moves where its positions span more than this [rad or m], and more than so many standard
+# deviations of its encoder.
+_MOVED, _MOVED_SDS = 1e-3, 8.0
+# Where jitter has changed by this factor all other noise is learned anew, too.
+_ANOTHER_JITTER = 3.0
+# The smoothed motion does not follow its samples if their median residual is so many deviations.
+_MISSED_SDS = 2.0
+# Samples that are so many deviations off are outliers.
+_OUTLIER_SDS = 8.0
+# Where more than this part of the samples of a window are outliers the motion is unknown: after a
+# clock was set back two motions are mixed.
+_MOST_OFF = 0.1
 # Jerk intensity over encoder variance, in units of the spacing of samples: what is looked through.
 # Below the least a window of samples is a parabola, and its equations are ill-conditioned.
 _RATIOS = tuple(10.0 ** np.arange(-8.0, 6.1, 0.5))
@@ -63,6 +90,117 @@ class MotionNoise:
         if self.jitter == 0:
             return np.broadcast_to(self.sd, positions.shape)
         return self.sd * np.sqrt(1 + (self.jitter / self.sd * _speeds(times, positions)) ** 2)
+
+
+def with_learned_noise(model, state, seconds, report):
+    """
+    Return the `TorqueState` with the noise of motion learned anew where that is due.
+
+    seconds: length of the new samples [s]. Noise that differs from the configured one, and jitter
+    of stamps, are reported once.
+    """
+    times, positions = state.motion
+    before = state.noise
+    if have_moved(positions[times >= times[-1] - REMEMBERED_NS], model.encoder_sd):
+        state = _learned_if_due(model, replace(state, moved=state.moved + seconds))
+    if not state.is_noise_compared and state.learned >= _COMPARED_AT:
+        report.events += noise_in_words(model, state.noise)
+        state = replace(state, is_noise_compared=True)
+    if before is not None and not is_alike_jitter(before.jitter, state.noise.jitter):
+        # The frequency responses collected so far were computed with another jitter.
+        state = state.without_responses()
+        if state.noise.jitter > _NOTABLE_JITTER:
+            report.events += (f'stamps jitter: {state.noise.jitter:.2g}',)
+    return state
+
+
+def _learned_if_due(model, state):
+    """Return the `TorqueState` with its noise learned, if enough motion has passed."""
+    times, positions = state.motion
+    marks = [*_LEARNED_AT, state.learned + _LEARNED_EVERY]
+    due = next((mark for mark in marks if mark > state.learned), None)
+    if state.is_noise_outdated:
+        due = min(due, state.learned + _LEARNED_AGAIN)
+    if state.moved < due or len(times) < _FEWEST_TO_LEARN:
+        return state
+    before, now = (t // _JITTER_LEARNED_EVERY for t in (state.learned, state.moved))
+    is_jitter_known = state.learned >= _COMPARED_AT and before == now
+    noise = learned_noise(times, positions, model.encoder_sd, state.noise, is_jitter_known)
+    return replace(state, noise=noise, learned=state.moved, is_noise_outdated=False)
+
+
+def noise_in_words(model, noise):
+    """Return 'noise of SENSOR FACTOR SD' of sensors whose noise is far from the configured one."""
+    found = []
+    for name, places in model.encoders.items():
+        learned = float(np.median(noise.sd[places]))
+        factor = learned / float(np.median(model.encoder_sd[places]))
+        if not 1 / REPORTED_FACTOR <= factor <= REPORTED_FACTOR:
+            found.append(f'noise of {name} {factor:.3g} {learned:.3g}')
+    return tuple(found)
+
+
+def have_moved(positions, encoder_sd):
+    """Tell whether any joint has moved within samples [N, n]."""
+    low = np.where(np.isfinite(positions), positions, np.inf).min(0)
+    high = np.where(np.isfinite(positions), positions, -np.inf).max(0)
+    return bool((high - low > np.maximum(_MOVED, _MOVED_SDS * encoder_sd)).any())
+
+
+def learned_noise(times, positions, encoder_sd, before, is_jitter_known=False):
+    """
+    Return the `MotionNoise` of the newest samples; before: that of earlier ones, None if none.
+
+    times [N] ns; positions [N, n]; encoder_sd [n]: as the sensors say; is_jitter_known: whether
+    that of stamps stays as it was.
+    """
+    inner = slice(-MOST_SAMPLES, -_AT_AN_END)
+    times, positions = times[inner][_AT_AN_END:], positions[inner][_AT_AN_END:]
+    seconds = 1e-9 * (times - times[0])
+    jitter = 0.0 if before is None else before.jitter
+    known = encoder_sd, jitter, is_jitter_known
+    noise = learn_motion_noise(seconds, positions, *known)
+    sound = _sound(positions, smoothed_motion(seconds, positions, noise)[0])
+    if not np.array_equal(sound, positions, equal_nan=True):
+        noise = learn_motion_noise(seconds, sound, *known)
+    if before is None or not is_alike_jitter(noise.jitter, before.jitter):
+        return noise
+    # Motion that was slow of late may be fast again.
+    return replace(noise, jerk=np.maximum(noise.jerk, before.jerk))
+
+
+def followed_motion(seconds, positions, noise):
+    """
+    Return (motion [3, N, n] of a window of samples, `MotionNoise` by which it was smoothed).
+
+    Where the motion does not follow its samples, joints move in another way than was learned.
+    """
+    motion = smoothed_motion(seconds, positions, noise)
+    missed = 1.48 * _median(np.abs(positions - motion[0]) / noise.deviations(seconds, positions))
+    is_off = missed > _MISSED_SDS
+    if not is_off.any():
+        return motion, noise
+    new = learn_motion_noise(seconds, _sound(positions, motion[0]), None, noise.jitter, True)
+    # How good encoders are is learned from longer times, but soon.
+    jerk = np.where(is_off, np.maximum(new.jerk, noise.jerk), noise.jerk)
+    noise = replace(noise, jerk=jerk)
+    return smoothed_motion(seconds, positions, noise), noise
+
+
+def without_outliers(seconds, positions, motion, noise, encoder_sd):
+    """
+    Return (motion without samples that are far off, `away`, whether it is known).
+
+    away [N, n]: positions [N, n] less the motion, zero where there is none. motion [3, N, n]:
+    that is smoothed from all positions, at seconds [N].
+    """
+    usual = np.maximum(noise.deviations(seconds, positions), encoder_sd)
+    off = np.abs(positions - motion[0]) > _OUTLIER_SDS * usual
+    is_known = not off.mean(0).max() > _MOST_OFF
+    if off.any() and is_known:
+        motion = smoothed_motion(seconds, np.where(off, np.nan, positions), noise)
+    away = np.where(np.isfinite(positions) & ~off, positions - motion[0], 0.0)
+    return motion, away, is_known
 
 
 def learn_motion_noise(times, positions, expected=None, jitter=0.0, is_jitter_known=False):
@@ -382,3 +520,26 @@ def _dynamics_bands(steps):
             # Columns of the next state stand three further right.
             bands[5 - (3 + j - i), 3 + j :: 3] += above[:, i, j]
     return bands
+
+
+def is_alike_jitter(jitter, before):
+    """Tell whether the jitter of stamps is about what it was before."""
+    return max(jitter, before) < _ANOTHER_JITTER * min(jitter, before) or jitter == before
+
+
+def _sound(positions, smoothed):
+    """Return positions [N, n] with NaN where one is far off what is smoothed, beside others."""
+    away = np.abs(positions - smoothed)
+    usual = 1.48 * _median(away)
+    with np.errstate(invalid='ignore'):
+        return np.where((away > _OUTLIER_SDS * usual) & (usual > 0), np.nan, positions)
+
+
+def _median(values):
+    """Return the medians of columns, zero of one without a number."""
+    if np.isfinite(values).all():
+        return np.median(values, 0)
+    is_any = np.isfinite(values).any(0)
+    result = np.zeros(values.shape[1])
+    result[is_any] = np.nanmedian(values[:, is_any], 0)
+    return result

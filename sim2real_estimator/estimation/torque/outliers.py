@@ -6,7 +6,7 @@ leans on the arm: no cause explains such rows, and they are of another robot tha
 estimated. Sums are additive, so rows are taken out again once it is known what they were.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,8 @@ _FAR, _USUAL = 8.0, 3.0
 # So many updates with rows, an eighth of a second each, are as usual before rows are taken out,
 # and so many it takes at most until the last one that is far off, or until that is given up.
 _CALM, _MOST, _GIVEN_UP = 8, 25, 80
+# Seconds of rows after which rows are checked.
+_CHECKED_AFTER = 1.0
 # Of so much of a block a joint has a row.
 _LEAST_SHARE = 0.1
 
@@ -29,6 +31,42 @@ class Disruption:
 
     known: Fit
     since_ns: int
+
+
+def with_rows(model, state, rows, report):
+    """
+    Return the `TorqueState` with the newest `Rows`, without rows far off for a moment.
+
+    state: whose `recent` rows include the newest ones, whose sums do not yet.
+    """
+    disruption, is_off, recent = state.disruption, False, state.recent
+    if disruption is None and state.used >= _CHECKED_AFTER and state.onset is None:
+        is_off = are_far_off(model, state.fit, rows).any()
+    state = replace(state, sums=state.sums.plus(rows))
+    if is_off:
+        since_ns = recent[-3][0] if len(recent) > 2 else 0
+        return replace(state, disruption=Disruption(state.fit, since_ns))
+    if disruption is None:
+        return state
+    goes_on, taken = judge(model, disruption, recent)
+    if goes_on:
+        return state
+    state = replace(state, disruption=None)
+    if not taken.any():
+        return state
+    sums, kept = state.sums, list(recent)
+    for k in np.flatnonzero(taken.any(1)):
+        end_ns, all_rows = recent[k]
+        rest, left_out = without(all_rows, taken[k])
+        sums, kept[k] = sums.less(sums.of((left_out,))), (end_ns, rest)
+    report.events += left_out_in_words(model, taken)
+    snapshots = tuple(s for s in state.snapshots if s.end_ns <= disruption.since_ns)
+    return replace(state, sums=sums, recent=tuple(kept), snapshots=snapshots, renewed_ns=None)
+
+
+def left_out_in_words(model, taken):
+    """Return 'left out: JOINT' for every joint of which rows [N, J] were taken out."""
+    return tuple(f'left out: {model.joints[joint]}' for joint in np.flatnonzero(taken.any(0)))
 
 
 def are_far_off(model, fit, rows):

@@ -22,6 +22,7 @@ from scipy.linalg import block_diag
 
 from ..factors import solve_triangular
 from ..protocol import Gaussian
+from .joint_motion import REPORTED_FACTOR
 from .regression import inflations
 
 # A sample is kept if joints have moved by so much since the last one [rad or m], and so many
@@ -51,7 +52,7 @@ _PRIOR_SAMPLES = 10.0
 _LAGS, _PRIOR_INFLATION = 40, 2.0
 # Noise that was learned is told if it is so many times as large, or as small, as configured, and
 # motion capture is off of which less than this part of the samples is used.
-QUESTIONED, _MOSTLY = 3.0, 0.6
+_MOSTLY = 0.6
 # By how many seconds a clock goes wrong in one, standard deviation: that of a usual crystal.
 _RATE = 5e-5
 # Values of a pose beyond this [m] are no measurements.
@@ -278,7 +279,7 @@ def in_words(model, before, state, is_last=False):
     ):
         for (sensor, part, sd), variance in zip(model.titles, fit.variance.tolist()):
             factor = variance**0.5
-            if not 1 / QUESTIONED <= factor <= QUESTIONED:
+            if not 1 / REPORTED_FACTOR <= factor <= REPORTED_FACTOR:
                 found.append(f'noise of {sensor} {part} {factor:.3g} {factor * sd:.3g}')
     for title, was, now in zip(model.titles, before.share, fit.share):
         if now < _MOSTLY <= was and f'poses off: {title[0]}' not in found:

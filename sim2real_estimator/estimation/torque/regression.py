@@ -23,6 +23,8 @@ import numpy as np
 
 from ..factors import solve_triangular
 
+# Rows are means over blocks of this length.
+BLOCK_NS = 20_000_000
 # Rows that the prior of a joint's variance counts for, and its standard deviation as part of the
 # joint's limit. Chosen on recordings of a UR10e and on arms in MuJoCo.
 _PRIOR_ROWS, _PRIOR_SD = 1.0, 1e-3

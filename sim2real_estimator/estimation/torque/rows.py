@@ -1,105 +1,65 @@
 """
-Rows of torques from samples as they come: how joints move, which samples count, means over blocks.
+From samples to rows: torques and poses aligned with the smoothed motion of the joints.
 
-Motion is that of encoders alone (`motion`). What cannot be used is left out here: samples that are
-far off those about them, joints that rest or creep, and blocks of which nobody knows the motion.
+Rows are means of torques, and of the columns of inverse dynamics, over short blocks. Samples that
+cannot be used are left out here: outliers, joints that rest or creep, and blocks during which the
+motion is unknown. Rows are computed anew where motion capture has changed lengths and offsets.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
+from . import poses as pose_regression
+from .delay import late_torques, torques_at
 from .elasticity import Samples
-from .joint_motion import learn_motion_noise, smoothed_motion
-from .regression import block_rows
+from .regression import BLOCK_NS, block_rows, with_columns
+from .state import after_change
 
-# Rows are means over this time.
-BLOCK_NS = 20_000_000
-# How many samples are looked at to learn how joints move, at most; of those at either end nobody
-# knows whether they are far off.
-MOST_SAMPLES, _AT_AN_END = 600, 4
-# A joint moves where its positions span more than this [rad or m], and more than so many standard
-# deviations of its encoder.
-_MOVED, _MOVED_SDS = 1e-3, 8.0
-# A joint rests that is slow for so long, and is not used for a while after it: friction has not
-# settled [s]. Nor is one used that is slower than so many times slow, where joints that stick are
-# not what the smoothed sign of Coulomb friction makes of them.
+# A joint rests that is slow for so long, and is not used for a while after it, since friction has
+# not converged [s]. Nor is a joint used whose speed is below so many times slow, where sticking
+# differs from the smoothed sign of Coulomb friction.
 _REST, _AFTER_REST, _CREEP = 0.1, 0.03, 1.5
-# With jitter that is so many times as large or small all else is learned anew, too.
-_ANOTHER_JITTER = 3.0
-# Motion that misses half of its samples by so many deviations does not follow them.
-_MISSED_SDS = 2.0
-# Samples of encoders and of torques that are so many deviations off are left out.
+# Samples of torques that are so many deviations off are outliers.
 _OUTLIER_SDS = 8.0
-# Where more than this part of the samples about a block is off nobody knows the motion: a clock
-# that was set back mixes two of them.
-_MOST_OFF = 0.1
-# Positions [rad or m], and torques by their limits, beyond this are no measurements, and rows of
-# motion that is no motion spoil sums for good from here on.
+# Positions [rad or m], and torques over their limits, beyond the first bound are no measurements.
+# Rows with numbers beyond the second one would spoil the sums for good.
 _MOST, _MOST_OF_ROWS = 1e6, 1e9
+# Rows are computed anew where other lengths and offsets change torques by this part of the
+# standard deviation of a row, or by the second one if old rows have to be dropped then; compared
+# at so many rows.
+_MATTERS, _MATTERS_MUCH, _COMPARED = 0.05, 0.5, 24
 
 
-def have_moved(positions, encoder_sd):
-    """Tell whether any joint has moved within samples [N, n]."""
-    low = np.where(np.isfinite(positions), positions, np.inf).min(0)
-    high = np.where(np.isfinite(positions), positions, -np.inf).max(0)
-    return bool((high - low > np.maximum(_MOVED, _MOVED_SDS * encoder_sd)).any())
-
-
-def learned_noise(times, positions, encoder_sd, before, is_jitter_known=False):
+def new_rows(model, state, motion, until_ns):
     """
-    Return the `MotionNoise` of the newest samples; before: that of earlier ones, None if none.
+    Return ((`Rows`, motion [3, K, n] at them), `Samples` of elasticity) since the last block.
 
-    times [N] ns; positions [N, n]; encoder_sd [n]: as the sensors say; is_jitter_known: whether
-    that of stamps stays as it was.
+    None instead of either where there are none. motion: (stamps [N] ns, measured less smoothed
+    positions [N, n], smoothed motion [3, N, n]).
     """
-    inner = slice(-MOST_SAMPLES, -_AT_AN_END)
-    times, positions = times[inner][_AT_AN_END:], positions[inner][_AT_AN_END:]
-    seconds = 1e-9 * (times - times[0])
-    jitter = 0.0 if before is None else before.jitter
-    known = encoder_sd, jitter, is_jitter_known
-    noise = learn_motion_noise(seconds, positions, *known)
-    sound = _sound(positions, smoothed_motion(seconds, positions, noise)[0])
-    if not np.array_equal(sound, positions, equal_nan=True):
-        noise = learn_motion_noise(seconds, sound, *known)
-    if before is None or not is_alike_jitter(noise.jitter, before.jitter):
-        return noise
-    # Motion that was slow of late may be fast again.
-    return replace(noise, jerk=np.maximum(noise.jerk, before.jerk))
+    torques, late = _torques_between(model, state, until_ns)
+    known, bounds = (state.fit, state.geometry), (state.until_ns, until_ns)
+    return rows_between(model, known, torques, motion, bounds, late)
 
 
-def followed_motion(seconds, positions, noise):
+def with_placed_poses(model, state, until_ns, motion=None):
     """
-    Return (motion [3, N, n] of a window of samples, `MotionNoise` by which it was smoothed).
+    Return the `TorqueState` with the poses before a stamp placed on the motion of the joints.
 
-    Where the motion does not follow its samples, joints move in another way than was learned.
+    model: `PoseModel`; motion: as of `new_rows`, None where it is unknown.
     """
-    motion = smoothed_motion(seconds, positions, noise)
-    missed = 1.48 * _median(np.abs(positions - motion[0]) / noise.deviations(seconds, positions))
-    is_off = missed > _MISSED_SDS
-    if not is_off.any():
-        return motion, noise
-    new = learn_motion_noise(seconds, _sound(positions, motion[0]), None, noise.jitter, True)
-    # How good encoders are is learned from longer times, but soon.
-    jerk = np.where(is_off, np.maximum(new.jerk, noise.jerk), noise.jerk)
-    noise = replace(noise, jerk=jerk)
-    return smoothed_motion(seconds, positions, noise), noise
-
-
-def without_outliers(seconds, positions, motion, noise, encoder_sd):
-    """
-    Return (motion without samples that are far off, `away`, whether it is known).
-
-    away [N, n]: positions [N, n] less the motion, zero where there is none. motion [3, N, n]:
-    that is smoothed from all positions, at seconds [N].
-    """
-    usual = np.maximum(noise.deviations(seconds, positions), encoder_sd)
-    off = np.abs(positions - motion[0]) > _OUTLIER_SDS * usual
-    is_known = not off.mean(0).max() > _MOST_OFF
-    if off.any() and is_known:
-        motion = smoothed_motion(seconds, np.where(off, np.nan, positions), noise)
-    away = np.where(np.isfinite(positions) & ~off, positions - motion[0], 0.0)
-    return motion, away, is_known
+    if state.poses is None or not state.poses.waiting:
+        return state
+    at = None, None
+    if motion is not None:
+        times, _, smoothed = motion
+        seconds = 1e-9 * (times - times[0])
+        at = (
+            lambda stamps: motion_at(1e-9 * (stamps - times[0]), seconds, smoothed)[0],
+            (times[0], times[-1]),
+        )
+    return replace(state, poses=pose_regression.placed(model, state.poses, until_ns, *at))
 
 
 def rows_between(model, known, torques, window, bounds, late):
@@ -138,6 +98,22 @@ def rows_between(model, known, torques, window, bounds, late):
     new = (times >= from_ns) & (times < until_ns)
     samples = Samples(times[new], away[new], motion[1, new], stamps, left, usable, at[0], at[2])
     return (block_rows(columns, torques, usable, blocks, late), visited), samples
+
+
+def _torques_between(model, state, until_ns):
+    """
+    Return (since the last block, torques [M, J, lags] of later).
+
+    The former are stamps [M], torques [M, J] and known wrenches [M, W].
+    """
+    stamps = np.array([ns for ns, _ in state.torques], dtype=np.int64)
+    torques = np.array([values for _, values in state.torques])
+    torques = torques.reshape(len(stamps), len(model.joints) + model.wrench_size)
+    torques, wrenches = np.split(torques, [len(model.joints)], 1)
+    new = (stamps >= state.until_ns) & (stamps < until_ns)
+    late = late_torques(stamps, torques, stamps[new])
+    found = torques[new] if not state.delay.applied else torques_at(late, state.delay.applied)
+    return (stamps[new], found, wrenches[new]), late
 
 
 def motion_at(times, samples, motion):
@@ -179,29 +155,6 @@ def are_moving(samples, speeds, slowest):
     return (samples[:, None] - last_rest > _AFTER_REST) & (np.abs(speeds) > _CREEP * slowest)
 
 
-def is_alike_jitter(jitter, before):
-    """Tell whether the jitter of stamps is about what it was before."""
-    return max(jitter, before) < _ANOTHER_JITTER * min(jitter, before) or jitter == before
-
-
-def _sound(positions, smoothed):
-    """Return positions [N, n] with NaN where one is far off what is smoothed, beside others."""
-    away = np.abs(positions - smoothed)
-    usual = 1.48 * _median(away)
-    with np.errstate(invalid='ignore'):
-        return np.where((away > _OUTLIER_SDS * usual) & (usual > 0), np.nan, positions)
-
-
-def _median(values):
-    """Return the medians of columns, zero of one without a number."""
-    if np.isfinite(values).all():
-        return np.median(values, 0)
-    is_any = np.isfinite(values).any(0)
-    result = np.zeros(values.shape[1])
-    result[is_any] = np.nanmedian(values[:, is_any], 0)
-    return result
-
-
 def _outliers(residuals, usable, limits):
     """Return [M, J] where a torque is far off from all others about it."""
     # What is not usable is sorted to the end.
@@ -241,3 +194,70 @@ def sound_rows(rows):
     """Tell whether all numbers of `Rows` are such that sums of their squares are of use."""
     parts = rows.columns, rows.torques, rows.shares
     return all((np.abs(part) < _MOST_OF_ROWS).all() for part in parts)
+
+
+def with_geometry(problem, state):
+    """
+    Return the state with rows by the lengths and offsets that poses tell.
+
+    Rows are made anew where that matters to torques. Where it matters much, those that are too old
+    for it are left out, with what the prior of rows to come has of them.
+    """
+    model, fit = problem.torque, state.fit
+    mean = fit.mean.copy()
+    mean[problem.poses.places] = state.poses.fit.mean
+    geometry = model.geometry(mean)
+    if not state.recent:
+        return replace(state, geometry=geometry)
+    visited = np.concatenate(state.visited, 1)
+    visited = visited[:, :: -(-visited.shape[1] // _COMPARED)]
+    columns = model.columns(*visited, fit.standard, geometry)
+    moved = (columns - model.columns(*visited, fit.standard, state.geometry)) @ fit.standard
+    matters = (np.sqrt((moved**2).mean(0)) / np.sqrt(fit.noise.variance)).max()
+    slope = model.by_geometry(*visited, fit.standard, geometry)
+    slope += columns @ model.standard_by_geometry(fit.mean)
+    state = replace(state, by_geometry=_moved_with(problem, state, columns, slope))
+    number = sum(rows.shares.sum(0) for _, rows in state.recent)
+    is_whole = (number >= state.sums.number - 1.0).all()
+    if matters < (_MATTERS if is_whole else _MATTERS_MUCH):
+        return state
+    if matters >= _MATTERS_MUCH and state.earlier is not None:
+        branches = tuple(replace(b, prior=_prior_before_rows(problem, b)) for b in state.branches)
+        state = replace(state, branches=branches)
+    recent = []
+    for (end_ns, rows), motion in zip(state.recent, state.visited):
+        columns = model.columns(*motion, fit.standard, geometry)
+        recent.append((end_ns, with_columns(rows, columns)))
+    sums = state.sums.of(rows for _, rows in recent)
+    onset = state.onset
+    if onset is not None:
+        columns = model.columns(*onset.visited, fit.standard, geometry)
+        onset = replace(onset, rows=with_columns(onset.rows, columns))
+    return replace(
+        state, geometry=geometry, recent=tuple(recent), sums=sums, onset=onset, snapshots=()
+    )
+
+
+def _prior_before_rows(problem, branch):
+    """Return the prior of a `Branch` before any rows."""
+    prior, memory = problem.prior, branch.memory
+    if memory is None or memory.jump is None:
+        return prior
+    return after_change(prior, memory.jump)
+
+
+def _moved_with(problem, state, columns, slope):
+    """
+    Return how coordinates move with geometry where torques are to stay what they are, [p, g].
+
+    columns [K, J, P], slope [K, J, g]: of torques, at some of all rows.
+    """
+    fit, prior = state.fit, problem.prior.root.copy()
+    prior[problem.poses.places] = 0.0
+    weights = np.sqrt(fit.noise.weights * np.maximum(state.sums.number, 1.0) / len(columns))
+    scaled = (weights * fit.scales)[:, None]
+    rows = scaled * (columns @ (problem.torque.standard(fit.mean)[1] @ prior))
+    rows, slope = (each.reshape(-1, each.shape[-1]) for each in (rows, scaled * slope))
+    information = rows.T @ rows
+    information[np.diag_indices_from(information)] += 1.0
+    return -prior @ np.linalg.solve(information, rows.T @ slope)

@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...records import UpdateReport
 from ..changes.hypotheses import Memory
 from ..mixture import Mixture
 from ..protocol import Gaussian
-from .changes import favour, FREEDOM, Onset, returned
+from .changes import favour, FREEDOM, name_of_return, Onset
 from .delay import Delay
 from .elasticity import Response
 from .joint_motion import MotionNoise
-from .misfit import Watch
 from .outliers import Disruption
 from .poses import PoseState
-from .regression import Earlier, Fit, ROWS_TO_JUDGE, Sums
-from .rows import BLOCK_NS
+from .regression import BLOCK_NS, Earlier, Fit, ROWS_TO_JUDGE, Sums
+from .units import Watch
 
 # Friction warms up and wears: in so many seconds of rows it may change by this part, and what is
 # known of the noise counts for so many rows then.
@@ -35,6 +35,11 @@ _LEAST_WEIGHT, _MOST_BRANCHES = 0.01, 4
 # mean squared errors are .5 (UR10e) to 1.1 (arms of little noise in MuJoCo), without it .9 to 9.
 # When a change is asked for, this part may be another: it is another tomorrow.
 _LOSS_FLOOR, _OTHER_TOMORROW = 0.035, 0.05
+
+
+# That a joint is not explained is said again only if it was not for so many posteriors, less those
+# at which it was: under a wrong mount an arm has joints that come and go.
+_SAID_AGAIN = 40
 
 
 @dataclass(frozen=True)
@@ -95,25 +100,25 @@ class TorqueState:
     learned: float = 0.0
     used: float = 0.0
     renewed_ns: int | None = None
-    looked_ns: int | None = None
+    searched_ns: int | None = None
     renewals: int = 0
     snapshots: tuple = ()
     memories: tuple = ()
     onset: Onset | None = None
     disruption: Disruption | None = None
-    loud: tuple = ()
+    noisy_searches: tuple = ()
     is_change_pending: bool = False
     place: tuple | None = None
     posterior: Mixture | None = None
-    is_questioned: bool = False
-    is_surprised: bool = False
+    is_noise_compared: bool = False
+    is_noise_outdated: bool = False
     poses: PoseState | None = None
     geometry: np.ndarray | None = None
     visited: tuple = ()
     by_geometry: np.ndarray | None = None
     response: Response | None = None
     elastic: np.ndarray | None = None
-    swings: int = 0
+    times_elastic: int = 0
     delay: Delay = Delay()
     coupled: tuple = ()
     unexplained: tuple = ()
@@ -130,12 +135,53 @@ class TorqueState:
         return ~np.isnan(self.elastic)
 
     @property
+    def is_undisturbed(self):
+        """Whether no change has been found, and no torques are far off just now."""
+        return self.last_change is None and self.disruption is None
+
+    def without_responses(self):
+        """Return the state without the frequency responses collected so far."""
+        return replace(self, response=Response(), times_elastic=0)
+
+    @property
     def last_change(self):
         """The `Memory` of what was known before the last change, None where there was none."""
         return self.branches[0].memory
 
 
-def believed(model, found):
+class Report:
+    """Collects the events of an update."""
+
+    def __init__(self):
+        """Begin with no events."""
+        self.events, self.changed = (), ()
+
+    def explain(self, branch):
+        """Report the cause of the last change, that of a `Branch`."""
+        weight = np.exp(branch.log_weight)
+        self.events += ('explained', f'cause: {branch.memory.name} ({weight:.2f})')
+        self.changed = branch.memory.parameters
+
+    def of(self, stage):
+        """Return the `UpdateReport`."""
+        return UpdateReport(stage, events=self.events, changed=self.changed)
+
+
+def with_unexplained(model, state, report):
+    """Return the state with joints that are not explained reported, once while it lasts."""
+    before = state.unexplained or (0,) * len(model.joints)
+    explained = state.fit.noise.explained
+    for joint, left, is_fine in zip(model.joints, before, explained):
+        if not is_fine and not left:
+            report.events += (f'not explained: {joint}',)
+    unexplained = tuple(
+        max(left - 1, 0) if is_fine else min(left + 1, _SAID_AGAIN) if left else _SAID_AGAIN
+        for left, is_fine in zip(before, explained)
+    )
+    return replace(state, unexplained=unexplained)
+
+
+def old_root(model, found):
     """Return a root [p, p] of the covariance of a `Fit` of before: friction is another now."""
     return _with_other_friction(model, found, _OTHER_TOMORROW)
 
@@ -149,13 +195,13 @@ def _with_other_friction(model, found, part):
     return sd[:, None] * np.linalg.cholesky(covariance / sd / sd[:, None])
 
 
-def are_known(state):
+def are_well_known(state):
     """Tell which joints [J] have rows enough to be judged, and are explained by the model."""
     number = state.sums.number + (0.0 if state.earlier is None else state.earlier.number)
     return state.fit.noise.explained & (number >= ROWS_TO_JUDGE)
 
 
-def begun_anew(state, onset):
+def restarted(state, onset):
     """Return the state of a robot that has changed at an `Onset`, another one than was thought."""
     later = [each for each in state.recent if each[0] > onset.end_ns]
     recent, visited = ((onset.end_ns, onset.since), *later), ()
@@ -168,17 +214,17 @@ def begun_anew(state, onset):
     return replace(state, onset=onset, sums=sums, recent=recent, visited=visited, snapshots=())
 
 
-def answers(model, state, causes):
+def branches_of(model, state, causes):
     """Return the `Branch`es of the likeliest `Cause`s of the last change."""
     known, found = state.onset.known, []
-    root, fits = believed(model, known), {}
+    root, fits = old_root(model, known), {}
     if state.last_change is not None:
         fits = {branch.memory.name: branch.fit for branch in state.branches}
     for cause in causes[:_MOST_BRANCHES]:
         if cause.memory is not None:
             prior = Gaussian(cause.memory.mean, cause.memory.root)
         else:
-            prior = jumped(Gaussian(known.mean, root), cause.jump)
+            prior = after_change(Gaussian(known.mean, root), cause.jump)
         parameters = (cause.memory or cause.jump).parameters
         memory = Memory(cause.name, parameters, known.mean, root, cause.jump)
         begun = replace(known, mean=prior.mean, root=prior.root)
@@ -188,20 +234,20 @@ def answers(model, state, causes):
     return _normalized(found)
 
 
-def jumped(gaussian, jump):
+def after_change(gaussian, jump):
     """Return the `Gaussian` of a robot that has changed by a `ModelChange`."""
     wide = np.hstack([gaussian.root, jump.root])
     return Gaussian(gaussian.mean, np.linalg.qr(wide.T, 'r').T)
 
 
-def told_apart(state):
+def without_present(state):
     """Return the memories without what the robot is again, the newest of each name."""
     newest = {memory.name: memory for memory in state.memories}
     is_now = state.last_change.name
-    return tuple(m for m in newest.values() if returned(m.name) != is_now)
+    return tuple(m for m in newest.values() if name_of_return(m.name) != is_now)
 
 
-def renamed(state, change):
+def with_name_of_change(state, change):
     """Return the memories, that of before the last change called by what it is put down to."""
     return tuple(
         replace(m, name=change.name, parameters=change.parameters)
@@ -211,7 +257,7 @@ def renamed(state, change):
     )
 
 
-def weighed(sums, branches):
+def with_weights(sums, branches):
     """Return `Branch`es with their weights by all rows, the likeliest first, without the rest."""
     if len(branches) == 1:
         return tuple(branches)
@@ -238,7 +284,7 @@ def _normalized(branches):
     return tuple(replace(b, log_weight=float(w)) for b, w in zip(likely, logs))
 
 
-def drifted(model, state, prior):
+def with_drift(model, state, prior):
     """
     Return a state in which rows that are old are not of what friction is now.
 

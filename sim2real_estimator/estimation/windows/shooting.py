@@ -1,9 +1,10 @@
 """
-A window of motion, predicted from its first state by forward simulation.
+A window of motion, predicted from its first state by forward simulation: single shooting.
 
-Nobody knows the first state of a window, nor what pushes each joint during it besides what the
-model has: both are found with the parameters held fixed, and then eliminated. What is left is how
-the misfit of the window depends on the parameters, a quadratic about where they were held.
+Neither the first state of a window is known nor the efforts that act during it and that the model
+lacks. Both are found with the parameters held fixed, by Gauss and Newton, and then eliminated by
+the Schur complement. What is left is the cost of the window as a quadratic in the parameters,
+about the values at which they were held.
 """
 
 from dataclasses import dataclass
@@ -13,152 +14,154 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ..factors import solve_triangular
 
-# Steps of Gauss and Newton from a guess; each halves until it helps, so many times at the most.
+# Gauss-Newton steps from an initial guess; each is halved until it helps, so often at the most.
 _STEPS, _HALVINGS = 4, 6
-# A guess is made better by these first parts of a window, of so many frames at the least.
+# An initial guess is improved on these first parts of a window, of so many frames at the least.
 _PARTS, _LEAST_FRAMES = (0.25, 0.5), 3
-# Steps that change the misfit by less than this part of it are the last.
-_SETTLED = 1e-4
-# A window that tells nothing of some direction of its first state leaves it where it was guessed:
-# part of what is known of others that counts for such a one.
+# A step that changes the cost by less than this part of it is the last.
+_CONVERGED = 1e-4
+# Directions of the first state that are unobservable stay at the initial guess: by this part of
+# the information about other directions, which is added to all.
 _RIDGE, _TINY = 1e-9, 1e-30
 
 
 @dataclass(frozen=True)
-class Quadratic:
-    """What parameters x cost: cost + 2 pull' (x - at) + (x - at)' gram (x - at)."""
-
-    at: np.ndarray
-    cost: float
-    gram: np.ndarray
-    pull: np.ndarray
-
-    def cost_at(self, parameters):
-        """Return the cost of parameters [p]."""
-        away = parameters - self.at
-        return self.cost + 2 * self.pull @ away + away @ self.gram @ away
-
-    def pull_at(self, parameters):
-        """Return half the gradient [p] of the cost at parameters [p]."""
-        return self.pull + self.gram @ (parameters - self.at)
-
-
-@dataclass(frozen=True)
-class Shot(Quadratic):
+class ConstantEfforts:
     """
-    A window of H frames, C channels (rows of a sensor's sample), seen from parameters `at` [p].
+    Constant efforts that act during a window and that the model lacks.
 
-    As a `Quadratic`: what parameters nearby cost, first state and pushes eliminated.
-
-    frames; course [H + 1, nx]: states at their bounds; pushes [d]: constant efforts besides [N m
-    or N]; left [H, C]: mean of predicted less measured over the samples of a frame, in standard
-    deviations of the sensor, NaN where there are none; levels [C]: what these are divided by
-    before the cost adds up their squares, and those of pushes in their deviations; step [t + d]:
-    of first state and pushes, still to be taken; follow [t + d, p]: how these go along with the
-    parameters; end_root [t, t + d]: of the covariance of the state at the end where parameters are
-    given; end_slope [t, p]: its derivative.
-    """
-
-    frames: tuple
-    course: np.ndarray
-    pushes: np.ndarray
-    left: np.ndarray
-    levels: np.ndarray
-    step: np.ndarray
-    follow: np.ndarray
-    end_root: np.ndarray
-    end_slope: np.ndarray
-
-    @property
-    def is_sound(self):
-        """Whether its numbers are finite."""
-        parts = self.cost, self.gram, self.pull, self.step, self.end_root, self.end_slope
-        return all(np.isfinite(part).all() for part in parts)
-
-    def guess_at(self, problem, parameters):
-        """Return (first state, pushes) that go along with parameters [p]."""
-        moved = self.step + self.follow @ (parameters - self.at)
-        t = problem.tangent_size
-        point = problem.retract(self.course[0][:, None], moved[:t, None])[:, 0]
-        return point, self.pushes + moved[t:]
-
-
-@dataclass(frozen=True)
-class Pushes:
-    """
-    Constant efforts that act during a window besides.
-
-    places [d]: coordinates by which they act, those of torque offsets; sd [d]: how large they are.
+    places [d]: coordinates in whose place they act, those of torque offsets; sd [d]: standard
+    deviations of their prior.
     """
 
     places: np.ndarray
     sd: np.ndarray
 
 
-def shoot(problem, frames, guess, parameters, levels, pushes, steps=_STEPS, is_near=False):
-    """
-    Return the `Shot` of consecutive frames at parameters [p]; None where it leads nowhere.
+@dataclass(frozen=True)
+class Quadratic:
+    """The cost of parameters x: cost + 2 gradient' (x - at) + (x - at)' gram (x - at)."""
 
-    guess: (first state [nx], pushes [d]) to begin with; levels [C]: what residuals are divided by;
-    steps: of Gauss and Newton before the last; is_near: whether the guess is from the same window
-    at parameters nearby.
+    at: np.ndarray
+    cost: float
+    gram: np.ndarray
+    gradient: np.ndarray
+
+    def cost_at(self, parameters):
+        """Return the cost of parameters [p]."""
+        away = parameters - self.at
+        return self.cost + 2 * self.gradient @ away + away @ self.gram @ away
+
+    def gradient_at(self, parameters):
+        """Return half the derivative [p] of the cost at parameters [p]."""
+        return self.gradient + self.gram @ (parameters - self.at)
+
+
+@dataclass(frozen=True)
+class FittedWindow(Quadratic):
+    """
+    A window of H frames, fitted with the parameters held at `at` [p].
+
+    As a `Quadratic`: the cost of parameters nearby, first state and unknown efforts eliminated.
+    There are C channels, the rows of the sensors' samples.
+
+    frames; trajectory [H + 1, nx]: states at the bounds of frames; efforts [d]: the unknown ones
+    [N m or N]; left [H, C]: mean residual (predicted less measured) over the samples of a frame,
+    in standard deviations of the sensor, NaN where there are none; levels [C]: by which residuals
+    are divided before their squares are summed; step [t + d]: last step of first state and
+    efforts, not taken yet; slope [t + d, p]: derivative of their optimum by the parameters;
+    end_root [t, t + d]: root of the covariance of the last state given the parameters; end_slope
+    [t, p]: derivative of that state by them.
+    """
+
+    frames: tuple
+    trajectory: np.ndarray
+    efforts: np.ndarray
+    left: np.ndarray
+    levels: np.ndarray
+    step: np.ndarray
+    slope: np.ndarray
+    end_root: np.ndarray
+    end_slope: np.ndarray
+
+    @property
+    def is_finite(self):
+        """Whether all of its numbers are finite."""
+        parts = self.cost, self.gram, self.gradient, self.step, self.end_root, self.end_slope
+        return all(np.isfinite(part).all() for part in parts)
+
+    def guess_at(self, problem, parameters):
+        """Return (first state [nx], efforts [d]), the likeliest at parameters [p] nearby."""
+        moved = self.step + self.slope @ (parameters - self.at)
+        t = problem.tangent_size
+        point = problem.retract(self.trajectory[0][:, None], moved[:t, None])[:, 0]
+        return point, self.efforts + moved[t:]
+
+
+def fit_window(problem, frames, guess, parameters, levels, unknown, steps=_STEPS, is_near=False):
+    """
+    Return the `FittedWindow` of consecutive frames at parameters [p], None if a fit diverges.
+
+    guess: initial (first state [nx], efforts [d]); levels [C]: by which residuals are divided;
+    unknown: `ConstantEfforts` of the window; steps: of Gauss and Newton before the last; is_near:
+    whether the guess is from a fit of the same window at parameters nearby.
     """
     if not is_near:
-        # Of a lively motion the end hangs on the first state too much to begin with.
+        # The end of a lively motion depends too much on the first state to begin with.
         for part in _PARTS:
             some = frames[: int(part * len(frames))]
             if len(some) >= _LEAST_FRAMES:
-                guess = _improved(_Window(problem, some, parameters, levels, pushes), guess)
-    trial = _Window(problem, frames, parameters, levels, pushes)
-    now = trial.along(*guess)
+                simulator = _Simulator(problem, some, parameters, levels, unknown)
+                guess = _improved_guess(simulator, guess)
+    simulator = _Simulator(problem, frames, parameters, levels, unknown)
+    now = simulator.linearized(*guess)
     for _ in range(steps if now else 0):
-        step = now.step()
-        better = trial.improved(now, step)
+        better = simulator.improved(now, now.step())
         if better is None:
             break
         gained, now = now.cost - better.cost, better
-        if gained < _SETTLED * now.cost:
+        if gained < _CONVERGED * now.cost:
             break
     found = now.eliminated() if now else None
-    return found if found is not None and found.is_sound else None
+    return found if found is not None and found.is_finite else None
 
 
-def _improved(trial, guess):
-    """Return (first state, pushes) after a few steps that fit part of a window."""
-    now = trial.along(*guess)
+def _improved_guess(simulator, guess):
+    """Return (first state, efforts) after a few steps that fit part of a window."""
+    now = simulator.linearized(*guess)
     for _ in range(_STEPS // 2 if now else 0):
-        now = trial.improved(now, now.step()) or now
-    return (now.course[0], now.pushes) if now else guess
+        now = simulator.improved(now, now.step()) or now
+    return (now.trajectory[0], now.efforts) if now else guess
 
 
-class _Window:
-    """Frames that are simulated one after the other, from states and pushes."""
+class _Simulator:
+    """Simulates the frames of a window one after the other, from a state and efforts."""
 
-    def __init__(self, problem, frames, parameters, levels, pushes):
+    def __init__(self, problem, frames, parameters, levels, unknown):
         self.problem, self.frames, self.levels = problem, frames, levels
-        self.parameters, self.pushes = parameters, pushes
+        self.parameters, self.unknown = parameters, unknown
         self.means = [problem.channel_means(frame) for frame in frames]
-        # Frames without samples of a channel say nothing of it.
-        self.told = np.array([means.any(1) for means in self.means])
+        # Frames without samples of a channel do not observe it.
+        self.observed = np.array([means.any(1) for means in self.means])
 
     def improved(self, now, step):
-        """Return the `_Linear` after as much of a step as makes the cost less, None: none does."""
+        """Return the `_LinearWindow` after a part of a step that lowers the cost, or None."""
         t = self.problem.tangent_size
         for k in range(_HALVINGS):
             part = 0.5**k * step
-            point = self.problem.retract(now.course[0][:, None], part[:t, None])[:, 0]
-            found = self.along(point, now.pushes + part[t:])
+            point = self.problem.retract(now.trajectory[0][:, None], part[:t, None])[:, 0]
+            found = self.linearized(point, now.efforts + part[t:])
             if found is not None and found.cost < now.cost:
                 return found
         return None
 
-    def along(self, point, given):
-        """Return the `_Linear` of the course from a state [nx] with pushes [d]; None: astray."""
+    def linearized(self, point, efforts):
+        """Return the `_LinearWindow` from a state [nx] with efforts [d], None if it diverges."""
         problem, t = self.problem, self.problem.tangent_size
         parameters = self.parameters.copy()
-        parameters[self.pushes.places] += given
+        parameters[self.unknown.places] += efforts
         state, columns, slope = point[:, None], parameters[:, None], None
-        left, by, course = [], [], [point]
+        left, by, trajectory = [], [], [point]
         for frame, means in zip(self.frames, self.means):
             found = problem.linearize(state, columns, (frame,))
             if not (np.isfinite(found.ends).all() and np.isfinite(found.transition).all()):
@@ -169,6 +172,7 @@ class _Window:
                 by.append(means @ rows)
                 slope = transition
             else:
+                # Chain rule, from the window's first state and the parameters.
                 moved = rows[:, :t] @ slope
                 moved[:, t:] += rows[:, t:]
                 by.append(means @ moved)
@@ -176,69 +180,77 @@ class _Window:
                 onwards[:, t:] += transition[:, t:]
                 slope = onwards
             state = found.ends
-            course.append(state[:, 0])
-        found = _Linear(self, np.array(course), given, np.array(left), np.array(by), slope)
+            trajectory.append(state[:, 0])
+        left, by = np.array(left), np.array(by)
+        found = _LinearWindow(self, np.array(trajectory), efforts, left, by, slope)
         return found if np.isfinite(found.cost) else None
 
 
-class _Linear:
-    """A course [H + 1, nx] of a `_Window`; left [H, C] and derivatives, by [H, C, t + p]."""
+class _LinearWindow:
+    """A window linearized about a trajectory [H + 1, nx] of a `_Simulator`."""
 
-    def __init__(self, window, course, pushes, left, by, slope):
-        self.window, self.course, self.pushes = window, course, pushes
+    def __init__(self, simulator, trajectory, efforts, left, by, slope):
+        """
+        Take a trajectory and efforts [d].
+
+        left [H, C]: mean residuals; by [H, C, t + p]: their derivatives by the first state and the
+        parameters; slope [t, t + p]: that of the last state.
+        """
+        self.simulator, self.trajectory, self.efforts = simulator, trajectory, efforts
         self.left, self._slope = left, slope
-        t, places = window.problem.tangent_size, window.pushes.places
-        scaled, told = (left / window.levels).ravel(), window.told.ravel()
-        self._rows = scaled[told]
-        slopes = (by / window.levels[:, None]).reshape(len(scaled), -1)[told]
-        # What a window is simulated from: its first state, and the efforts besides.
-        self._begin = np.concatenate([slopes[:, :t], slopes[:, t + places]], 1)
+        t, unknown = simulator.problem.tangent_size, simulator.unknown
+        scaled, observed = (left / simulator.levels).ravel(), simulator.observed.ravel()
+        self._rows = scaled[observed]
+        slopes = (by / simulator.levels[:, None]).reshape(len(scaled), -1)[observed]
+        # By what is eliminated: the first state, and the unknown efforts.
+        self._by_begin = np.concatenate([slopes[:, :t], slopes[:, t + unknown.places]], 1)
         self._by_parameters = slopes[:, t:]
-        self._own = np.concatenate([np.zeros(t), 1 / window.pushes.sd**2])
-        self._pushed = np.concatenate([np.zeros(t), pushes / window.pushes.sd**2])
-        own = ((pushes / window.pushes.sd) ** 2).sum()
-        self.cost = float(self._rows @ self._rows + own)
+        self._prior = np.concatenate([np.zeros(t), 1 / unknown.sd**2])
+        self._of_prior = np.concatenate([np.zeros(t), efforts / unknown.sd**2])
+        of_prior = ((efforts / unknown.sd) ** 2).sum()
+        self.cost = float(self._rows @ self._rows + of_prior)
 
     def _factor(self):
-        inner = self._begin.T @ self._begin + np.diag(self._own)
+        """Return the Cholesky factor of the information about first state and efforts."""
+        inner = self._by_begin.T @ self._by_begin + np.diag(self._prior)
         size = np.diag(inner)
         inner += np.diag(_RIDGE * np.maximum(size, _RIDGE * size.max()) + _TINY)
         # What is not finite has no factor: a LinAlgError, which the pipeline catches.
         return cho_factor(inner, check_finite=False)
 
     def step(self):
-        """Return the step [t + d] of first state and pushes to their optimum."""
-        pulled = self._begin.T @ self._rows + self._pushed
-        return -cho_solve(self._factor(), pulled, check_finite=False)
+        """Return the Gauss-Newton step [t + d] of first state and efforts."""
+        gradient = self._by_begin.T @ self._rows + self._of_prior
+        return -cho_solve(self._factor(), gradient, check_finite=False)
 
     def eliminated(self):
-        """Return the `Shot`."""
-        window, factor = self.window, self._factor()
-        t, places = window.problem.tangent_size, window.pushes.places
-        cross = self._begin.T @ self._by_parameters
-        pulled = self._begin.T @ self._rows + self._pushed
+        """Return the `FittedWindow`."""
+        simulator, factor = self.simulator, self._factor()
+        t, places = simulator.problem.tangent_size, simulator.unknown.places
+        cross = self._by_begin.T @ self._by_parameters
+        of_begin = self._by_begin.T @ self._rows + self._of_prior
         follow = -cho_solve(factor, cross, check_finite=False)
-        # As a sum of squares it is one, however much rounding leaves of it.
-        seen = self._by_parameters + self._begin @ follow
-        gram = seen.T @ seen + follow.T @ (self._own[:, None] * follow)
-        pull = self._by_parameters.T @ self._rows + follow.T @ pulled
-        step = -cho_solve(factor, pulled, check_finite=False)
-        # What is left once the step has been taken.
+        # As a sum of squares the Schur complement stays positive, whatever rounding does.
+        rows = self._by_parameters + self._by_begin @ follow
+        gram = rows.T @ rows + follow.T @ (self._prior[:, None] * follow)
+        gradient = self._by_parameters.T @ self._rows + follow.T @ of_begin
+        step = -cho_solve(factor, of_begin, check_finite=False)
+        # Residuals after the step.
         left = np.full(self.left.size, np.nan)
-        left[window.told.ravel()] = self._rows + self._begin @ step
+        left[simulator.observed.ravel()] = self._rows + self._by_begin @ step
         to_end = np.concatenate([self._slope[:, :t], self._slope[:, t + places]], 1)
         # Of the inverse of U'U.
         root = solve_triangular(factor[0], np.eye(len(follow)))
-        return Shot(
-            window.parameters,
-            self.cost + float(pulled @ step),
+        return FittedWindow(
+            simulator.parameters,
+            self.cost + float(of_begin @ step),
             gram,
-            pull,
-            window.frames,
-            self.course,
-            self.pushes,
-            left.reshape(self.left.shape) * window.levels,
-            window.levels,
+            gradient,
+            simulator.frames,
+            self.trajectory,
+            self.efforts,
+            left.reshape(self.left.shape) * simulator.levels,
+            simulator.levels,
             step,
             follow,
             to_end @ root,

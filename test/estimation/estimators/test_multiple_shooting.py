@@ -131,8 +131,8 @@ def test_segments_add_up_across_gaps(expected):
     events = events_of(feed(pipeline, kept))
     assert not {'changed', 'forgotten'} & set(events)
     state = pipeline.state
-    whole = len(expected[0].state.shots) + expected[0].state.folded.number
-    assert len(state.shots) + state.folded.number > 0.4 * whole
+    whole = len(expected[0].state.windows) + expected[0].state.folded.number
+    assert len(state.windows) + state.folded.number > 0.4 * whole
     for truth, low, _, high in told_of(pipeline, recording).values():
         assert low - 0.3 * (high - low) < truth < high + 0.3 * (high - low)
 
@@ -161,7 +161,7 @@ def test_a_burst_of_wrong_samples_is_left_out_and_the_robot_is_no_other():
 
     pipeline = new_pipeline()
     events = events_of(feed(pipeline, [wrong(s) for s in samples_of(recording)]))
-    assert {'window misspecified', 'outlier'} <= set(events)
+    assert {'window doubted', 'outlier'} <= set(events)
     assert 'changed' not in events
     for name, (truth, low, _, high) in told_of(pipeline, recording).items():
         assert low - 0.3 * (high - low) < truth < high + 0.3 * (high - low), name
@@ -172,10 +172,10 @@ def test_a_change_stands_out_of_what_is_usual_for_the_robot(expected, usual, is_
     pipeline, _ = expected
     estimator, problem = pipeline.estimator, pipeline.problem
     state = replace(pipeline.state, latest=(), misfits=np.array([20 * usual, 20.0]))
-    shot, words = state.shots[-1], []
+    window, words = state.windows[-1], []
     for _ in range(3):
         report = UpdateReport('filter')
-        state, report = estimator._weighed(problem, state, shot, 6.0, report)
+        state, report = estimator._judged(problem, state, window, 6.0, report)
         words += report.events
     assert ('changed' in words) == is_changed
 
@@ -216,7 +216,7 @@ def test_short_throws_add_up():
     pipeline = new_pipeline()
     events = events_of(feed(pipeline, kept))
     assert 'fitted' in events and 'changed' not in events
-    assert len(pipeline.state.shots) >= 6
+    assert len(pipeline.state.windows) >= 6
     name = 'moment of lower'
     truth, low, _, high = told_of(pipeline, recording)[name]
     assert low - 0.3 * (high - low) < truth < high + 0.3 * (high - low)

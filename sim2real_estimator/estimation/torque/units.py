@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..misfits import MISFIT
+from ..misfits import FITS, MISFIT
 from ..protocol import Gaussian
-from .regression import not_negative
+from .regression import not_negative, Rows
 
 # By how many nats a hypothesis has to exceed none: to be said; that all torques are too large;
 # that those of one joint are; that any are too small; and for as long as it holds. Arms in MuJoCo
@@ -108,6 +108,19 @@ class Watch:
             known = found if found.is_of(before) and found.evidence >= _HOLDS else None
         is_new = not known.is_of(before) if known is not None else before is not None
         return replace(self, misfit=known, looked=seconds), is_new
+
+
+def with_misfit(problem, state, report):
+    """Return the `TorqueState` with a wrong unit or mount, reported when it begins and ends."""
+    if not (state.is_undisturbed and state.recent and state.misfits.is_due(state.used)):
+        return state
+    rows = Rows.joined([rows for _, rows in state.recent])
+    found = look(problem.torque, problem.prior, rows, np.concatenate(state.visited, 1))
+    misfits, is_news = state.misfits.after(found, state.used)
+    if is_news:
+        known = misfits.misfit
+        report.events += (FITS if known is None else words_of(known, problem.torque.joints),)
+    return replace(state, misfits=misfits)
 
 
 def words_of(misfit, joints):

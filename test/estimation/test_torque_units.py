@@ -9,7 +9,7 @@ import pytest
 from seen_arms import pipeline as seven_joints
 
 from sim2real_estimator.estimation.misfits import FITS
-from sim2real_estimator.estimation.torque.misfit import Misfit, Watch, words_of
+from sim2real_estimator.estimation.torque.units import Misfit, Watch, words_of
 from sim2real_estimator.observability.findings import Assessment
 from sim2real_estimator.records import Frame, UpdateReport
 
