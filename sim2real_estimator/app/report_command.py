@@ -23,7 +23,7 @@ def _report(chosen):
     # Imported here, so that `--help` answers at once.
     from ..offline.identification.result import identification_of
     from ..posterior.export import opened
-    from ..posterior.export.files import replace_file
+    from ..posterior.export.text_files import replace_file
     from ..posterior.report import report_text
 
     problem, posterior = opened(posterior_in(chosen.posterior), chosen.config)

@@ -77,7 +77,7 @@ class AbstractJoint(ABC):
 
     @abstractmethod
     def difference(self, start, end):
-        """Return v such that advance(start, v, 1) is `end`: the local parametrization at `start`."""
+        """Return the tangent v at `start` such that advance(start, v, 1) is `end`."""
 
     @abstractmethod
     def displacement(self, q, rest):

@@ -1,4 +1,9 @@
-"""A recording on its way into a pipeline, from any message on."""
+"""
+A recording on its way into a pipeline, checked before it is used.
+
+`Feed` hands out the decoded messages from any message on; `survey` reads a few messages of every
+topic and refuses recordings whose stamps, clocks or units cannot be right.
+"""
 
 from dataclasses import dataclass
 from itertools import islice

@@ -1,4 +1,4 @@
-"""The folder of a result: written beside its place, then put there: it is whole or absent."""
+"""The folder of a result: written in full beside its place, then moved there."""
 
 import csv
 from dataclasses import asdict
@@ -19,7 +19,7 @@ from .journal import write_bag
 _RESULT, _SUMMARY = 'result', 'result.json'
 # The bag with the node's own topics.
 BAG = 'estimates'
-# Where there is none, why.
+# Written in place of the models where no such robot exists: why.
 REASON = 'no_robot.txt'
 
 

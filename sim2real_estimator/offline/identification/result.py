@@ -1,4 +1,4 @@
-"""What an identification hands over: to scripts, to the report, to files."""
+"""The result of an identification, as scripts, the report and files read it."""
 
 from dataclasses import dataclass
 from datetime import datetime, timezone

@@ -1,4 +1,4 @@
-"""From recordings to a result, and to the folder it is in."""
+"""Identify a robot from recordings: from the recordings to the result and its folder."""
 
 from dataclasses import dataclass, replace
 import hashlib
