@@ -22,7 +22,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / 'test'))
 
 from problems import p1, p2, seven_joints  # noqa: E402
 
-from sim2real_estimator.app.synthetic.messages import message_of  # noqa: E402
+from sim2real_estimator.app.synthetic.readings import message_of
 from sim2real_estimator.estimation.estimators import ESTIMATORS  # noqa: E402
 from sim2real_estimator.estimation.estimators.gaussian_sum import FilterState  # noqa: E402
 from sim2real_estimator.pipeline import Pipeline  # noqa: E402

@@ -13,7 +13,7 @@ import pinocchio_model
 from report import print_notes, print_table, Target
 import torch
 
-from sim2real_estimator.backend.native.call import Call, empty
+from sim2real_estimator.backend.native.calls import Call, empty
 from sim2real_estimator.model.parameters import FRICTION_VELOCITY
 
 COUNTS = (1, 4, 16)

@@ -4,7 +4,7 @@ from matplotlib import pyplot
 import numpy as np
 from problems import seven_joints
 
-from sim2real_estimator.app.synthetic.messages import message_of
+from sim2real_estimator.app.synthetic.readings import message_of
 from sim2real_estimator.app.synthetic.settings import PayloadConfig
 from sim2real_estimator.pipeline import Pipeline
 

@@ -7,7 +7,11 @@ The numbers that its docstring quotes, and how right the intervals of both are.
 from report import print_table
 import torch
 
-from sim2real_estimator.app.reproduce.mixture import make_stream, run_gaussian_sum, run_gumbel
+from sim2real_estimator.app.reproduce.mixture_experiment import (
+    make_stream,
+    run_gaussian_sum,
+    run_gumbel,
+)
 from sim2real_estimator.app.reproduce.mixture_report import (
     CAPTION,
     HEADER,

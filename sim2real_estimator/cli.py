@@ -210,12 +210,12 @@ def _reproduce_lengths(chosen):
     from rich.console import Console
     import torch
 
-    from .app.reproduce import lengths, lengths_report
+    from .app.reproduce import lengths_experiment, lengths_report
 
     torch.set_num_threads(1)  # two would only wait for one another
     console, results = Console(), []
     with _progress(console) as progress:
-        for case in lengths.CASES:
+        for case in lengths_experiment.CASES:
             task = progress.add_task(case.title, total=chosen.epochs, state='compiling')
 
             def show(epoch, loss, error, task=task):
@@ -224,7 +224,9 @@ def _reproduce_lengths(chosen):
                 )
 
             began = time.monotonic()
-            result = lengths.run_case(case, chosen.starts, chosen.epochs, chosen.seed, show)
+            result = lengths_experiment.run_case(
+                case, chosen.starts, chosen.epochs, chosen.seed, show
+            )
             result.seconds = time.monotonic() - began
             results.append(result)
     path = _picture_path(chosen, 'lengths.png')
@@ -239,7 +241,7 @@ def _reproduce_mixture(chosen):
     from rich.console import Console
     import torch
 
-    from .app.reproduce import mixture, mixture_report
+    from .app.reproduce import mixture_experiment, mixture_report
 
     torch.set_num_threads(1)
     console, paper, ours = Console(), [], []
@@ -255,11 +257,11 @@ def _reproduce_mixture(chosen):
             return show
 
         show_paper = shower('gumbel_mixture, epochs', chosen.seeds * chosen.epochs)
-        show_ours = shower('gaussian_sum, samples', chosen.seeds * mixture.SAMPLES)
+        show_ours = shower('gaussian_sum, samples', chosen.seeds * mixture_experiment.SAMPLES)
         for seed in range(chosen.seed, chosen.seed + chosen.seeds):
-            stream = mixture.make_stream(seed)
-            paper.append(mixture.run_gumbel(stream, chosen.epochs, seed, show_paper))
-            ours.append(mixture.run_gaussian_sum(stream, seed, show_ours))
+            stream = mixture_experiment.make_stream(seed)
+            paper.append(mixture_experiment.run_gumbel(stream, chosen.epochs, seed, show_paper))
+            ours.append(mixture_experiment.run_gaussian_sum(stream, seed, show_ours))
     path = _picture_path(chosen, 'mixture.png')
     mixture_report.picture(paper[0], ours[0], path)
     console.print(mixture_report.table(paper, ours))

@@ -16,7 +16,7 @@ def every_output():
     from posteriors import feed, samples_of
     from scenarios import changed
 
-    from sim2real_estimator.config.node import MarkersConfig, SamplesConfig
+    from sim2real_estimator.config.node_settings import MarkersConfig, SamplesConfig
     from sim2real_estimator.events import Chronicle
     from sim2real_estimator.messages import serialized
     from sim2real_estimator.ros.publishers import estimate_message, events_message

@@ -6,7 +6,12 @@ from functools import cache
 import numpy as np
 from simulated import config as pendulum_config
 
-from sim2real_estimator.config.tree import EstimatorConfig, FramesConfig, JointConfig, PriorConfig
+from sim2real_estimator.config.settings_tree import (
+    EstimatorConfig,
+    FramesConfig,
+    JointConfig,
+    PriorConfig,
+)
 from sim2real_estimator.parameters.delays import is_delay
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Sample

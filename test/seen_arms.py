@@ -8,7 +8,7 @@ from problems import seven_joints
 from transforms3d import axangles, quaternions
 
 from sim2real_estimator.app.synthetic.settings import load_estimator, load_synthetic
-from sim2real_estimator.config.tree import FramesConfig, PriorConfig
+from sim2real_estimator.config.settings_tree import FramesConfig, PriorConfig
 from sim2real_estimator.dynamics.regressor import regressor_parameters
 from sim2real_estimator.model.robot import realize
 from sim2real_estimator.pipeline import Pipeline

@@ -19,9 +19,9 @@ from scenarios import SCENARIOS
 import seen_arms
 import simulated
 
-from sim2real_estimator.app.synthetic.messages import message_of
-from sim2real_estimator.app.synthetic.robot import SyntheticRobot
+from sim2real_estimator.app.synthetic.readings import message_of
 from sim2real_estimator.app.synthetic.settings import load_synthetic, PayloadConfig
+from sim2real_estimator.app.synthetic.synthetic_robot import SyntheticRobot
 from sim2real_estimator.background import Background
 from sim2real_estimator.config import with_values
 from sim2real_estimator.config.tree import EffortsConfig, JointConfig

@@ -7,11 +7,11 @@ from simulated import CONFIG
 from simulated import config as shipped_config
 
 from sim2real_estimator.app.synthetic.bag import record, START_NS
-from sim2real_estimator.app.synthetic.messages import message_of
-from sim2real_estimator.app.synthetic.robot import SyntheticRobot
+from sim2real_estimator.app.synthetic.readings import message_of
 from sim2real_estimator.app.synthetic.settings import load_synthetic
+from sim2real_estimator.app.synthetic.synthetic_robot import SyntheticRobot
 from sim2real_estimator.config import with_values
-from sim2real_estimator.config.tree import PriorConfig
+from sim2real_estimator.config.settings_tree import PriorConfig
 from sim2real_estimator.pipeline import Pipeline
 
 SECONDS = 1.2

@@ -11,7 +11,7 @@ import torch
 from waiting import PATIENCE
 
 from sim2real_estimator.background import Background, Relief
-from sim2real_estimator.config.tree import FramesConfig
+from sim2real_estimator.config.settings_tree import FramesConfig
 from sim2real_estimator.estimation.batch.first_fits import FirstFits
 from sim2real_estimator.estimation.estimators.gaussian_sum import GaussianSum
 from sim2real_estimator.estimation.filter.phases import FilterState

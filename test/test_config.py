@@ -13,10 +13,10 @@ from sim2real_estimator.config import (
     to_yaml,
     with_values,
 )
-from sim2real_estimator.config.node import StartParameters
+from sim2real_estimator.config.node_settings import StartParameters
 from sim2real_estimator.config.parameters_page import parameters_page
 from sim2real_estimator.config.reading import check_facts, declared
-from sim2real_estimator.config.tree import FramesConfig, PriorConfig, SensorConfig
+from sim2real_estimator.config.settings_tree import FramesConfig, PriorConfig, SensorConfig
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.estimation.estimators.gaussian_sum import GaussianSum
 from sim2real_estimator.estimation.robust import NOISES

@@ -10,7 +10,7 @@ import torch
 
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.config import with_values
-from sim2real_estimator.config.tree import PriorConfig
+from sim2real_estimator.config.settings_tree import PriorConfig
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.estimation.filter.phases import FilterState
 from sim2real_estimator.model.parameters import Parameters

@@ -7,9 +7,14 @@ import pytest
 from rich.console import Console
 
 from sim2real_estimator.app.monitor import Board, Display, Happening, Task
-from sim2real_estimator.app.monitor.bar import bar, FINE
-from sim2real_estimator.app.monitor.numbers import written
-from sim2real_estimator.app.monitor.table import picture, plain_lines, STYLES
+from sim2real_estimator.app.monitor.board_table import (
+    bar,
+    FINE,
+    picture,
+    plain_lines,
+    STYLES,
+    written,
+)
 from sim2real_estimator.observability.verdicts import Verdict
 
 CLOSE = {'lower.mass': 1.01, 'elbow.damping': 0.049, 'upper.inertia.yy': 0.02}

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from sim2real_estimator.config.tree import PriorConfig
+from sim2real_estimator.config.settings_tree import PriorConfig
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.urdf.load import load_urdf

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from sim2real_estimator.app.synthetic.bag import record
-from sim2real_estimator.app.synthetic.messages import message_of
-from sim2real_estimator.app.synthetic.robot import SyntheticRobot
+from sim2real_estimator.app.synthetic.readings import message_of
+from sim2real_estimator.app.synthetic.synthetic_robot import SyntheticRobot
 from sim2real_estimator.cli import main
 from sim2real_estimator.config import load_config
 from sim2real_estimator.errors import DataError, EstimatorError
@@ -25,7 +25,7 @@ from sim2real_estimator.parameters.parametrization_choice import choose_parametr
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.posterior.export.estimated_robot import robot_of
 from sim2real_estimator.posterior.export.randomization import possible_draws
-from sim2real_estimator.posterior.export.urdf import write_urdf
+from sim2real_estimator.posterior.export.urdf_file import write_urdf
 
 from .servo import moved
 

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from sim2real_estimator.app.synthetic.messages import message_of
+from sim2real_estimator.app.synthetic.readings import message_of
 
 
 class ArmCourse:

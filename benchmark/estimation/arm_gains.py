@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sim2real_estimator.config.tree import PriorConfig
+from sim2real_estimator.config.settings_tree import PriorConfig
 
 from . import disturbed_arms
 from .targets import Line

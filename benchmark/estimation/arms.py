@@ -7,8 +7,8 @@ import sysconfig
 
 import numpy as np
 
-from sim2real_estimator.app.synthetic.robot import SyntheticRobot
 from sim2real_estimator.app.synthetic.settings import SyntheticConfig
+from sim2real_estimator.app.synthetic.synthetic_robot import SyntheticRobot
 from sim2real_estimator.config import read_config
 
 _ROBOTS = Path(sysconfig.get_path('purelib'), 'cmeel.prefix/share/example-robot-data/robots')

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 from problems import seven_joints
 
-from sim2real_estimator.app.synthetic.chance import generator
-from sim2real_estimator.app.synthetic.settings import load_synthetic
-from sim2real_estimator.config.tree import PriorConfig
+from sim2real_estimator.app.synthetic.settings import generator, load_synthetic
+from sim2real_estimator.config.settings_tree import PriorConfig
 from sim2real_estimator.observability.findings import find
 from sim2real_estimator.pipeline import Pipeline
 

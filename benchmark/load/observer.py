@@ -12,8 +12,8 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
+from sim2real_estimator.ros.publishers.diagnostics import values_of
 from sim2real_estimator.ros.publishers.stamps import stamp_ns_of
-from sim2real_estimator.ros.publishers.statuses import values_of
 
 _NANO = 1e9
 _PREFIX = 'sim2real_estimator: '

@@ -16,9 +16,9 @@ from rclpy.qos import QoSProfile
 from rclpy.serialization import serialize_message
 import torch
 
-from sim2real_estimator.app.synthetic.messages import message_of
-from sim2real_estimator.app.synthetic.robot import SyntheticRobot
+from sim2real_estimator.app.synthetic.readings import message_of
 from sim2real_estimator.app.synthetic.settings import load_synthetic
+from sim2real_estimator.app.synthetic.synthetic_robot import SyntheticRobot
 from sim2real_estimator.messages import ros_class
 from sim2real_estimator.ros.publishers.stamps import set_stamp
 

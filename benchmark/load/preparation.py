@@ -4,7 +4,12 @@ from dataclasses import replace
 
 from sim2real_estimator.app.synthetic.settings import load_estimator, load_synthetic
 from sim2real_estimator.config import to_yaml, with_values
-from sim2real_estimator.config.tree import EffortsConfig, EstimatorConfig, JointConfig, PriorConfig
+from sim2real_estimator.config.settings_tree import (
+    EffortsConfig,
+    EstimatorConfig,
+    JointConfig,
+    PriorConfig,
+)
 
 # All that the ready config estimates, so the filter is as large; what a batch from a wide prior
 # takes is measured elsewhere.

@@ -7,12 +7,12 @@ import struct
 from load.preparation import prepare
 
 from sim2real_estimator.app.synthetic.bag import record
-from sim2real_estimator.app.synthetic.robot import SyntheticRobot
 from sim2real_estimator.app.synthetic.settings import load_estimator, load_synthetic, StreamConfig
+from sim2real_estimator.app.synthetic.synthetic_robot import SyntheticRobot
 from sim2real_estimator.bags.reader import BagReader
 from sim2real_estimator.bags.writer import BagWriter
 from sim2real_estimator.config import load_config, to_yaml, with_values
-from sim2real_estimator.config.tree import SensorConfig
+from sim2real_estimator.config.settings_tree import SensorConfig
 
 _CONFIG = Path(__file__).resolve().parents[2] / 'config'
 _NANO = 10**9

@@ -12,9 +12,8 @@ from sim2real_estimator.config import load_config
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.observability.null_space import draw_samples
 from sim2real_estimator.offline.identification.feeding import Feed
-from sim2real_estimator.offline.identification.open_loop import LEAD, predict, Window
+from sim2real_estimator.offline.identification.held_out import LEAD, predict, torque_frames, Window
 from sim2real_estimator.offline.identification.run import identify
-from sim2real_estimator.offline.identification.torque_prediction import torque_frames
 from sim2real_estimator.offline.tables.columns import Columns
 from sim2real_estimator.offline.tables.converting import convert
 from sim2real_estimator.offline.tables.streams import streams_of

@@ -12,7 +12,7 @@ import numpy as np
 from peers.least_squares import BODY, column_names, PER_JOINT
 
 from sim2real_estimator.config import load_config
-from sim2real_estimator.config.tree import JointConfig
+from sim2real_estimator.config.settings_tree import JointConfig
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.setup.starter import starter_yaml
 

@@ -21,9 +21,9 @@ def _report(chosen):
     """Write the report of a saved posterior."""
     require_free(chosen.output, chosen.force)
     # Imported here, so that `--help` answers at once.
-    from ..offline.identification.alone import identification_of
+    from ..offline.identification.result import identification_of
     from ..posterior.export import opened
-    from ..posterior.export.files import replace_file
+    from ..posterior.export.text_files import replace_file
     from ..posterior.report import report_text
 
     problem, posterior = opened(posterior_in(chosen.posterior), chosen.config)

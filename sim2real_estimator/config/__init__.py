@@ -8,7 +8,7 @@ writing with comments, dotted paths and the page docs/configuration.md all follo
 from .declaring import setting
 from .paths import declarations, flattened, with_values
 from .reading import load_config, read_config
-from .tree import Config
+from .settings_tree import Config
 from .writing import document, facts_in_words, tables, to_yaml
 
 __all__ = [

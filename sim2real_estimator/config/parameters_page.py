@@ -3,9 +3,9 @@
 from dataclasses import is_dataclass
 from typing import get_args, get_origin, get_type_hints
 
-from .node import StartParameters
+from .node_settings import StartParameters
 from .reading import declared
-from .tree import Config
+from .settings_tree import Config
 from .writing import facts_in_words
 
 _TYPES = {str: 'string', float: 'double', int: 'integer', bool: 'bool', object: 'any'}

@@ -10,7 +10,7 @@ from typing import get_args, get_origin, get_type_hints, Union
 import yaml
 
 from ..errors import ConfigError
-from .tree import Config
+from .settings_tree import Config
 
 # Of a value in a message: the file given may be any other.
 _LONGEST = 80

@@ -7,7 +7,7 @@ from typing import get_args, get_origin, get_type_hints
 import yaml
 
 from .reading import declared
-from .tree import Config
+from .settings_tree import Config
 
 _WIDTH = 95
 _TYPES = {str: 'text', float: 'number', int: 'whole number', bool: 'true or false', object: 'any'}

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 import math
 
-from ..config.tree import PriorConfig
+from ..config.settings_tree import PriorConfig
 from ..errors import ConfigError
 from ..model.friction import COUPLED
 from ..model.parameters import INSIDE_JOINT, is_dissipation, LOSSES, owner_of

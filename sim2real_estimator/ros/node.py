@@ -16,7 +16,7 @@ from ..config import with_values
 from ..errors import DataError, EstimatorError
 from .description import Description
 from .health import Health, Tally
-from .parameters import NodeParameters
+from .node_parameters import NodeParameters
 from .process import REFUSALS, run, sentence
 from .quality import overridable
 

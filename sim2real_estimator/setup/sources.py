@@ -5,7 +5,7 @@ import difflib
 import inspect
 from pathlib import Path
 
-from ..config.tree import JointConfig, PlacementConfig
+from ..config.settings_tree import JointConfig, PlacementConfig
 from ..errors import ConfigError
 from ..model.urdf.load import load_urdf
 from ..sensors import JointEfforts, Placement, SENSORS, View, WrenchInput

@@ -9,7 +9,7 @@ from pathlib import Path
 from textwrap import wrap
 
 from ..config import Config, to_yaml
-from ..config.tree import (
+from ..config.settings_tree import (
     EffortsConfig,
     EstimatorConfig,
     FramesConfig,

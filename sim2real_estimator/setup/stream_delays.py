@@ -23,10 +23,11 @@ class Delays:
 
     def __init__(self, parametrization, reference, sensors, model, doubts=()):
         """
-        Take the parametrization, the names of the reference and of sensors, and the model.
+        Collect the delays that are estimated or fixed.
 
-        doubts: names with `Prior`s of what is held fixed and may join the unknowns. No frame waits
-        for these, but the past that they need is at hand.
+        reference: name of the sensor by whose clock frames are cut; sensors: names; doubts: names
+        with `Prior`s of what is held fixed and may join the unknowns. No frame waits for these,
+        but the past that they need is kept.
         """
         self._priors = {n: p for n, p in parametrization.priors.items() if is_delay(n)}
         self._fixed, self._reference, self._sensors = (

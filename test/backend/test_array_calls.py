@@ -9,7 +9,7 @@ import torch
 
 from sim2real_estimator.backend import BACKENDS
 from sim2real_estimator.backend.base import RolloutInputs
-from sim2real_estimator.backend.native import ready
+from sim2real_estimator.backend.native import calls
 
 ESTIMATED = ('arm.mass', 'other.friction', 'hand.inertia.xy')
 PARTS = ('state', 'by_state', 'by_parameters', 'by_durations', 'by_controls')
@@ -98,18 +98,18 @@ def test_what_was_returned_stays_when_more_is_asked_for(both):
 
 def test_calls_that_are_large_are_not_kept(both, monkeypatch):
     backend, inputs = both['native']._backend, drawn(both['native'], 10, 3)
-    monkeypatch.setattr(ready, '_LARGEST', 0)
-    kept = list(backend._ready._calls)
+    monkeypatch.setattr(calls, '_LARGEST', 0)
+    kept = list(backend._compiled_calls._calls)
     for found, wanted in zip(asked(backend, inputs), expected(backend, inputs)):
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
-    assert list(backend._ready._calls) == kept
+    assert list(backend._compiled_calls._calls) == kept
 
 
 def test_calls_of_many_lengths_are_not_all_kept(both):
     backend = both['native']._backend
-    inputs = [drawn(both['native'], 1, 4, steps) for steps in range(1, 2 * ready._KEPT)]
+    inputs = [drawn(both['native'], 1, 4, steps) for steps in range(1, 2 * calls._KEPT)]
     wanted = [backend.rollout_arrays(each)[0] for each in inputs]
-    assert len(backend._ready._calls) <= ready._KEPT
+    assert len(backend._compiled_calls._calls) <= calls._KEPT
     for each, states in zip(inputs, wanted):
         np.testing.assert_array_equal(backend.rollout_arrays(each)[0], states)
 

@@ -3,8 +3,8 @@
 from boards import HEAVIER, report_change, say, told, TRUTH
 import pytest
 
+from sim2real_estimator.app.demo.estimate_history import History
 from sim2real_estimator.app.demo.goals import Goals, judge
-from sim2real_estimator.app.demo.history import History
 
 GOALS = Goals(('lower.mass', 'elbow.damping'))
 ALIASED = {'upper.inertia.yy': 'aliased'}

@@ -9,8 +9,8 @@ from rich.console import Console
 from sim2real_estimator.app.demo import report
 from sim2real_estimator.app.demo import show as show_module
 from sim2real_estimator.app.demo.domain import environment
+from sim2real_estimator.app.demo.estimate_history import History
 from sim2real_estimator.app.demo.goals import Check, Goals
-from sim2real_estimator.app.demo.history import History
 from sim2real_estimator.app.demo.picture import draw
 from sim2real_estimator.app.demo.show import Plan, shipped_robot
 from sim2real_estimator.errors import ConfigError

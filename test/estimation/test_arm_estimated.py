@@ -12,7 +12,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / 'benchmark'))
 from estimation.metrics import coverage, judge  # noqa: E402
 from estimation.seven_joints import base_quantities  # noqa: E402
 
-from sim2real_estimator.app.synthetic.offline import estimates  # noqa: E402
+from sim2real_estimator.app.synthetic.synthetic_robot import estimates
 from sim2real_estimator.pipeline import Pipeline  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures('one_thread')

@@ -7,7 +7,7 @@ from problems import bad_mocap, late_mocap
 import pytest
 
 from sim2real_estimator.config import with_values
-from sim2real_estimator.config.tree import PriorConfig
+from sim2real_estimator.config.settings_tree import PriorConfig
 from sim2real_estimator.pipeline import Pipeline
 
 SECONDS, SEED, DELAY_MS = 3.6, (7, 0), 12

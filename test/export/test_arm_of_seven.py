@@ -16,7 +16,7 @@ from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.posterior.export import robot_of
 from sim2real_estimator.posterior.export.estimated_robot import numbers_of
-from sim2real_estimator.posterior.export.urdf import urdf_bytes
+from sim2real_estimator.posterior.export.urdf_file import urdf_bytes
 
 pytestmark = pytest.mark.usefixtures('one_thread')
 # The first of those whose likeliest robot cannot be built.

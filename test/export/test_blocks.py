@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sim2real_estimator.config.tree import (
+from sim2real_estimator.config.settings_tree import (
     Config,
     JointConfig,
     ModelConfig,
@@ -14,8 +14,11 @@ from sim2real_estimator.config.tree import (
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.model.body_numbers import about_frame, are_possible
 from sim2real_estimator.observability.possible_robots import blocks_of, likeliest_possible
-from sim2real_estimator.posterior.export.alike import alike_directions
-from sim2real_estimator.posterior.export.possible_bodies import nearest_possible, relative
+from sim2real_estimator.posterior.export.possible_bodies import (
+    alike_directions,
+    nearest_possible,
+    relative,
+)
 from sim2real_estimator.setup.build import build_parts
 
 _LINK = """

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sim2real_estimator.posterior.export.interior import interior_point
+from sim2real_estimator.posterior.export.possible_bodies import interior_point
 
 
 def random_case(seed, count=6, size=4, steps=3):

@@ -11,7 +11,7 @@ import swinging
 
 from sim2real_estimator.bags.writer import BagWriter
 from sim2real_estimator.config import to_yaml, with_values
-from sim2real_estimator.config.tree import EstimatorConfig, JointConfig, SensorConfig
+from sim2real_estimator.config.settings_tree import EstimatorConfig, JointConfig, SensorConfig
 from sim2real_estimator.messages import serialized
 
 TIMES = np.arange(400) / 100

@@ -12,14 +12,14 @@ import swinging
 import torch
 
 from sim2real_estimator import identify
-from sim2real_estimator.offline.identification import checkpoint, work
+from sim2real_estimator.offline.identification import checkpoint, run
 
 
 def main(bag, output, kills):
     """Identify, with a checkpoint at every opportunity."""
     torch.set_num_threads(1)
     checkpoint._PERIOD = checkpoint._RATIO = 0.0
-    work._MESSAGES = 40
+    run._MESSAGES = 40
     write, left = checkpoint.Checkpoint.write, [int(kills)]
 
     def write_and_die(self, *arguments):

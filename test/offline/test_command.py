@@ -11,14 +11,14 @@ import swinging
 
 from sim2real_estimator import cli
 from sim2real_estimator.config import to_yaml, with_values
-from sim2real_estimator.offline.identification import display
-from sim2real_estimator.offline.identification.open_loop import nothing_held_out
+from sim2real_estimator.offline.identification import terminal as terminal_output
+from sim2real_estimator.offline.identification.held_out import nothing_held_out
 from sim2real_estimator.offline.identification.result import (
     Happening,
     Identification,
     LearnedNoise,
 )
-from sim2real_estimator.offline.identification.work import Opened, Step
+from sim2real_estimator.offline.identification.run import Opened, Step
 from sim2real_estimator.posterior import listing as posterior_report
 from sim2real_estimator.posterior.listing import wide_console
 from sim2real_estimator.records import Findings, ParameterFinding
@@ -51,8 +51,8 @@ def terminal(width=100):
 
 def test_without_a_terminal_lines_come_now_and_then(monkeypatch):
     console, now = Console(file=io.StringIO(), width=200), [100.0]
-    monkeypatch.setattr(display.time, 'monotonic', lambda: now[0])
-    lines = display.Lines(console)
+    monkeypatch.setattr(terminal_output.time, 'monotonic', lambda: now[0])
+    lines = terminal_output.Lines(console)
     for now[0], seconds in ((100.0, 1.0), (105.0, 30.0), (111.0, 55.0)):
         lines.show(step(seconds))
     assert console.file.getvalue().splitlines() == [
@@ -64,7 +64,7 @@ def test_without_a_terminal_lines_come_now_and_then(monkeypatch):
 
 def test_in_a_terminal_the_table_is_live():
     console = terminal()
-    with display.Live(console) as live:
+    with terminal_output.Live(console) as live:
         live.show(step(30.0))
         live.refresh()
     shown = console.file.getvalue()
@@ -73,7 +73,7 @@ def test_in_a_terminal_the_table_is_live():
 
 
 def test_why_nothing_was_predicted_is_said():
-    assert 'nothing was held out' in str(display.scores(nothing_held_out(0.0)))
+    assert 'nothing was held out' in str(terminal_output.scores(nothing_held_out(0.0)))
 
 
 def test_the_command_prints_what_was_found(tmp_path, capsys, monkeypatch):
@@ -100,8 +100,8 @@ AGAIN = happening(9.0, 'at rest', is_warning=False)
 
 def test_events_are_said_when_they_come_and_each_once(monkeypatch):
     console = Console(file=io.StringIO(), width=200)
-    monkeypatch.setattr(display.time, 'monotonic', lambda: 100.0)
-    lines = display.Lines(console)
+    monkeypatch.setattr(terminal_output.time, 'monotonic', lambda: 100.0)
+    lines = terminal_output.Lines(console)
     for events in ((), (REST,), (REST, ELASTIC), (REST, ELASTIC, AGAIN)):
         lines.show(step(10.0, events))
     said = console.file.getvalue().splitlines()
@@ -112,16 +112,16 @@ def test_events_are_said_when_they_come_and_each_once(monkeypatch):
 
 
 def test_equal_events_are_one_line_with_their_number():
-    first, second = display.events_once((REST, ELASTIC, AGAIN), RECORDINGS)
+    first, second = terminal_output.events_once((REST, ELASTIC, AGAIN), RECORDINGS)
     assert first.plain == '  1.0 s  at rest: so it is with  (2 times, the last at 9.0 s)'
     assert second.plain == '! 2.5 s  elastic: so it is with wrist'
-    (several, _) = display.events_once((REST, ELASTIC), (*RECORDINGS, Opened('other', 0)))
+    (several, _) = terminal_output.events_once((REST, ELASTIC), (*RECORDINGS, Opened('other', 0)))
     assert several.plain.startswith('  swing 1.0 s')
 
 
 def test_in_a_terminal_the_latest_events_are_above_the_table():
     console = terminal()
-    with display.Live(console) as live:
+    with terminal_output.Live(console) as live:
         live.show(step(30.0, (ELASTIC,)))
         live.refresh()
     shown = console.file.getvalue()
@@ -133,7 +133,7 @@ def test_names_are_never_cut(width):
     name = 'AR5-5_07R-W4C4A2_shoulder_pan_joint.load_friction'
     found = replace(FINDINGS, parameters=(replace(FOUND, name=name),))
     console = terminal(width)
-    console.print(display.table(found))
+    console.print(terminal_output.table(found))
     shown = ''.join(line[1:].split('│')[0].strip() for line in console.file.getvalue().split('\n'))
     assert name in shown
 
@@ -142,7 +142,7 @@ def test_without_a_terminal_a_table_is_as_wide_as_its_names(capsys):
     name = 'AR5-5_07R-W4C4A2_shoulder_pan_joint.load_friction'
     aliases = tuple(f'{name}.{k}' for k in range(5))
     found = replace(FOUND, name=name, verdict='aliased', aliases=aliases)
-    wide_console().print(display.table(replace(FINDINGS, parameters=(found,))))
+    wide_console().print(terminal_output.table(replace(FINDINGS, parameters=(found,))))
     assert name in capsys.readouterr().out
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sim2real_estimator.app.synthetic.bag import record
-from sim2real_estimator.app.synthetic.robot import SyntheticRobot
 from sim2real_estimator.app.synthetic.settings import load_synthetic
+from sim2real_estimator.app.synthetic.synthetic_robot import SyntheticRobot
 from sim2real_estimator.config import load_config
 from sim2real_estimator.offline.identification.run import identify
 

@@ -15,7 +15,7 @@ import pytest
 from sim2real_estimator import cli, identify
 from sim2real_estimator.bags.matching import match, wanted_topics
 from sim2real_estimator.bags.reader import BagReader
-from sim2real_estimator.offline.identification.survey import require_plausible_units, survey
+from sim2real_estimator.offline.identification.feeding import require_plausible_units, survey
 from sim2real_estimator.setup.sources import build_model, build_sensors, settings_of, topics
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from sim2real_estimator.estimation.filter.phases import AugmentedState, BatchState, FilterState
-from sim2real_estimator.offline.identification.work import why_still_fitting
+from sim2real_estimator.offline.identification.run import why_still_fitting
 
 
 @pytest.mark.parametrize(

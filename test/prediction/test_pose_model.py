@@ -8,7 +8,7 @@ import seen_arms
 from seen_arms import BEGIN_NS, BODIES, ENCODERS
 from transforms3d import quaternions
 
-from sim2real_estimator.config.tree import PriorConfig, SensorConfig
+from sim2real_estimator.config.settings_tree import PriorConfig, SensorConfig
 from sim2real_estimator.records import Frame, Sample
 from sim2real_estimator.setup.build import build_parts
 

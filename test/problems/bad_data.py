@@ -8,7 +8,7 @@ import numpy as np
 import simulated
 
 from sim2real_estimator.config import with_values
-from sim2real_estimator.config.tree import PriorConfig
+from sim2real_estimator.config.settings_tree import PriorConfig
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Sample
 

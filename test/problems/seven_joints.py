@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sim2real_estimator.app.synthetic.robot import SyntheticRobot
 from sim2real_estimator.app.synthetic.settings import load_estimator, load_synthetic
+from sim2real_estimator.app.synthetic.synthetic_robot import SyntheticRobot
 from sim2real_estimator.config import with_values
-from sim2real_estimator.config.tree import EffortsConfig, JointConfig
+from sim2real_estimator.config.settings_tree import EffortsConfig, JointConfig
 from sim2real_estimator.dynamics.regressor import regressor, regressor_names
 from sim2real_estimator.dynamics.system import System
 from sim2real_estimator.model.robot import realize

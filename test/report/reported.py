@@ -6,12 +6,12 @@ import numpy as np
 from posteriors import feed, pipeline_of, samples_of
 
 from sim2real_estimator.estimation.mixture import Mixture
-from sim2real_estimator.offline.identification.alone import identification_of
 from sim2real_estimator.offline.identification.result import (
     Bag,
     Course,
     Happening,
     HeldOut,
+    identification_of,
     Topic,
     Trace,
 )

@@ -19,15 +19,15 @@ from sim2real_estimator.cli import main
 from sim2real_estimator.observability.verdicts import Verdict
 from sim2real_estimator.posterior.file import save
 from sim2real_estimator.posterior.report import report_text
-from sim2real_estimator.posterior.report.looks import MEANINGS, VERDICTS
+from sim2real_estimator.posterior.report.figure_style import MEANINGS, VERDICTS
 from sim2real_estimator.posterior.report.sections import SECTIONS
 from sim2real_estimator.posterior.report.sections.consistency import consistency
 from sim2real_estimator.posterior.report.sections.corner import corner
-from sim2real_estimator.posterior.report.sections.events import events
+from sim2real_estimator.posterior.report.sections.event_list import events
+from sim2real_estimator.posterior.report.sections.held_out_prediction import prediction
 from sim2real_estimator.posterior.report.sections.identifiability import identifiability
-from sim2real_estimator.posterior.report.sections.inputs import inputs, latencies
-from sim2real_estimator.posterior.report.sections.parameters import parameters
-from sim2real_estimator.posterior.report.sections.prediction import prediction
+from sim2real_estimator.posterior.report.sections.parameter_table import parameters
+from sim2real_estimator.posterior.report.sections.recorded_inputs import inputs, latencies
 from sim2real_estimator.posterior.report.words import number, span, with_sd
 
 VOID = {'meta', 'link', 'img', 'br'}

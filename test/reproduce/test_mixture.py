@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from sim2real_estimator import cli
-from sim2real_estimator.app.reproduce import mixture, mixture_report
+from sim2real_estimator.app.reproduce import mixture_experiment, mixture_report
 from sim2real_estimator.app.reproduce.heading import Heading
-from sim2real_estimator.app.reproduce.mixture import Moment, Run
+from sim2real_estimator.app.reproduce.mixture_experiment import Moment, Run
 from sim2real_estimator.app.reproduce.pendulums import rod_chain
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.dynamics.observations import headings
@@ -19,17 +19,17 @@ from sim2real_estimator.spatial.vector import Vec3
 
 @pytest.fixture(scope='module')
 def stream():
-    return mixture.make_stream(0)
+    return mixture_experiment.make_stream(0)
 
 
 @pytest.fixture(scope='module')
 def paper(stream):
-    return mixture.run_gumbel(stream, 120)
+    return mixture_experiment.run_gumbel(stream, 120)
 
 
 @pytest.fixture(scope='module')
 def ours(stream):
-    return mixture.run_gaussian_sum(stream)
+    return mixture_experiment.run_gaussian_sum(stream)
 
 
 def moment(lengths, sd=0.01, seen=1, epoch=0, weights=(1.0,)):
@@ -39,13 +39,13 @@ def moment(lengths, sd=0.01, seen=1, epoch=0, weights=(1.0,)):
 
 
 def test_a_stream_is_one_noisy_pose_of_every_rod_at_25_hz(stream):
-    assert len(stream.frames) == mixture.SAMPLES
-    model = rod_chain((mixture.LENGTH,) * 3)
-    names = [f'{rod}.length' for rod in mixture.RODS]
-    simulator = Simulator(model, names, max_step=0.002, observe=headings(mixture.RODS))
+    assert len(stream.frames) == mixture_experiment.SAMPLES
+    model = rod_chain((mixture_experiment.LENGTH,) * 3)
+    names = [f'{rod}.length' for rod in mixture_experiment.RODS]
+    simulator = Simulator(model, names, max_step=0.002, observe=headings(mixture_experiment.RODS))
     seen = simulator.rollout(
         torch.tensor(stream.state)[:, None],
-        [0.04] * mixture.SAMPLES,
+        [0.04] * mixture_experiment.SAMPLES,
         torch.tensor(stream.lengths)[:, None],
     ).outputs[1:, :, 0]
     angles = []
@@ -57,11 +57,13 @@ def test_a_stream_is_one_noisy_pose_of_every_rod_at_25_hz(stream):
             pointing = turn * Vec3(0.0, 0.0, -1.0)
             angles.append(np.linalg.norm(np.array(tuple(pointing)) - true))
     # Two directions of a heading are noisy, by 0.1 deg each.
-    assert np.sqrt(np.mean(np.square(angles))) == pytest.approx(2**0.5 * mixture.NOISE, rel=0.3)
+    assert np.sqrt(np.mean(np.square(angles))) == pytest.approx(
+        2**0.5 * mixture_experiment.NOISE, rel=0.3
+    )
 
 
 def test_streams_differ_by_their_seed_and_by_nothing_else(stream):
-    again, other = mixture.make_stream(0), mixture.make_stream(1)
+    again, other = mixture_experiment.make_stream(0), mixture_experiment.make_stream(1)
     np.testing.assert_array_equal(stream.lengths, again.lengths)
     np.testing.assert_array_equal(
         stream.frames[3].samples[1].values, again.frames[3].samples[1].values
@@ -102,7 +104,7 @@ def test_the_calibrated_estimator_is_closer_without_the_state(paper, ours):
 
 
 def test_estimates_and_levels_of_a_mixture():
-    stream = mixture.Stream(np.array([0.4, 0.4, 0.5]), np.zeros(21), ())
+    stream = mixture_experiment.Stream(np.array([0.4, 0.4, 0.5]), np.zeros(21), ())
     alone = moment([[0.4], [0.41], [0.4]], sd=0.01)
     np.testing.assert_allclose(alone.lengths()[0], [0.4, 0.41, 0.4])
     np.testing.assert_allclose(alone.lengths()[1], 0.01 * np.array([0.4, 0.41, 0.4]))
@@ -111,11 +113,11 @@ def test_estimates_and_levels_of_a_mixture():
     np.testing.assert_allclose(pair.lengths()[0], 0.4)
     np.testing.assert_allclose(pair.levels(np.full(3, 0.4)), 0.5)
     assert pair.lengths()[1][0] > 0.2
-    assert mixture.coverage([Run(stream, (alone,))]) == [1 / 3, 1 / 3]
+    assert mixture_experiment.coverage([Run(stream, (alone,))]) == [1 / 3, 1 / 3]
 
 
 def test_who_leaves_the_band_again_has_not_arrived():
-    stream = mixture.Stream(np.array([0.4, 0.4, 0.4]), np.zeros(21), ())
+    stream = mixture_experiment.Stream(np.array([0.4, 0.4, 0.4]), np.zeros(21), ())
     near, far = [[0.401]] * 3, [[0.401], [0.401], [0.41]]
     back = Run(stream, tuple(moment(x, seen=k) for k, x in enumerate([near, far, near, near])))
     lost = Run(stream, tuple(moment(x, seen=k) for k, x in enumerate([near, near, far])))

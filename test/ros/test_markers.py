@@ -12,8 +12,8 @@ from shown import in_frame, known, of, place, rgb, shape, sizes, turn
 from visualization_msgs.msg import Marker
 
 from sim2real_estimator.observability.verdicts import Verdict
-from sim2real_estimator.ros.looks import LOOKS, NOT_ESTIMATED
 from sim2real_estimator.ros.markers import scene, View
+from sim2real_estimator.ros.verdict_looks import LOOKS, NOT_ESTIMATED
 
 
 @pytest.fixture

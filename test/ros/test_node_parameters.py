@@ -14,7 +14,7 @@ from rclpy.parameter import Parameter  # noqa: E402
 
 from sim2real_estimator.config import flattened, load_config  # noqa: E402
 from sim2real_estimator.errors import ConfigError  # noqa: E402
-from sim2real_estimator.ros.parameters import NodeParameters  # noqa: E402
+from sim2real_estimator.ros.node_parameters import NodeParameters
 
 FILE = str(ROOT / 'config' / 'double_pendulum.yaml')
 

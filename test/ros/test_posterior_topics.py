@@ -20,7 +20,7 @@ from sim2real_estimator.ros.publishers import (
     read_samples,
     samples_message,
 )
-from sim2real_estimator.ros.publishers.cloud import cloud_message, read_cloud
+from sim2real_estimator.ros.publishers.clouds import cloud_message, read_cloud
 
 STAMP_NS = 1_700_000_000_123_456_789
 LABELS = ('log(elbow.damping)', 'lower.com.z + 0.3 log(lower.mass)', 'log(-upper.com.z)')

@@ -8,7 +8,7 @@ from simulated import CONFIG
 import swinging
 
 from sim2real_estimator import identify
-from sim2real_estimator.app.synthetic.messages import message_of
+from sim2real_estimator.app.synthetic.readings import message_of
 from sim2real_estimator.bags.reader import BagReader
 from sim2real_estimator.errors import DataError
 from sim2real_estimator.messages import ros_class

@@ -82,7 +82,7 @@ def run(client, tmp_path_factory):
 
 def send(publisher, robot):
     """Publish what a robot sends; return how many messages that were."""
-    from sim2real_estimator.app.synthetic.messages import message_of
+    from sim2real_estimator.app.synthetic.readings import message_of
     from sim2real_estimator.messages import ros_class
 
     def make(kind, **fields):

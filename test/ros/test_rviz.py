@@ -31,7 +31,7 @@ def test_rviz_listens_to_what_is_published(displays):
 
 def test_the_legend_in_the_documents_is_true():
     pytest.importorskip('rclpy')
-    from sim2real_estimator.ros.looks import LOOKS, NOT_ESTIMATED
+    from sim2real_estimator.ros.verdict_looks import LOOKS, NOT_ESTIMATED
 
     text = (ROOT / 'docs/ros.md').read_text()
     table = text[text.index('| colour | verdict |') :]

@@ -22,7 +22,6 @@ pytest.importorskip('rclpy')
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy import serialization
 
-from sim2real_estimator.ros.looks import LOOKS
 from sim2real_estimator.ros.publishers import (
     estimate_message,
     events_message,
@@ -30,6 +29,7 @@ from sim2real_estimator.ros.publishers import (
     read_estimate,
     read_parameters,
 )
+from sim2real_estimator.ros.verdict_looks import LOOKS
 
 STAMP_NS = 1_700_000_000_000_000_007
 # Two thirds: no decimal number has all its bits but one of seventeen digits.

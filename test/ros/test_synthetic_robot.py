@@ -9,8 +9,8 @@ import pytest
 from simulated import CONFIG, config
 import torch
 
-from sim2real_estimator.app.synthetic.robot import SyntheticRobot
 from sim2real_estimator.app.synthetic.settings import load_synthetic
+from sim2real_estimator.app.synthetic.synthetic_robot import SyntheticRobot
 from sim2real_estimator.config import load_config, to_yaml, with_values
 from sim2real_estimator.setup.sources import build_efforts, build_model, build_sensors
 

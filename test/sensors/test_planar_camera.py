@@ -7,11 +7,10 @@ import pytest
 from ros_like import point_stamped
 from simulated import CONFIG, config
 
-from sim2real_estimator.app.synthetic.offline import estimates
-from sim2real_estimator.app.synthetic.robot import SyntheticRobot
 from sim2real_estimator.app.synthetic.settings import load_synthetic
+from sim2real_estimator.app.synthetic.synthetic_robot import estimates, SyntheticRobot
 from sim2real_estimator.config import with_values
-from sim2real_estimator.config.tree import CameraConfig, PriorConfig, SensorConfig
+from sim2real_estimator.config.settings_tree import CameraConfig, PriorConfig, SensorConfig
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.robot import realize

@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
-from sim2real_estimator.config.tree import SensorConfig
+from sim2real_estimator.config.settings_tree import SensorConfig
 from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.sensors import AbstractSensor, SENSORS, View
 

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from simulated import CONFIG, config
 
-from sim2real_estimator.app.synthetic.messages import message_of
-from sim2real_estimator.app.synthetic.readings import Reading, WrenchValues
+from sim2real_estimator.app.synthetic.readings import message_of, Reading, WrenchValues
 from sim2real_estimator.config import with_values
-from sim2real_estimator.config.tree import WrenchConfig
+from sim2real_estimator.config.settings_tree import WrenchConfig
 from sim2real_estimator.errors import ConfigError, ModelError
 from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.pipeline import Pipeline

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from sim2real_estimator.app.synthetic.robot import SyntheticRobot
 from sim2real_estimator.app.synthetic.settings import SyntheticConfig
+from sim2real_estimator.app.synthetic.synthetic_robot import SyntheticRobot
 from sim2real_estimator.config import load_config, read_config, with_values
 
 CONFIG = Path(__file__).parents[2] / 'config' / 'double_pendulum.yaml'

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sim2real_estimator.app.synthetic.robot import SyntheticRobot
 from sim2real_estimator.app.synthetic.settings import load_synthetic
+from sim2real_estimator.app.synthetic.synthetic_robot import SyntheticRobot
 from sim2real_estimator.setup.sources import build_model
 
 ROBOTS = Path(__file__).resolve().parents[2] / 'config' / 'synthetic'

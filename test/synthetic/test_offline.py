@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 from simulated import CONFIG
 
-from sim2real_estimator.app.synthetic.offline import estimates
-from sim2real_estimator.app.synthetic.robot import SyntheticRobot
 from sim2real_estimator.app.synthetic.settings import load_synthetic
+from sim2real_estimator.app.synthetic.synthetic_robot import estimates, SyntheticRobot
 from sim2real_estimator.config import load_config
-from sim2real_estimator.config.tree import SensorConfig
+from sim2real_estimator.config.settings_tree import SensorConfig
 from sim2real_estimator.pipeline import Pipeline
 
 ROBOT = """

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from sim2real_estimator.app.synthetic.payloads import carried
+from sim2real_estimator.app.synthetic.truth import carried
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.errors import ConfigError, EstimatorError
 from sim2real_estimator.model.parameters import Parameters

@@ -8,11 +8,11 @@ import pytest
 from simulated import CONFIG
 from simulated import config as commanded
 
-from sim2real_estimator.app.synthetic.messages import message_of
-from sim2real_estimator.app.synthetic.robot import SyntheticRobot
+from sim2real_estimator.app.synthetic.readings import message_of
 from sim2real_estimator.app.synthetic.settings import SyntheticConfig
+from sim2real_estimator.app.synthetic.synthetic_robot import SyntheticRobot
 from sim2real_estimator.config import read_config
-from sim2real_estimator.config.tree import WrenchConfig
+from sim2real_estimator.config.settings_tree import WrenchConfig
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.pipeline import Pipeline
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transforms3d.quaternions import mat2quat, qconjugate, qmult
 
-from sim2real_estimator.app.synthetic.commands import LateCommands
+from sim2real_estimator.app.synthetic.plant import LateCommands
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.config import read_config
 from sim2real_estimator.dynamics.kinematics import link_poses

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sim2real_estimator.app.synthetic.robot import SyntheticRobot
 from sim2real_estimator.app.synthetic.settings import load_synthetic, SyntheticConfig
+from sim2real_estimator.app.synthetic.synthetic_robot import SyntheticRobot
 from sim2real_estimator.config import flattened, tables, to_yaml, with_values
 from sim2real_estimator.errors import ConfigError
 

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from sim2real_estimator.app.synthetic.messages import message_of
 from sim2real_estimator.app.synthetic.readings import (
     EffortValues,
     JointPoseValues,
     JointValues,
+    message_of,
     PointValues,
     PoseValues,
     Reading,

@@ -7,8 +7,8 @@ import time
 from ...errors import ConfigError, ProcessError
 from ..monitor import Board, Display
 from ..synthetic.settings import load_synthetic
+from .estimate_history import History
 from .goals import Goals, judge
-from .history import History
 from .processes import interruptible, Processes
 
 _PACKAGE = 'sim2real_estimator'

@@ -4,7 +4,7 @@ import time
 
 from rich.live import Live
 
-from .table import happened, heading, picture, plain_lines
+from .board_table import happened, heading, picture, plain_lines
 
 # How often a terminal is drawn anew, and lines are printed where there is none [s].
 _REFRESH, _LINES = 0.25, 5.0

@@ -9,11 +9,9 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 
-from ...ros.publishers.estimate import read_estimate
-from ...ros.publishers.events import read_events
-from ...ros.publishers.parameters import read_parameters
+from ...ros.publishers.diagnostics import read_events, read_parameters, values_of
+from ...ros.publishers.joint_states import read_estimate
 from ...ros.publishers.stamps import stamp_ns_of
-from ...ros.publishers.statuses import values_of
 from . import Happening, Task
 
 _HISTORY = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)

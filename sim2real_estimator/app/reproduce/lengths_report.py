@@ -6,7 +6,7 @@ import matplotlib
 from rich import box
 from rich.table import Table
 
-from .lengths import RATE, SAMPLES, TRAJECTORIES, TRUE_LENGTHS
+from .lengths_experiment import RATE, SAMPLES, TRAJECTORIES, TRUE_LENGTHS
 
 matplotlib.use('Agg')
 from matplotlib import pyplot  # noqa: E402 (the drawing backend has to be chosen first)

@@ -7,7 +7,7 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from .mixture import coverage, PAPER_EPOCHS, RATE, SAMPLES
+from .mixture_experiment import coverage, PAPER_EPOCHS, RATE, SAMPLES
 
 matplotlib.use('Agg')
 from matplotlib import pyplot  # noqa: E402 (the drawing backend has to be chosen first)

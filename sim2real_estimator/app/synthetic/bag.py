@@ -2,7 +2,7 @@
 
 from ...bags.writer import BagWriter
 from ...messages import serialized, TypestoreMaker
-from .messages import message_of
+from .readings import message_of
 
 # So long after the start of the robot the first message was sent; any time of the day will do.
 START_NS = 1_700_000_000 * 10**9

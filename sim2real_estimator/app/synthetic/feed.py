@@ -1,9 +1,8 @@
 """A topic: when it is measured, what is lost, and when the rest arrives."""
 
 from ...errors import ConfigError
-from .chance import generator
-from .measuring import MEASUREMENTS
-from .readings import Reading
+from .readings import MEASUREMENTS, Reading
+from .settings import generator
 
 _NANO = 1e9
 

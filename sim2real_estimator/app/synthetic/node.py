@@ -45,7 +45,7 @@ class SyntheticRobotNode(Node):
         # Imports torch, which takes seconds: not before signals are heeded.
         import torch
 
-        from .robot import SyntheticRobot
+        from .synthetic_robot import SyntheticRobot
 
         torch.set_num_threads(1)  # two would only wait for one another
         self._robot = SyntheticRobot(settings)
@@ -123,7 +123,7 @@ class SyntheticRobotNode(Node):
             )
 
     def _message(self, reading):
-        from .messages import message_of
+        from .readings import message_of
 
         is_joint = reading.message_type == 'sensor_msgs/msg/JointState'
         return message_of(reading, _make, '' if is_joint else self._frame)

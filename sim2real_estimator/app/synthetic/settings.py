@@ -1,7 +1,10 @@
-"""What can be set of a synthetic robot, each declared once; read and documented as `config`."""
+"""The settings of a synthetic robot, each declared once; read and documented as `config`."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
+import zlib
+
+import numpy as np
 
 from ...config import load_config, setting
 from ...errors import ConfigError
@@ -200,3 +203,8 @@ def require_known(where, name, known):
     """Refuse a name that is none of the known ones, with a ConfigError that lists them."""
     if name not in known:
         raise ConfigError(f'{where}.{name}: is unknown; choose from {", ".join(sorted(known))}')
+
+
+def generator(seed, purpose):
+    """Return the NumPy generator of a purpose, such as 'noise of encoders'."""
+    return np.random.default_rng([seed, zlib.crc32(purpose.encode())])

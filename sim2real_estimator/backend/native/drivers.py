@@ -12,9 +12,9 @@ lanes are meant, fewer only where a small batch was padded.
 
 from llvmlite import ir
 
+from .calls import SEEDS, TABLES
 from .loops import Code, INT, make_helpers, POINTER
-from .steps import StepWriter
-from .tables import SEEDS, TABLES
+from .step_writer import StepWriter
 
 
 class _Scratch:

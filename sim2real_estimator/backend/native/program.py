@@ -8,10 +8,10 @@ import numpy as np
 import torch
 
 from ...errors import EstimatorError
+from .calls import TABLES
 from .drivers import DriverWriter
 from .emit import declarations, emit_kernel
 from .kernels import trace_system
-from .tables import TABLES
 
 _ALIGNMENT = 64
 # All drivers' tables begin alike.

@@ -77,7 +77,7 @@ class AbstractJoint(ABC):
 
     @abstractmethod
     def difference(self, start, end):
-        """Return the local coordinates v at `start` of `end`: advance(start, v, 1) is `end`."""
+        """Return the tangent v at `start` such that advance(start, v, 1) is `end`."""
 
     @abstractmethod
     def displacement(self, q, rest):

@@ -9,7 +9,7 @@ from ..joints import JOINTS
 from ..suggestions import suggestions
 from ..tree import Joint, Link, Model, WORLD
 from .elements import read_joint, read_link, read_reductions
-from .reader import read_robot
+from .xml_reader import read_robot
 
 FLOATING_BASE = 'floating_base'
 

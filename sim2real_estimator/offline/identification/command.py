@@ -46,8 +46,8 @@ def _identify(chosen):
     import torch
 
     from ...posterior.listing import table, wide_console
-    from .display import events_once, Lines, Live, scores, torque_scores
     from .run import identify
+    from .terminal import events_once, Lines, Live, scores, torque_scores
 
     torch.set_num_threads(1)  # two would only wait for one another
     console = wide_console()

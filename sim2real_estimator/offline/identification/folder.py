@@ -1,4 +1,4 @@
-"""The folder of a result: written beside its place, then put there: it is whole or absent."""
+"""The folder of a result: written in full beside its place, then moved there."""
 
 import csv
 from dataclasses import asdict
@@ -9,14 +9,18 @@ import shutil
 
 import numpy as np
 
-from ...errors import ConfigError
+from ...errors import ConfigError, DataError, ModelError, OutputError
+from ...posterior.export import robot_of, write_mjcf, write_randomization, write_urdf
 from ...posterior.file import save
 from ...posterior.report import write_report
+from .held_out import DRAWS
 from .journal import write_bag
-from .models import write_models
-from .open_loop import DRAWS
 
 _RESULT, _SUMMARY = 'result', 'result.json'
+# The bag with the node's own topics.
+BAG = 'estimates'
+# Written in place of the models where no such robot exists: why.
+REASON = 'no_robot.txt'
 
 
 def write_posterior(found, path):
@@ -80,8 +84,6 @@ WRITERS = {
     _SUMMARY: write_summary,
     'report.html': write_report,
 }
-# The bag with the node's own topics.
-BAG = 'estimates'
 
 
 def require_free(output, force):
@@ -182,3 +184,16 @@ def _plain(value):
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def write_models(found, folder):
+    """Write URDF, MJCF and draws of an `Identification`, or why no robot is like that."""
+    try:
+        robot = robot_of(found.problem, found.posterior)
+        write_urdf(robot, folder / 'robot.urdf')
+        write_mjcf(robot, folder / 'robot.xml')
+        write_randomization(robot, folder / 'randomization.json')
+    except OutputError:
+        raise
+    except (DataError, ModelError) as error:
+        (folder / REASON).write_text(f'{error}\n', encoding='utf-8')

@@ -1,15 +1,36 @@
-"""What an identification hands over: to scripts, to the report, to files."""
+"""The result of an identification, as scripts, the report and files read it."""
 
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from importlib import metadata
 
 import numpy as np
 
-from ...posterior.file import Posterior
+from ...backend.choice import choose_backend
+from ...observability.findings import find
+from ...posterior.file import package_version, Posterior
+from ...posterior.identity import describe
 from ...prediction.robot_problem import RobotProblem
 from ...records import Findings, Status
 
 # Where a predicted robot counts as that has flown apart [rad, m, and per second].
 FAR = 1e3
+# A mechanism of at most so many joints may be so light that it follows its torques rather than a
+# servo, as pendulums do: what they push against is then friction, and motion tells more.
+_LIGHT = 3
+# Warnings that are about what was estimated, the gravest first -> what tells whom it is about.
+_GRAVE = {
+    'forgotten': '',
+    'changed': '',
+    'doubted': '',
+    'explained in part': 'joint',
+    'coupled': 'joint',
+    'more noise': 'joint',
+    'left out': 'joint',
+    'poses off': 'sensor',
+}
+# Numbers hang on these.
+_LIBRARIES = ('casadi', 'llvmlite', 'numpy', 'rosbags', 'scipy', 'torch')
 
 
 @dataclass(frozen=True)
@@ -343,22 +364,6 @@ class Identification:
         return {each.name: each.verdict_in_words for each in self.findings.parameters}
 
 
-# A mechanism of at most so many joints may be so light that it follows its torques rather than a
-# servo, as pendulums do: what they push against is then friction, and motion tells more.
-_LIGHT = 3
-# Warnings that are about what was estimated, the gravest first -> what tells whom it is about.
-_GRAVE = {
-    'forgotten': '',
-    'changed': '',
-    'doubted': '',
-    'explained in part': 'joint',
-    'coupled': 'joint',
-    'more noise': 'joint',
-    'left out': 'joint',
-    'poses off': 'sensor',
-}
-
-
 def _reasons(found):
     """Yield why not to trust an `Identification`."""
     wrong, over = {}, {}
@@ -405,3 +410,61 @@ def _reasons(found):
     before, after = (found.held_out.torque_error(name) for name in ('nominal', 'mean'))
     if found.held_out.torques and after >= before:
         yield 'held-out torques are predicted no better than by the robot description'
+
+
+def versions():
+    """Return name -> version of this package and of the libraries that numbers hang on."""
+    return {name: _version(name) for name in ('sim2real_estimator', *_LIBRARIES)}
+
+
+def provenance_of(pipeline, config):
+    """Return the `Provenance` of what a pipeline of a `Config` has found."""
+    known = versions()
+    return Provenance(
+        pipeline.config,
+        describe(pipeline.problem, pipeline.estimator)['model_hash'],
+        config.estimator.seed,
+        known.pop('sim2real_estimator'),
+        choose_backend(config.simulation.backend).name,
+        known,
+        datetime.now(timezone.utc).isoformat(timespec='seconds'),
+    )
+
+
+def _version(name):
+    """Return the version of a distribution, an empty text where it is not installed."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ''
+
+
+def identification_of(problem, posterior):
+    """Return the `Identification` of a `Posterior` alone: what its file holds, the rest empty."""
+    findings = posterior.findings or find(problem, posterior.mixture, 0, exact=False)
+    identity = posterior.identity
+    names = tuple(each.name for each in findings.parameters)
+    none, nothing = np.zeros(0, dtype=np.int64), np.zeros((0, len(names)))
+    units = tuple(problem.parameters.unit(name) for name in names)
+    provenance = Provenance(
+        posterior.config,
+        identity['model_hash'],
+        identity['estimator']['seed'],
+        package_version(),
+        '',
+        {},
+        f'{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%S+00:00}',
+    )
+    return Identification(
+        problem,
+        posterior,
+        findings,
+        Course(names, units, none, nothing, nothing, (), (), nothing[:, 0], none, none),
+        (),
+        HeldOut((), 0.0, 0.0, 0.0, none, none, (), 'a saved posterior comes without recordings'),
+        (),
+        provenance,
+        len(posterior.recordings) > 1 and posterior.run is None,
+        {},
+        LearnedNoise.of(problem, posterior.run and posterior.run['state']),
+    )

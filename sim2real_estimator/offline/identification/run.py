@@ -1,18 +1,44 @@
-"""From recordings to a result, and to the folder it is in."""
+"""Identify a robot from recordings: from the recordings to the result and its folder."""
 
+from dataclasses import dataclass, replace
 import hashlib
+from itertools import islice
 from pathlib import Path
+import time
 
-from ...bags.reader import digest_of
-from ...config import Config, load_config, to_yaml
-from ...errors import DataError
+from ...bags.reader import BagReader, digest_of
+from ...config import Config, load_config, to_yaml, with_values
+from ...errors import ConfigError, DataError
+from ...estimation.filter.phases import AugmentedState, BatchState
+from ...estimation.merging import disagreement
+from ...observability.findings import find, of_misfit
 from ...pipeline import Pipeline
-from ...posterior.file import load
+from ...posterior.file import joined, load
+from ...records import Findings, Status
+from ...setup.build import build_delays, build_parts, build_stream
+from ...setup.sources import build_inputs, COMMANDED_EFFORTS, MEASURED_EFFORTS
 from ...stream.plans import RecordedPlan
 from .checkpoint import Checkpoint, key_of
+from .feeding import Feed, Timings
 from .folder import require_free, write_folder
-from .provenance import versions
-from .work import Options, Work
+from .held_out import (
+    nothing_held_out,
+    predict,
+    predict_torques,
+    STIFF_STEP,
+    torque_frames,
+    windows_of,
+)
+from .history import History
+from .journal import Journal
+from .result import Identification, in_words, LearnedNoise, provenance_of, versions
+
+_NANO = 1e9
+# Between two calls of whoever shows the progress [s].
+_SHOW_PERIOD = 0.2
+# So many messages are read, then cut into frames, then taken in: message by message each of these
+# finds the caches of the processor full of the others, and takes half as long again.
+_MESSAGES = 50
 
 
 def identify(
@@ -83,3 +109,360 @@ def _digest_of_plan(plan):
     if plan is None:
         return None
     return hashlib.sha256(repr(sorted(plan.bounds)).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Step:
+    """
+    How far an identification is.
+
+    bag: index of the recording, of `bags`; name: its name; seconds, length [s]: of its data, done
+    and in all; speed: seconds of data a second since the beginning; findings: at most a second
+    of data old; remarks: sentences about the recording; events: a `Happening` for each so far;
+    recordings: an `Opened` for each so far.
+    """
+
+    bag: int
+    bags: int
+    name: str
+    seconds: float
+    length: float
+    speed: float
+    findings: Findings
+    remarks: tuple
+    events: tuple = ()
+    recordings: tuple = ()
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A recording that is being read: its name, and its begin [ns] by its own time."""
+
+    name: str
+    begin_ns: int
+
+
+@dataclass(frozen=True)
+class Options:
+    """
+    How recordings are used.
+
+    is_merged: they are independent ones, joined at the end; held_out: share of each at its end
+    that is predicted instead of used; plan: a `RecordedPlan` to follow, None: the config's;
+    is_trusting: whether units that look wrong are right.
+    """
+
+    is_merged: bool = False
+    held_out: float = 0.2
+    plan: object = None
+    is_trusting: bool = False
+
+    def require_possible(self, count):
+        """Raise a ConfigError where it cannot be done with so many recordings."""
+        if not 0 <= self.held_out < 1:
+            raise ConfigError(
+                f'held_out: is {self.held_out:g}; give a share of each bag, at least 0, below 1'
+            )
+        if not count:
+            raise ConfigError('bags: there is none; give at least one recording')
+        if self.plan is not None and self.is_merged:
+            raise ConfigError(
+                'follow: frames of one run cannot be those of several; leave merge out'
+            )
+
+
+class Work:
+    """Takes recordings in, one after the other, with the one pipeline."""
+
+    def __init__(self, paths, digests, config, options, checkpoint=None, show=None):
+        """
+        Set up the pipeline.
+
+        digests: of the recordings at these paths; checkpoint: a `Checkpoint`, None: nothing is
+        written; show: called with a `Step` now and then.
+        """
+        self._paths, self._digests, self._config = paths, digests, config
+        self._options, self._checkpoint, self._show = options, checkpoint, show or (lambda _: None)
+        self._pipeline = Pipeline.from_config(config, options.plan)
+        self._blank = self._pipeline.run()
+        self._history, self._timings, self._journal = History(), Timings(), None
+        # Of recordings that are done: what their feeds keep, what became of samples, posteriors.
+        self._done, self._before, self._posteriors = [], {}, []
+        self._bags, self._windows, self._data, self._opened = [], [], 0.0, []
+        # Of each recording the frames that are held out, where torques are measured.
+        self._frames_held_out = []
+        self._began, self._begun_at, self._shown = time.monotonic(), None, 0.0
+
+    def result(self):
+        """Return the `Identification`."""
+        if len(self._paths) > 1:
+            self._require_usable()
+        feed_state, end_ns = self._resume(), None
+        for number, path in enumerate(self._paths):
+            with BagReader(path) as bag:
+                self._opened.append(Opened(bag.name, bag.begin_ns))
+                feed = self._feed(bag, number, end_ns)
+                end_ns = feed.end_ns
+                if number < len(self._done):
+                    feed.restore(self._done[number][0])
+                else:
+                    if feed_state:
+                        feed.restore(feed_state)
+                    self._take(feed, number)
+                    feed_state = None
+                self._bags.append(feed.described(self._done[number][1]))
+                self._windows += self._held_out(feed, number)
+        if not self._options.is_merged:
+            require_told(self._paths[-1], self._history, self._pipeline)
+        return self._found()
+
+    def _require_usable(self):
+        """Look into all recordings before the first is used, which may take hours."""
+        end_ns = None
+        for number, path in enumerate(self._paths):
+            with BagReader(path) as bag:
+                end_ns = self._feed(bag, number, end_ns).end_ns
+
+    def _resume(self):
+        """Go on from the checkpoint, if there is one; return what the feed then kept, or None."""
+        if self._checkpoint is None:
+            return None
+        saved = self._checkpoint.read()
+        size = saved[1]['journal'][0] if saved else 0
+        parts = self._pipeline.problem, self._config, size
+        self._journal = Journal(self._checkpoint.journal, *parts)
+        if saved is None:
+            return None
+        run, known = saved
+        self._pipeline.resume(run)
+        self._journal.restore(known['journal'])
+        self._history.restore(known['history'])
+        self._done, self._before = list(known['done']), known['before']
+        self._posteriors = self._checkpoint.posteriors(len(self._done))
+        return known['feed']
+
+    def _feed(self, bag, number, end_ns):
+        """Return the `Feed` of a recording; end_ns: of the one before, None without."""
+        share = self._options.held_out
+        is_trusting = self._options.is_trusting
+        feed = Feed(bag, self._digests[number], self._config, self._pipeline, share, is_trusting)
+        if end_ns is not None and not self._options.is_merged and bag.begin_ns <= end_ns:
+            raise DataError(
+                f'{bag.path}: begins before the recording given before it ends; give them in '
+                'order of time, or --merge where they are independent'
+            )
+        return feed
+
+    def _take(self, feed, number):
+        """Take the rest of a recording in."""
+        is_last = self._options.is_merged or number == len(self._paths) - 1
+        if feed.passed == 0 and self._options.is_merged:
+            self._pipeline.resume(self._blank)
+            self._history.begin()
+        messages = feed.messages()
+        self._timings.skip()
+        while batch := list(islice(messages, _MESSAGES)):
+            self._timings.add('reading')
+            for time_ns in self._cut(batch):
+                self._advance(number, time_ns)
+            self._timings.add('estimating')
+            self._look_up(feed, number, time_ns=batch[-1][0])
+            self._timings.skip()
+        if is_last and self._options.plan is None:
+            while self._pipeline.next_frame(is_end=True):
+                self._advance(number, feed.split_ns)
+        self._data += (feed.split_ns - feed.bag.begin_ns) / _NANO
+        health = _difference(self._pipeline.counts.table(), self._before)
+        self._before = {} if self._options.is_merged else self._pipeline.counts.table()
+        self._done.append((feed.snapshot(), health))
+        if self._options.is_merged:
+            require_told(feed.bag.path, self._history, self._pipeline)
+            self._posteriors.append(self._pipeline.posterior())
+            if self._checkpoint:
+                self._checkpoint.keep(self._posteriors)
+        self._keep(None)
+
+    def _cut(self, messages):
+        """Push messages; return of every frame that they complete when it was, in the bag [ns]."""
+        times = []
+        for time_ns, decoded in messages:
+            for name, each in decoded:
+                self._pipeline.take(name, each)
+            times += [time_ns] * self._pipeline.cut()
+        return times
+
+    def _advance(self, number, time_ns):
+        """Take in the frame that has waited longest; time_ns: when it was complete."""
+        pipeline = self._pipeline
+        pipeline.accept(pipeline.after(pipeline.progress, pipeline.waiting[0]))
+        events, is_judged = self._history.note(pipeline.progress, number)
+        if self._journal:
+            self._journal.note(pipeline.progress, events, is_judged, time_ns)
+
+    def _look_up(self, feed, number, time_ns):
+        """Show how far it is, and keep what is known, where it is time to."""
+        now = time.monotonic()
+        if now - self._shown > _SHOW_PERIOD:
+            self._shown = now
+            seconds = (time_ns - feed.bag.begin_ns) / _NANO
+            if self._begun_at is None:
+                self._began, self._begun_at = now, self._data + seconds
+            speed = (self._data + seconds - self._begun_at) / max(now - self._began, 1 / _NANO)
+            length = (feed.split_ns - feed.bag.begin_ns) / _NANO
+            where = number, len(self._paths), feed.bag.name, seconds, length, speed
+            found = self._pipeline.latest_findings()
+            remarks = *feed.bag.warnings, *feed.names_of_guesses()
+            told = self._history.happenings(), tuple(self._opened)
+            self._show(Step(*where, found, remarks, *told))
+        if self._checkpoint and self._checkpoint.is_due:
+            self._keep(feed)
+
+    def _keep(self, feed):
+        """Write a checkpoint; feed: that of the recording under way, None between two."""
+        if self._checkpoint is None:
+            return
+        known = {
+            'journal': self._journal.snapshot(),
+            'history': self._history.snapshot(),
+            'done': tuple(self._done),
+            'before': self._before,
+            'feed': feed.snapshot() if feed else None,
+        }
+        self._checkpoint.write(self._pipeline, known)
+
+    def _held_out(self, feed, number):
+        """Return the `Window`s of what is held out of a recording."""
+        if not self._options.held_out:
+            return []
+        config, problem = self._config, self._pipeline.problem
+        efforts, delays = build_inputs(config, problem.model), build_delays(config, problem)
+
+        def make_stream():
+            return build_stream(config, problem, efforts, delays)
+
+        if problem.torque is not None:
+            self._frames_held_out.append(torque_frames(feed, make_stream))
+        return windows_of(feed, number, make_stream, problem.knows_inputs)
+
+    def _found(self):
+        """Return the `Identification` of all that was taken in."""
+        pipeline, problem, share = self._pipeline, self._pipeline.problem, self._options.held_out
+        posterior = self._posterior()
+        held_out = nothing_held_out(share)
+        if share:
+            held_out = self._predicted(posterior.mixture)
+        if self._journal:
+            self._journal.draw(
+                posterior.mixture, pipeline.estimate().stamp_ns, self._bags[-1].split_ns
+            )
+            self._journal.flush()
+        seconds = {**self._timings.seconds, 'data': self._data}
+        return Identification(
+            problem,
+            posterior,
+            posterior.findings,
+            self._history.course(problem),
+            self._history.happenings(),
+            held_out,
+            tuple(self._bags),
+            provenance_of(pipeline, self._config),
+            self._options.is_merged,
+            seconds,
+            LearnedNoise.of(problem, pipeline.state),
+            why_still_fitting(pipeline.state),
+            self._disagreement(),
+        )
+
+    def _predicted(self, mixture):
+        """Return the `HeldOut` of a posterior."""
+        pipeline, share, seed = self._pipeline, self._options.held_out, self._config.samples.seed
+        problem = pipeline.problem
+        if problem.torque is None:
+            return predict(problem, mixture, self._windows, share, seed)
+        noise, step = pipeline.state.fit.noise, self._config.simulation.max_step
+        finer = with_values(self._config, {'simulation.max_step': min(step, STIFF_STEP)})
+        simulated = build_parts(finer)[0]
+        found = predict(simulated, mixture, self._windows, share, seed, noise)
+        parts, delay = self._frames_held_out, pipeline.state.delay.applied
+        torques = predict_torques(problem, mixture, noise, parts, seed, delay)
+        return replace(found, torques=torques)
+
+    def _disagreement(self):
+        """Return how many times more recordings differ, squared, than they claim."""
+        if not self._options.is_merged:
+            return 1.0
+        first, mixtures = self._posteriors[0], [each.mixture for each in self._posteriors]
+        return disagreement(mixtures, first.prior)
+
+    def _posterior(self):
+        """Return the `Posterior` of all recordings, with exact findings."""
+        pipeline = self._pipeline
+        if not self._options.is_merged:
+            findings = pipeline.findings()
+            if isinstance(pipeline.state, BatchState) and pipeline.state.is_astray:
+                findings = of_misfit(findings)
+            return replace(pipeline.posterior(), findings=findings)
+        posterior = joined(self._posteriors)
+        end_ns = max(recording.end_ns for recording in posterior.recordings)
+        return replace(posterior, findings=find(pipeline.problem, posterior.mixture, end_ns))
+
+
+def why_still_fitting(state):
+    """Return why a forward filter has not taken over from the first fits, '' where it has."""
+    if isinstance(state, AugmentedState):
+        state = state.state
+    if not isinstance(state, BatchState) or state.mixture is None:
+        return ''
+    if state.is_astray:
+        return 'nothing explains the motion within the noise of the sensors'
+    if state.knowledge is not None:
+        return 'after a gap too little has come to go on'
+    if state.share:
+        return 'several answers, or a curved one, fit'
+    return 'the dynamics are not known well enough to be filtered'
+
+
+def require_told(path, history, pipeline):
+    """Refuse, with a DataError, a recording that has told nothing at all, and say why."""
+    if history.has_fitted:
+        return
+    obstacle = pipeline.latest_findings().obstacle
+    if history.words['at rest']:
+        reason = 'the robot does not move, so nothing can be learnt; record it in motion'
+    elif history.words['efforts unknown'] or (obstacle and _has_no_efforts(pipeline)):
+        reason = obstacle or 'efforts are unknown that the first fits need; see docs/samples.md'
+    else:
+        table = pipeline.counts.table()
+        counts = '; '.join(f'{source}: {in_words(words)}' for source, words in table.items())
+        unused = [name for name, words in table.items() if Status.USED.value not in words]
+        few = f'{history.frames} frames are too few for a first fit'
+        if unused and not history.frames:
+            few = f'nothing of {" and of ".join(unused)} can be used'
+        reason = (
+            f'{few}; samples by what became of them: {counts or "none"}; docs/samples.md says '
+            'what these words mean, and what helps'
+        )
+    raise DataError(f'{path}: {reason}')
+
+
+def _has_no_efforts(pipeline):
+    """Tell whether every message of a source of efforts, or of a wrench, lacked some."""
+    table = pipeline.counts.table()
+    names = MEASURED_EFFORTS, COMMANDED_EFFORTS, *pipeline.problem.wrenches
+    words = [table.get(name, {}) for name in names]
+    return any(
+        0 < each.get(Status.USED.value, 0) <= each.get(Status.MISSING_EFFORT.value, 0)
+        for each in words
+    )
+
+
+def _difference(after, before):
+    """Return how much counts have grown: source -> {status in words: number}."""
+    return {
+        source: {
+            word: number - before.get(source, {}).get(word, 0)
+            for word, number in words.items()
+            if number > before.get(source, {}).get(word, 0)
+        }
+        for source, words in after.items()
+    }

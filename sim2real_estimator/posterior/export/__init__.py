@@ -9,7 +9,7 @@ from .estimated_robot import EstimatedRobot, opened, robot_of, robot_of_file
 from .mjcf import write_mjcf
 from .parameter_file import write_parameters
 from .randomization import write_randomization
-from .urdf import write_urdf
+from .urdf_file import write_urdf
 
 __all__ = [
     'EstimatedRobot',

@@ -19,8 +19,7 @@ from ...records import Findings
 from ...setup.build import build_parts
 from ..file import load, Posterior, require_same_prior
 from ..identity import describe, require_same
-from .alike import alike_directions
-from .possible_bodies import nearest_possible, relative
+from .possible_bodies import alike_directions, nearest_possible, relative
 
 # A combination of which data leave more of the prior's standard deviation stays as it was.
 _UNTOLD = 0.9

@@ -5,6 +5,7 @@ Bodies, joints and motors of our own model, so that all joint types and all esti
 get there; a body keeps its name where it is welded to another. Primitive shapes come along.
 """
 
+from dataclasses import dataclass
 from importlib.util import find_spec
 from xml.etree import ElementTree
 
@@ -14,11 +15,10 @@ from transforms3d.quaternions import mat2quat
 from ...errors import ModelError
 from ...model.body_numbers import at_centre
 from ...model.tree import WORLD
-from ...model.urdf.reader import read_robot
-from .files import replace_file
-from .numbers import word, words
-from .provenance import provenance
-from .shapes import shapes_of
+from ...model.urdf.elements import read_origin
+from ...model.urdf.xml_reader import read_robot
+from ...spatial.rotation import Rotation
+from .text_files import provenance, replace_file, word, words
 
 _TYPES = {
     'revolute': 'hinge',
@@ -36,6 +36,11 @@ _PHYSICS = {
 }
 # Groups of shapes: the first is shown, the second not, unless somebody asks for it.
 _SEEN, _TOUCHED = '2', '3'
+_SIZES = {
+    'box': lambda box: [x / 2 for x in box.vector('size', (1.0, 1.0, 1.0))],
+    'cylinder': lambda rod: [rod.number('radius'), rod.number('length') / 2, 0.0],
+    'sphere': lambda ball: [ball.number('radius'), 0.0, 0.0],
+}
 
 
 def write_mjcf(robot, path):
@@ -156,3 +161,40 @@ def _pose(position, rotation):
     """Return where a frame is, as attributes; w, x, y, z of its quaternion."""
     matrix = np.array([tuple(row) for row in rotation.rows], dtype=float)
     return {'pos': words(position), 'quat': words(mat2quat(matrix))}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """
+    A primitive on a link.
+
+    kind: box, cylinder or sphere; size: as MuJoCo has it, radius and half lengths [m]; position
+    [m] and rotation: of its frame in the link's; is_solid: of <collision>, else of <visual>.
+    """
+
+    kind: str
+    size: list
+    position: tuple
+    rotation: Rotation
+    is_solid: bool
+
+
+def shapes_of(robot):
+    """Return link -> [`Shape`] of the <robot> of a URDF."""
+    found = {}
+    for link in robot.named_children('link'):
+        parts = [(part, tag) for tag in ('visual', 'collision') for part in link.children(tag)]
+        shapes = [_shape(part, tag == 'collision') for part, tag in parts]
+        found[link.text('name')] = [shape for shape in shapes if shape]
+    return found
+
+
+def _shape(part, is_solid):
+    """Return the `Shape` of a <visual> or <collision>, None where it is none of the three."""
+    geometry = part.child('geometry')
+    position, rotation = read_origin(part)
+    for kind, size in _SIZES.items():
+        element = geometry.child(kind) if geometry is not None else None
+        if element is not None:
+            return Shape(kind, size(element), position, rotation, is_solid)
+    return None

@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 
 from ...config import read_config, to_yaml, with_values
-from .files import replace_file
+from .text_files import replace_file
 
 
 def write_parameters(robot, path, posterior_path):

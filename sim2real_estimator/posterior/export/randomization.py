@@ -9,8 +9,7 @@ from ...model.body_numbers import at_centre
 from ...observability.null_space import draw_samples
 from ...observability.possible_robots import likeliest_possible
 from .estimated_robot import numbers_of, possible_bodies
-from .files import replace_file
-from .provenance import facts
+from .text_files import facts, replace_file
 
 FORMAT, VERSION = 'sim2real_estimator randomization', 1
 DRAWS = 1000

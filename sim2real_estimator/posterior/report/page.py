@@ -4,7 +4,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from .looks import VERDICTS
+from .figure_style import VERDICTS
 from .sections import SECTIONS
 from .words import count, number, seconds
 

@@ -7,9 +7,7 @@ robot_state_publisher places: the estimate lies over the measured robot. docs/ro
 legend.
 """
 
-from .board import Board
-from .composing import view_of
-from .kernels import Kernels, require_axes
-from .scene import scene, View
+from .mixture_kernels import Kernels, require_axes
+from .scene import Board, scene, View, view_of
 
 __all__ = ['Board', 'Kernels', 'View', 'require_axes', 'scene', 'view_of']

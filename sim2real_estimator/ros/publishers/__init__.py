@@ -6,13 +6,22 @@ Neither needs a node. docs/messages.md lists the layouts.
 """
 
 from ...observability.null_space import draw_samples
-from .coordinates import CoordinateMap, coordinates_message, map_of, read_coordinates
-from .estimate import estimate_message, EstimateReading, read_estimate
-from .events import events_message, read_events
-from .parameters import parameters_message, ParametersReading, read_parameters
-from .posterior import posterior_message, PosteriorReading, read_posterior
-from .prediction import predicted_message
-from .samples import read_samples, samples_message
+from .clouds import (
+    posterior_message,
+    PosteriorReading,
+    read_posterior,
+    read_samples,
+    samples_message,
+)
+from .coordinate_map import CoordinateMap, coordinates_message, map_of, read_coordinates
+from .diagnostics import (
+    events_message,
+    parameters_message,
+    ParametersReading,
+    read_events,
+    read_parameters,
+)
+from .joint_states import estimate_message, EstimateReading, predicted_message, read_estimate
 
 __all__ = [
     'CoordinateMap',

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ...config.node import MarkersConfig, SamplesConfig
+from ...config.node_settings import MarkersConfig, SamplesConfig
 from ...records import Estimate, Findings
 
 

@@ -10,7 +10,7 @@ import seen_arms
 from seen_arms import BODIES, ENCODERS, JOINTS, KINEMATICS, pose, record
 from transforms3d import axangles, quaternions
 
-from sim2real_estimator.config.tree import EffortsConfig, JointConfig, PriorConfig
+from sim2real_estimator.config.settings_tree import EffortsConfig, JointConfig, PriorConfig
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Sample

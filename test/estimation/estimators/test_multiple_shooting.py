@@ -9,9 +9,9 @@ import pytest
 from simulated import CONFIG, RATE, record
 from simulated import config as shipped_config
 
-from sim2real_estimator.app.synthetic.offline import estimates as offline
-from sim2real_estimator.app.synthetic.robot import SyntheticRobot
 from sim2real_estimator.app.synthetic.settings import load_synthetic
+from sim2real_estimator.app.synthetic.synthetic_robot import estimates as offline
+from sim2real_estimator.app.synthetic.synthetic_robot import SyntheticRobot
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.records import Sample, UpdateReport
 

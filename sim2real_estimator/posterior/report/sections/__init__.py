@@ -2,13 +2,13 @@
 
 from .consistency import consistency
 from .corner import corner
-from .course import course
-from .events import events
+from .estimates_over_time import course
+from .event_list import events
+from .held_out_prediction import prediction
 from .identifiability import identifiability
-from .inputs import inputs, latencies
 from .origin import origin
-from .parameters import parameters
-from .prediction import prediction
+from .parameter_table import parameters
+from .recorded_inputs import inputs, latencies
 
 SECTIONS = (
     parameters,

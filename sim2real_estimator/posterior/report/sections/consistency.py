@@ -6,7 +6,7 @@ from scipy.stats import chi2
 
 from ..blocks import Cell, Section, Table
 from ..drawing import drawing, picture
-from ..looks import BLACK, BLUE, GREY, LIGHT, SKY, WIDTH
+from ..figure_style import BLACK, BLUE, GREY, LIGHT, SKY, WIDTH
 from ..words import number
 
 _TITLE = 'Can the uncertainty be believed'

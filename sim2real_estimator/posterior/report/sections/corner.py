@@ -5,7 +5,7 @@ import numpy as np
 from ....observability.null_space import tangents_of
 from ..blocks import Section
 from ..drawing import drawing, picture
-from ..looks import BLUE, GREEN, GREY, ORANGE, PURPLE, WIDTH
+from ..figure_style import BLUE, GREEN, GREY, ORANGE, PURPLE, WIDTH
 from ..words import count
 
 _DRAWS, _MOST = 1500, 6

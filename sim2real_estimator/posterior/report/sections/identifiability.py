@@ -6,7 +6,7 @@ from ....observability.null_space import spectrum_of, tangents_of
 from ....observability.verdicts import in_words
 from ..blocks import Section, Table, Text
 from ..drawing import drawing, picture, plain_numbers
-from ..looks import BLUE, GREY, ORANGE, WIDTH
+from ..figure_style import BLUE, GREY, ORANGE, WIDTH
 from ..words import count, number, with_sd
 
 _TITLE = 'What these data can tell'

@@ -4,12 +4,10 @@ import numpy as np
 
 from ...model.body_numbers import at_centre
 from ...model.urdf.elements import read_origin
-from ...model.urdf.reader import read_bytes, read_robot
 from ...model.urdf.text import UrdfText
+from ...model.urdf.xml_reader import read_bytes, read_robot
 from ...spatial.inertia import Symmetric3
-from .files import replace_file
-from .numbers import word, words
-from .provenance import provenance
+from .text_files import provenance, replace_file, word, words
 
 _DYNAMICS = ('damping', 'friction', 'armature')
 _MOMENTS = ('ixx', 'iyy', 'izz', 'ixy', 'ixz', 'iyz')

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..blocks import Cell, Section, Table
 from ..drawing import drawing, picture, plain_numbers
-from ..looks import BLACK, GREY, LIGHT, PREDICTORS, WIDTH
+from ..figure_style import BLACK, GREY, LIGHT, PREDICTORS, WIDTH
 from ..words import count, number
 
 _TITLE = 'Prediction of data that were kept back'

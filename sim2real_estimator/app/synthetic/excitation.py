@@ -5,8 +5,7 @@ import math
 import numpy as np
 
 from ...errors import ConfigError
-from .chance import generator
-from .settings import PushConfig, require_known
+from .settings import generator, PushConfig, require_known
 
 # Share of a joint's range at either end in which it is pushed back.
 _MARGIN = 0.1

@@ -1,5 +1,5 @@
 """
-Held-out stretches, predicted open loop.
+Held-out data, predicted open loop: motion in short windows, and torques where measured.
 
 Each window begins with a short stretch from which the state is fitted, for each predictor with its
 own parameters; after it nothing but efforts enter. So what is compared are models of the robot,
@@ -10,9 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...estimation.torque.rows import BLOCK_NS
+from ...estimation.torque.delay import late_torques, torques_at
+from ...estimation.torque.joint_motion import learn_motion_noise, smoothed_motion
+from ...estimation.torque.regression import block_rows
+from ...estimation.torque.rows import are_moving, BLOCK_NS, motion_at
 from ...observability.null_space import mending, physical_draws
-from .result import FAR, HeldOut, Trace
+from .result import FAR, HeldOut, TorqueTrace, Trace
 
 NOMINAL, MEAN, DRAWS = PREDICTORS = ('nominal', 'mean', 'draws')
 # Of the stretch that the state is fitted to at the most, and of the prediction [s].
@@ -29,6 +32,10 @@ _ITERATIONS = 8
 # Longest step of predictions by measured torques [s]: friction about rest is stiff.
 STIFF_STEP = 5e-4
 _NANO = 1e9
+# Draws of the posterior of which torques are predicted.
+_TORQUE_DRAWS = 100
+# Parts between gaps that are shorter are left out [samples], as are blocks with fewer samples.
+_FEWEST, _SHARE = 20, 0.5
 
 
 @dataclass(frozen=True)
@@ -303,4 +310,120 @@ def _reason(windows):
     return (
         f'what was held out has no {LEAD + HORIZON:.1f} s without a gap in which all efforts '
         'are known'
+    )
+
+
+def torque_frames(feed, make_stream):
+    """Return all frames of what a `Feed` holds out; make_stream: returns a new `Stream`."""
+    stream = make_stream()
+    for sample in feed.held_out(feed.split_ns, (feed.end_ns - feed.split_ns) / _NANO):
+        stream.push(sample)
+    return tuple(stream.flush())
+
+
+def predict_torques(problem, mixture, noise, parts, seed, delay=0.0):
+    """
+    Return a `TorqueTrace` for each joint whose torque is measured.
+
+    mixture: the posterior; noise: `TorqueNoise` that was learned; parts: the frames that each
+    recording holds out; seed: of the draws; delay: by which torques are late [s].
+    """
+    model, parametrization = problem.torque, problem.parametrization
+    generator = np.random.default_rng(seed)
+    draws = mixture.draw(_TORQUE_DRAWS, generator)
+    draws = physical_draws(parametrization, draws, generator, mend=mending(problem, mixture))
+    points = np.column_stack([described(problem), mixture.moments()[0], draws])
+    known = [(model.standard(x)[0], model.scales(x)[0]) for x in points.T]
+    geometry = model.geometry(points[:, 1])
+    rows = []
+    for bag, frames in enumerate(parts):
+        for stamps, positions, effort_stamps, efforts in _stretches(model, frames):
+            efforts, wrenches = np.split(efforts, [len(model.joints)], 1)
+            if delay:
+                late = late_torques(effort_stamps, efforts, effort_stamps)
+                efforts = torques_at(late, delay)
+            given = effort_stamps, efforts, wrenches
+            found = _torque_rows(model, stamps, positions, given, (*known[1], geometry))
+            rows += [] if found is None else [(*found, bag)]
+    return tuple(
+        trace
+        for joint, name in enumerate(model.joints)
+        if (trace := _torque_trace(joint, name, rows, known, noise)) is not None
+    )
+
+
+def _stretches(model, frames):
+    """
+    Yield stamps [N], positions [N, n], stamps of torques [M], torques [M, J + W] without gaps.
+
+    Known wrenches stand after the torques.
+    """
+    part = []
+    for frame in (*frames, None):
+        if frame is None or frame.after_gap:
+            readings = [model.read(each) for each in part]
+            positions = [entry for r in readings for entry in r.positions]
+            torques = [entry for r in readings for entry in r.torques]
+            if len(positions) >= _FEWEST and torques:
+                yield tuple(
+                    np.array(column) for pairs in (positions, torques) for column in zip(*pairs)
+                )
+            part = []
+        if frame is not None:
+            part.append(frame)
+
+
+def _torque_rows(model, stamps, positions, given, known):
+    """
+    Return (`Rows`, their stamps [K]) of a stretch, None where nothing moves.
+
+    given: stamps of torques [M], torques [M, J], known wrenches [M, W], by which torques are less
+    than the motion takes; known: standard parameters, scales of torques and geometry.
+    """
+    (effort_stamps, efforts, wrenches), (standard, scales, geometry) = given, known
+    seconds = (stamps - stamps[0]) / _NANO
+    noise = learn_motion_noise(seconds, positions)
+    motion = smoothed_motion(seconds, positions, noise)
+    at = (effort_stamps - stamps[0]) / _NANO
+    is_moving = are_moving(seconds, motion[1][:, model.velocities], model.slowest)
+    nearest = np.searchsorted(seconds, at).clip(0, len(seconds) - 1)
+    states = motion_at(at, seconds, motion)
+    if wrenches.shape[1]:
+        efforts = efforts + scales * model.pushes(states[0], wrenches)
+    usable = np.isfinite(efforts) & is_moving[nearest]
+    usable[(at < 0) | (at > seconds[-1])] = False
+    if not usable.any():
+        return None
+    columns = model.columns(*states, standard, geometry)
+    edges = np.arange(effort_stamps[0], effort_stamps[-1] + BLOCK_NS, BLOCK_NS)
+    bounds = np.unique(np.append(np.searchsorted(effort_stamps, edges), len(effort_stamps)))
+    return block_rows(columns, efforts, usable, bounds), effort_stamps[bounds[:-1]]
+
+
+def _torque_trace(joint, name, rows, known, noise):
+    """Return the `TorqueTrace` of a joint, None where it never moves."""
+    stamps, bags, measured, predicted = [], [], [], []
+    for found, begins, bag in rows:
+        # Rows are weighted by the root of the share of their samples that could be used.
+        shares = found.shares[:, joint]
+        kept = np.flatnonzero(shares >= _SHARE)
+        root = np.sqrt(shares[kept])
+        columns = found.columns[kept, joint] / root[:, None]
+        stamps.append(begins[kept])
+        bags.append(np.full(len(kept), bag))
+        measured.append(found.torques[kept, joint] / root)
+        predicted.append(
+            np.stack([scales[joint] * (columns @ standard) for standard, scales in known], 1)
+        )
+    if not sum(map(len, measured)):
+        return None
+    values = np.concatenate(predicted)
+    return TorqueTrace(
+        name,
+        float(np.sqrt(noise.variance[joint])),
+        bool(noise.explained[joint]),
+        np.concatenate(stamps),
+        np.concatenate(bags),
+        np.concatenate(measured),
+        {'nominal': values[:, 0], 'mean': values[:, 1], 'draws': values[:, 2:]},
     )

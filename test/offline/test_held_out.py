@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sim2real_estimator.offline.identification import open_loop
-from sim2real_estimator.offline.identification.open_loop import _shortened, LEAD, Window
+from sim2real_estimator.offline.identification import held_out
+from sim2real_estimator.offline.identification.held_out import _shortened, LEAD, Window
 from sim2real_estimator.records import Frame, Sample
 
 STEP_NS = 20_000_000
@@ -25,12 +25,12 @@ def test_the_lead_is_as_long_as_the_model_explains(monkeypatch, explained, lead)
     def left(problem, mean, frames):
         return 1.0 if (frames[-1].end_ns - frames[0].start_ns) * 1e-9 <= explained else 5.0
 
-    monkeypatch.setattr(open_loop, '_left', left)
-    assert open_loop._lead_of(None, None, [window_of()]) == lead
+    monkeypatch.setattr(held_out, '_left', left)
+    assert held_out._lead_of(None, None, [window_of()]) == lead
 
 
 def test_without_windows_the_lead_is_the_longest():
-    assert open_loop._lead_of(None, None, []) == LEAD
+    assert held_out._lead_of(None, None, []) == LEAD
 
 
 def test_the_last_part_is_kept_with_some_samples_in_it():

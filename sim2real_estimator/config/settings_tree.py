@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from .declaring import setting
-from .node import MarkersConfig, NodeConfig, SamplesConfig, SavingConfig
+from .node_settings import MarkersConfig, NodeConfig, SamplesConfig, SavingConfig
 
 EFFORTS = ('none', 'measured', 'commanded', 'unknown', 'driven')
 

@@ -6,10 +6,9 @@ import pytest
 from sim2real_estimator.config import read_config
 from sim2real_estimator.events import Chronicle
 from sim2real_estimator.observability.null_space import draw_samples
-from sim2real_estimator.offline.identification.display import torque_scores
-from sim2real_estimator.offline.identification.open_loop import described
+from sim2real_estimator.offline.identification.held_out import described, predict_torques
 from sim2real_estimator.offline.identification.result import HeldOut, LearnedNoise
-from sim2real_estimator.offline.identification.torque_prediction import predict_torques
+from sim2real_estimator.offline.identification.terminal import torque_scores
 from sim2real_estimator.records import Estimate, Frame, Sample, UpdateReport
 from sim2real_estimator.setup.build import build_parts
 

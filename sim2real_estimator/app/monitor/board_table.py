@@ -1,12 +1,12 @@
-"""A `Board` as a table with lines below it, and as lines alone."""
+"""A `Board` as a table with bars and lines below it, and as lines alone."""
+
+from dataclasses import dataclass
+import math
 
 from rich import box
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
-
-from .bar import bar, FINE, PLAIN
-from .numbers import written
 
 # By verdict, as in the legend of docs/ros.md.
 STYLES = {
@@ -26,6 +26,10 @@ _UNIT = 10
 _LATEST = 5
 _INPUT, _SOURCE = 'input ', 'samples of '
 _NOBODY = 'nothing heard yet; if it stays so, see whether there is such a node in this domain'
+# The line is so many standard deviations of the prior long, to either side; a band has two.
+_REACH, _BAND = 3.0, 2.0
+# Beyond these a table gets too wide.
+_MOST_DECIMALS, _SMALLEST, _LARGEST = 6, 1e-5, 1e6
 
 
 def picture(board, width, is_fine=True):
@@ -155,3 +159,61 @@ def _worker(board):
 
 def _in_words(row):
     return f'{row.verdict} with {", ".join(row.aliases)}' if row.aliases else row.verdict
+
+
+@dataclass(frozen=True)
+class Strokes:
+    """What a bar is drawn with; hit: where estimate and truth share a place."""
+
+    track: str
+    band: str
+    mean: str
+    truth: str
+    hit: str
+
+    @property
+    def legend(self):
+        """What the characters mean."""
+        return (
+            f'{self.mean} mean, {self.band} two standard deviations, {self.truth} truth, '
+            f'{self.hit} both; the line: {_REACH:g} standard deviations of the prior either way'
+        )
+
+
+FINE = Strokes('·', '━', '●', '┃', '◆')
+PLAIN = Strokes('.', '=', 'o', '|', 'X')
+
+
+def bar(row, width, strokes, style):
+    """Return the bar of a `Row`, `width` characters of `Strokes`; style: of the estimate."""
+    low = row.prior_mean - _REACH * row.prior_sd
+    step = 2 * _REACH * row.prior_sd / width
+    if not step > 0:
+        return Text(strokes.track * width, 'dim')
+
+    def place(value):
+        return min(max(int((value - low) / step), 0), width - 1)
+
+    cells = [(strokes.track, 'dim')] * width
+    first, last = (place(row.mean + sign * _BAND * row.sd) for sign in (-1, 1))
+    cells[first : last + 1] = [(strokes.band, style)] * (last + 1 - first)
+    middle = place(row.mean)
+    cells[middle] = (strokes.mean, f'bold {style}')
+    if row.truth is not None:
+        at = place(row.truth)
+        cells[at] = (strokes.hit if at == middle else strokes.truth, f'bold {style}')
+    return Text.assemble(*cells)
+
+
+def decimals(sd):
+    """Return with how many decimals a number is written, of a standard deviation `sd`."""
+    if not math.isfinite(sd) or sd <= 0:
+        return _MOST_DECIMALS
+    return min(max(1 - math.floor(math.log10(sd)), 0), _MOST_DECIMALS)
+
+
+def written(value, sd):
+    """Return a number as text, as precisely as a standard deviation says."""
+    if value and not _SMALLEST <= abs(value) < _LARGEST:
+        return f'{value:.3g}'
+    return f'{value:.{decimals(sd)}f}'

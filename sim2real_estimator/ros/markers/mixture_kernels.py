@@ -6,7 +6,7 @@ from itertools import combinations, product
 import numpy as np
 
 from ...errors import ConfigError
-from .shapes import ball, line, plain, principal, segments, text
+from .marker_shapes import ball, line, plain, principal, segments, text
 
 _KERNELS, _MEANS, _TRAIL, _BOX, _NAMES = (
     'kernels',

@@ -1,19 +1,51 @@
-"""The topic `~/parameters`: what is known of each parameter, and why not more."""
+"""The topics `~/parameters` and `~/events`: named values as DiagnosticStatus, and back."""
 
 from dataclasses import dataclass
 
 from ...errors import DataError
+from ...events import Event
+from ...messages import maker
 from ...records import ParameterFinding
-from ..looks import look_of
-from .stamps import stamp_ns_of
-from .statuses import OK, status, status_array, values_of, WARN
+from ..verdict_looks import look_of
+from .stamps import header, stamp_ns_of
 
+DiagnosticArray = maker('diagnostic_msgs/msg/DiagnosticArray')
+DiagnosticStatus = maker('diagnostic_msgs/msg/DiagnosticStatus')
+KeyValue = maker('diagnostic_msgs/msg/KeyValue')
+OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 # The first status, which is of no single parameter.
 _ALL = 'posterior'
 _SEPARATOR = ', '
 _QUANTILES = ('5 %', 'median', '95 %')
 # Only there where data ask for what no robot has.
 _ASKED = ('impossible', 'impossible mean', 'impossible std')
+
+
+def status_array(statuses, stamp_ns):
+    """Return the DiagnosticArray of statuses."""
+    return DiagnosticArray(header=header(stamp_ns), status=list(statuses))
+
+
+def status(name, values, text='', level=OK):
+    """Return a DiagnosticStatus; numbers among the values keep every bit."""
+    return DiagnosticStatus(
+        name=name,
+        level=level,
+        message=text,
+        values=[KeyValue(key=key, value=_text(value)) for key, value in values.items()],
+    )
+
+
+def values_of(message):
+    """Return key -> text of a DiagnosticStatus."""
+    return {each.key: each.value for each in message.values}
+
+
+def _text(value):
+    """Return a value as text; that of a number is the shortest that gives the same number."""
+    if isinstance(value, (str, int)):
+        return str(value)
+    return repr(float(value))
 
 
 @dataclass(frozen=True)
@@ -117,3 +149,19 @@ def _asked(values):
         return ()
     what, *numbers = (values[key] for key in _ASKED)
     return (what, *map(float, numbers))
+
+
+def events_message(events, stamp_ns):
+    """Return `Event`s as DiagnosticArray, a status each."""
+    return status_array(
+        (status(e.name, e.values, e.text, WARN if e.is_warning else OK) for e in events), stamp_ns
+    )
+
+
+def read_events(message):
+    """Return (stamp_ns, `Event`s) of a message; all values are text."""
+    events = tuple(
+        Event(each.name, each.message, each.level != OK, values_of(each))
+        for each in message.status
+    )
+    return stamp_ns_of(message), events

@@ -1,11 +1,39 @@
-"""Where the numbers in a file come from."""
+"""Text files of a result: written atomically, with every digit, and with their provenance."""
 
 import hashlib
+import os
+from pathlib import Path
 
+from ...errors import OutputError
 from ..file import package_version
 
 # By the last words of their names: what a URDF has a place for.
 _IN_A_URDF = ('mass', 'com', 'inertia', 'length', 'origin', 'damping', 'friction', 'armature')
+
+
+def replace_file(path, content):
+    """Write bytes, or text as UTF-8, to a file beside the path, and put it in its place."""
+    path = Path(path)
+    beside = path.with_name(f'.{path.name}.{os.getpid()}')
+    try:
+        try:
+            beside.write_bytes(content.encode() if isinstance(content, str) else content)
+            os.replace(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f'{path}: cannot be written ({error}); choose another place') from error
+
+
+def word(value):
+    """Return a number."""
+    # Adding zero makes -0 the same as 0.
+    return repr(float(value) + 0.0)
+
+
+def words(values):
+    """Return several numbers, a blank between two."""
+    return ' '.join(word(value) for value in values)
 
 
 def facts(robot):

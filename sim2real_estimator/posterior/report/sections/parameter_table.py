@@ -4,7 +4,7 @@ import numpy as np
 
 from ..blocks import Cell, Section, Table, Text
 from ..drawing import drawing, picture
-from ..looks import BLACK, LIGHT, MEANINGS, VERDICTS, WIDTH
+from ..figure_style import BLACK, LIGHT, MEANINGS, VERDICTS, WIDTH
 from ..words import number, span, with_sd
 
 _ROW = 0.34

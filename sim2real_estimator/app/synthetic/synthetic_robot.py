@@ -10,10 +10,10 @@ from ...errors import ConfigError
 from ...model.parameters import Parameters
 from ...parameters.priors import choose_with_delays
 from ...setup.sources import build_efforts, build_sensors, build_wrenches, described_model, topics
-from .commands import LateCommands
+from .excitation import Motion, Pushes
 from .feed import Feed
-from .motion import Motion, Pushes
-from .plant import Plant
+from .plant import LateCommands, Plant
+from .readings import message_of
 from .settings import load_estimator, require_known, StreamConfig
 from .truth import Truth
 
@@ -149,6 +149,16 @@ class SyntheticRobot:
     def _tell_truth(self, values):
         told = {name: values[name] for name in self._truth.names}
         self.truths.append(TruthAt(self.time_ns, told | self._noises))
+
+
+def estimates(pipeline, robot, seconds):
+    """Yield an `Estimate` for every frame of the next seconds of a robot."""
+    for reading in robot.run(seconds):
+        message = message_of(reading)
+        for name in robot.readers[reading.topic]:
+            pipeline.receive(name, message, robot.arrival_ns(reading))
+        yield from pipeline.step()
+    yield from pipeline.finish()
 
 
 def _without_noises(settings, config, parameters, sensors):

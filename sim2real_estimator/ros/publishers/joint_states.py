@@ -1,4 +1,9 @@
-"""The topic `~/estimate`: mean and standard deviation by name, which every tool plots."""
+"""
+The topics `~/estimate` and `~/predicted_joint_states`, as JointState.
+
+Every tool plots a JointState by name: mean and standard deviation of each parameter, and the
+motion of the model beside the measured one.
+"""
 
 from dataclasses import dataclass
 import math
@@ -61,3 +66,21 @@ def _combinations(names, findings):
     """Return the findings on coordinates that are neither one parameter nor its logarithm."""
     single = {form.format(name) for name in names for form in ('{}', 'log({})', 'log(-{})')}
     return [each for each in findings.combinations if each.label not in single]
+
+
+def predicted_message(model, state, stamp_ns):
+    """
+    Return a state as JointState, to be laid over the measured one.
+
+    state [nx]: positions and velocities, as encoders would see them, of the `Model`; numbers that
+    follow them are not read. Joints that follow another are in it; those of several degrees of
+    freedom have no place in a JointState and are not.
+    """
+    moving = [m for m in model.moving_joints if m.joint.kind.velocity_size == 1]
+    speeds = state[model.position_size :]
+    return JointState(
+        header=header(stamp_ns),
+        name=[m.joint.name for m in moving],
+        position=[m.multiplier * float(state[m.positions][0]) + m.shift for m in moving],
+        velocity=[m.multiplier * float(speeds[m.velocities][0]) for m in moving],
+    )

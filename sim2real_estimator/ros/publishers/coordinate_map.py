@@ -8,7 +8,7 @@ from ...errors import DataError
 from ...model.body_numbers import about_frames, at_centres, NO_MASS
 from ...model.parameters import AXES, INERTIA_NAMES
 from ...model.softplus import inverse_softplus, softplus
-from .statuses import status, status_array, values_of
+from .diagnostics import status, status_array, values_of
 
 _COORDINATE, _PARAMETER = 'coordinate ', 'parameter '
 _SLOPE = 'slope by '

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..blocks import Section
 from ..drawing import drawing, panels, picture
-from ..looks import BLUE, GREY, LIGHT, RED, WIDTH
+from ..figure_style import BLUE, GREY, LIGHT, RED, WIDTH
 from ..words import count
 
 _COLUMNS, _HEIGHT = 3, 2.1

@@ -5,7 +5,7 @@ from dataclasses import fields
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 
 from ..config import declarations, facts_in_words, flattened, load_config, with_values
-from ..config.node import StartParameters
+from ..config.node_settings import StartParameters
 from ..errors import ConfigError
 
 _START = tuple(field.name for field in fields(StartParameters))
