@@ -1,4 +1,4 @@
-"""An estimator uses nothing of a problem that the protocols of `estimation/protocol.py` do not say."""
+"""An estimator uses nothing of a problem but what the protocols in `estimation` declare."""
 
 import ast
 from pathlib import Path

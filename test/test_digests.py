@@ -2,7 +2,7 @@
 
 from digests import machine, read
 import pytest
-from streams import digest, SHORT, STREAMS
+from recorded_streams import digest, SHORT, STREAMS
 
 
 @pytest.mark.parametrize('name', SHORT)

@@ -13,7 +13,7 @@ from posteriors import feed
 import pytest
 import simulated
 
-from sim2real_estimator.config.tree import ActuatorConfig, EstimatorConfig, PriorConfig
+from sim2real_estimator.config.settings_tree import ActuatorConfig, EstimatorConfig, PriorConfig
 from sim2real_estimator.dynamics.integrators import AbstractIntegrator, INTEGRATORS
 from sim2real_estimator.dynamics.integrators.base import map_joints
 from sim2real_estimator.estimation.estimators import AbstractEstimator, ESTIMATORS

@@ -19,7 +19,7 @@ import sys
 ROOT = Path(__file__).resolve().parents[1]
 _TURNS = 5
 _TIMED = ('arm_with_payload', 'pendulum')
-_TIME = 'import streams; d = streams.digest({!r}); print(d.seconds / d.frames)'
+_TIME = 'import recorded_streams as s; d = s.digest({!r}); print(d.seconds / d.frames)'
 
 
 def main():
@@ -33,7 +33,7 @@ def main():
         return _compare_speed(arguments.names or _TIMED, Path(arguments.speed))
     sys.path[:0] = [str(ROOT), str(ROOT / 'test')]
     from digests import machine, read, RECORDED
-    from streams import digest, STREAMS
+    from recorded_streams import digest, STREAMS
 
     names, recorded = arguments.names or [*STREAMS], read()
     is_ours = recorded.get('machine') == machine()

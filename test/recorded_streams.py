@@ -24,7 +24,7 @@ from sim2real_estimator.app.synthetic.settings import load_synthetic, PayloadCon
 from sim2real_estimator.app.synthetic.synthetic_robot import SyntheticRobot
 from sim2real_estimator.background import Background
 from sim2real_estimator.config import with_values
-from sim2real_estimator.config.tree import EffortsConfig, JointConfig
+from sim2real_estimator.config.settings_tree import EffortsConfig, JointConfig
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.stream.plans import RecordedPlan
 
