@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from ..dynamics.wrenches import WRENCH_SIZE
-from ..estimation.noise_scales import NoiseScales
+from ..estimation.noise import NoiseScales
 from ..estimation.windows.shooting import Pushes
 from ..model.parameters import is_dissipation
 from ..model.state_coordinates import StateCoordinates

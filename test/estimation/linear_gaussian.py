@@ -170,15 +170,17 @@ class Run:
     parameters: np.ndarray
 
 
-def simulate(count, seed, scale=0.0, jump=None, at=0):
+def simulate(count, seed, scale=0.0, jump=None, at=0, truth=None):
     """
     Return a `Run` drawn from the prior.
 
-    scale: of disturbances; jump [2]: of the parameters from frame number `at` on.
+    scale: of disturbances; jump [2]: of the parameters from frame number `at` on; truth [2]: the
+    parameters, None: drawn from the prior.
     """
     rng = np.random.default_rng(seed)
     state = STATE_SD * rng.standard_normal(2)
-    truth = PRIOR.mean + PRIOR.root @ rng.standard_normal(2)
+    drawn = PRIOR.mean + PRIOR.root @ rng.standard_normal(2)
+    truth = drawn if truth is None else truth
     frames, states, parameters, period = [], [state], [], round(PERIOD * SECOND)
     for k in range(count):
         now = truth if jump is None or k < at else truth + jump

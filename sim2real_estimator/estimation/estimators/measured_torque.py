@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from ...records import Status, UpdateReport
-from ..changes.hypotheses import Memory
+from ..changes.isolation import Memory
 from ..misfits import FITS
 from ..protocol import Gaussian
 from ..torque import poses as pose_regression

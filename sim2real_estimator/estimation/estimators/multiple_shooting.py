@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...records import Status, UpdateReport
-from ..changes.hypotheses import Memory
+from ..changes.isolation import Memory
 from ..factors import lower_root, solve_triangular
 from ..mixture import Mixture
 from ..protocol import ModelChange

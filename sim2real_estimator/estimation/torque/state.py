@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..changes.hypotheses import Memory
+from ..changes.isolation import Memory
 from ..mixture import Mixture
 from ..protocol import Gaussian
 from .changes import favour, FREEDOM, Onset, returned
