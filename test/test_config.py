@@ -19,7 +19,7 @@ from sim2real_estimator.config.reading import check_facts, declared
 from sim2real_estimator.config.settings_tree import FramesConfig, PriorConfig, SensorConfig
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.estimation.estimators.gaussian_sum import GaussianSum
-from sim2real_estimator.estimation.robust import NOISES
+from sim2real_estimator.estimation.noise import NOISES
 from sim2real_estimator.setup.build import build_parts
 from sim2real_estimator.setup.sources import (
     build_efforts,

@@ -7,11 +7,15 @@ import numpy as np
 from posteriors import feed, pipeline_of, samples_of
 import pytest
 
-from sim2real_estimator.estimation.changes.hypotheses import Hypothesis, Memory
-from sim2real_estimator.estimation.changes.isolation import CarriedOn, IsolatedChange
+from sim2real_estimator.estimation.changes.isolation import (
+    CarriedOn,
+    Hypothesis,
+    IsolatedChange,
+    Memory,
+)
 from sim2real_estimator.estimation.changes.pending import PendingChange
 from sim2real_estimator.estimation.estimators import ESTIMATORS
-from sim2real_estimator.estimation.filter.settling import Trajectories
+from sim2real_estimator.estimation.filter.smoother import Trajectories
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.posterior.encoding import Decoder, Encoder
 from sim2real_estimator.records import Frame, Sample
@@ -76,7 +80,7 @@ def test_a_memory_in_an_answer_is_still_the_one_that_is_remembered():
     content = encoder.encode(PendingChange((), (), mixture, (memory,), answer))
     state = Decoder(*encoder.tables()).decode(content)
     # Only so does it go when it holds again.
-    assert state.answer.explanation.hypothesis.memory is state.memories[0]
+    assert state.answer.isolated.hypothesis.memory is state.memories[0]
     assert state.mixture is state.known
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from problems import p2
 
 from sim2real_estimator.estimation.estimators import ESTIMATORS
-from sim2real_estimator.estimation.robust import NOISES
+from sim2real_estimator.estimation.noise import NOISES
 
 from .course import follow
 from .metrics import judge

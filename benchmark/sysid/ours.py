@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from sim2real_estimator.config import read_config
-from sim2real_estimator.estimation.batch.doubting import DOUBTS
+from sim2real_estimator.estimation.batch.multi_start import MISSPECIFIED
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Frame, Sample
 from sim2real_estimator.setup.sources import COMMANDED_EFFORTS
@@ -78,7 +78,7 @@ def _flags(pipeline, reports):
     signs = {
         'change': 'changed' in events,
         'NIS': degrees > 0 and nis > chdtri(degrees, _IMPROBABLE),
-        'doubts': any(event.startswith(DOUBTS) for event in events),
+        'doubts': any(event.startswith(MISSPECIFIED) for event in events),
         'unknown efforts': mixture.weights[mixture.scales > 0].sum() > 0.5,
     }
     return tuple(name for name, is_seen in signs.items() if is_seen)

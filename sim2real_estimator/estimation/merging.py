@@ -7,7 +7,7 @@ from scipy.stats import chi2
 
 from .gaussian import log_normalized
 from .mixture import distances, Mixture
-from .noise_scales import NoiseScales
+from .noise import NoiseScales
 from .protocol import Gaussian
 
 # Recordings that differ by more than all but this share of those that agree are not taken at

@@ -6,7 +6,7 @@ import numpy as np
 
 from .factors import lower_root
 from .gaussian import each_times, log_normalized
-from .noise_scales import NoiseScales
+from .noise import NoiseScales
 
 
 @dataclass(frozen=True)
@@ -16,9 +16,9 @@ class Mixture:
 
     points [nx, K]: states; means [p, K]: parameters; roots [K, n, n]: of the covariance of
     z = (local state, parameters); scales [K]: standard deviation of the disturbances that each
-    component reckons with, zero where none is given; noises: of sensors whose noise is estimated;
+    component assumes, zero if not given; noises: of sensors whose noise is estimated;
     lasting [p, r]: root of what disturbances of one make uncertain of the parameters for good, by
-    which they are augmented than `roots`; None: nothing.
+    which they are wider than `roots`; None: nothing.
     """
 
     log_weights: np.ndarray
@@ -59,6 +59,12 @@ class Mixture:
     def heaviest(self):
         """Return the index of the component of the largest weight."""
         return int(np.argmax(self.log_weights))
+
+    @property
+    def is_finite(self):
+        """Whether all numbers are."""
+        parts = self.points, self.means, self.roots, self.log_weights
+        return all(np.isfinite(part).all() for part in parts)
 
     def parameter_roots(self):
         """Return the roots of the parameters' covariances [K, p, n], or with more columns."""

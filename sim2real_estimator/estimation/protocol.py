@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .noise_scales import NoiseScales
+from .noise import NoiseScales
 
 
 @dataclass(frozen=True)

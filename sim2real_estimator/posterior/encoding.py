@@ -13,22 +13,19 @@ import numpy as np
 
 from ..errors import DataError
 from ..estimation.batch.fit import Fits, Window
-from ..estimation.changes.detection import ChangeMemory, FrameFit
-from ..estimation.changes.hypotheses import Hypothesis, Memory
-from ..estimation.changes.isolation import CarriedOn, IsolatedChange, Past
+from ..estimation.changes.detection import BiasScore, ChangeMemory, FrameFit, Past
+from ..estimation.changes.isolation import CarriedOn, Hypothesis, IsolatedChange, Memory
 from ..estimation.changes.pending import PendingChange
-from ..estimation.changes.shifts import BiasScore
-from ..estimation.changes.wrong_sensors import Wrong
 from ..estimation.estimators.gumbel_mixture import GumbelState
 from ..estimation.estimators.kinematic_calibration import CalibrationState
 from ..estimation.estimators.multiple_shooting import ShootingState
-from ..estimation.filter.fixed_lag import Lag
+from ..estimation.filter.gating import FaultySensor
 from ..estimation.filter.phases import AugmentedState, BatchState, FilterState
-from ..estimation.filter.settling import Trajectories
-from ..estimation.filter.smoother import FrameStep
+from ..estimation.filter.smoother import FrameStep, Trajectories
+from ..estimation.filter.update import FixedLagWindow
 from ..estimation.mixture import Mixture
-from ..estimation.moments import Moments
-from ..estimation.noise_scales import NoiseScales
+from ..estimation.noise import NoiseScales
+from ..estimation.optimizers import Moments
 from ..estimation.protocol import Gaussian, Linearization, ModelChange
 from ..estimation.torque.changes import Onset, Snapshot
 from ..estimation.torque.delay import Delay
@@ -83,7 +80,7 @@ KINDS = {
     'gumbel state': GumbelState,
     'hypothesis': Hypothesis,
     'jump': ModelChange,
-    'lag': Lag,
+    'lag': FixedLagWindow,
     'linearization': Linearization,
     'load finding': LoadFinding,
     'memory': Memory,
@@ -121,7 +118,7 @@ KINDS = {
     'torque state': TorqueState,
     'update report': UpdateReport,
     'window': Window,
-    'wrong sensor': Wrong,
+    'wrong sensor': FaultySensor,
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 # Arrays of one of these types are laid end to end in one array of the file.

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import DataError, OutputError
 from ..estimation.merging import merge
 from ..estimation.mixture import Mixture
-from ..estimation.noise_scales import NoiseScales
+from ..estimation.noise import NoiseScales
 from ..estimation.protocol import Gaussian
 from ..records import Findings
 from .encoding import Decoder, Encoder

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..dynamics.wrenches import WRENCH_SIZE
 from ..estimation.factors import lower_root
-from ..estimation.noise_scales import NoiseScales
+from ..estimation.noise import NoiseScales
 from ..estimation.protocol import Gaussian
 from ..estimation.windows.shooting import ConstantEfforts
 from ..model.parameters import is_dissipation

@@ -9,7 +9,7 @@ from ..estimation.estimators.gaussian_sum import GaussianSum
 from ..estimation.estimators.kinematic_calibration import KinematicCalibration
 from ..estimation.estimators.measured_torque import MeasuredTorque
 from ..estimation.estimators.multiple_shooting import MultipleShooting
-from ..estimation.robust import NOISES
+from ..estimation.noise import NOISES
 from ..model.parameters import Parameters
 from ..parameters.parametrization_choice import (
     choose_parametrization,

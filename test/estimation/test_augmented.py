@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sim2real_estimator.estimation.batch import doubting
+from sim2real_estimator.estimation.batch import multi_start
 from sim2real_estimator.estimation.batch.fit import Fits
 
 STARTS, SETTINGS = 6, SimpleNamespace(starts=6, merge=0.5, prune=1e-6)
@@ -30,8 +30,8 @@ def test_other_starts_are_tried_where_what_is_known_leads_nowhere(monkeypatch, k
             found.offsets, parameters, np.nan_to_num(found.costs, nan=np.inf), found.information
         )
 
-    monkeypatch.setattr(doubting, 'fit', fit)
-    monkeypatch.setattr(doubting, 'cover_prior', lambda *_: draws.copy())
+    monkeypatch.setattr(multi_start, 'fit', fit)
+    monkeypatch.setattr(multi_start, 'cover_prior', lambda *_: draws.copy())
     prior = SimpleNamespace(mean=np.array([0.0, 2.0]))
     augmented = SimpleNamespace(prior=prior, labels=('own', 'misspecified'))
     objective = SimpleNamespace(
@@ -39,7 +39,7 @@ def test_other_starts_are_tried_where_what_is_known_leads_nowhere(monkeypatch, k
         is_explained_by=lambda fits: bool(len(fits.costs) and fits.costs.min() < 1.0),
     )
     narrow = fits_at(np.array([[known]]))
-    found = doubting.fit_augmented(
+    found = multi_start.fit_augmented(
         objective, SimpleNamespace(labels=('own',)), narrow, SETTINGS, np.random.default_rng(0)
     )
     assert counts == tried

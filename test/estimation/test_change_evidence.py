@@ -6,12 +6,11 @@ import numpy as np
 from problems import p2
 import pytest
 
-from sim2real_estimator.estimation.changes.change_evidence import change_evidence
-from sim2real_estimator.estimation.filter.settling import Trajectories
-from sim2real_estimator.estimation.filter.smoother import Smoother
+from sim2real_estimator.estimation.changes.isolation import change_evidence
+from sim2real_estimator.estimation.filter.smoother import Smoother, Trajectories
 from sim2real_estimator.estimation.gaussian import predict
 from sim2real_estimator.estimation.mixture import Mixture
-from sim2real_estimator.estimation.robust import NormalNoise
+from sim2real_estimator.estimation.noise import NormalNoise
 
 pytestmark = pytest.mark.usefixtures('one_thread')
 
@@ -49,7 +48,7 @@ def test_a_jump_is_as_probable_as_a_filter_that_reckons_with_it_finds(smoother, 
     moved = replace(known, means=known.means + mean[:, None])
     there = Smoother(problem, smoother.frames, smoother.noise, moved)
     better = there.log_evidence(there.forward(course, None)) - smoother.log_evidence(steps)
-    expected = told.pull @ mean - mean @ told.precision @ mean / 2
+    expected = told.score @ mean - mean @ told.precision @ mean / 2
     np.testing.assert_allclose(better[0], expected, rtol=1e-7)
     # No other of its size and less is that probable.
     smaller = np.linalg.lstsq(jump, mean, rcond=None)[0]

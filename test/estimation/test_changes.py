@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from sim2real_estimator.estimation.changes.detection import ChangeDetector, ChangeMemory
-from sim2real_estimator.estimation.changes.shifts import BiasScore
+from sim2real_estimator.estimation.changes.detection import BiasScore, ChangeDetector, ChangeMemory
 
 DETECTOR = ChangeDetector()
 

@@ -10,11 +10,11 @@ import torch
 
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.estimation.batch.fit import Window
-from sim2real_estimator.estimation.batch.smoothed_fits import first_trajectories, fit_smoothly
+from sim2real_estimator.estimation.batch.smoothed_fits import first_trajectories, fit_by_smoothing
 from sim2real_estimator.estimation.disturbances import are_of_friction, neighbours
 from sim2real_estimator.estimation.estimators import ESTIMATORS
 from sim2real_estimator.estimation.filter.phases import FilterState
-from sim2real_estimator.estimation.robust import NormalNoise
+from sim2real_estimator.estimation.noise import NormalNoise
 from sim2real_estimator.parameters.parametrization import Prior
 from sim2real_estimator.prediction.robot_problem import ProblemOptions
 
@@ -90,7 +90,9 @@ def test_a_shot_that_misses_is_followed_by_fits_that_reckon_with_disturbances(pr
 def test_where_no_disturbance_of_the_bank_leads_anywhere_the_first_fit_stays(problem, frames):
     window = Window(frames[:40], *problem.first_state(frames[:40]))
     begins = first_trajectories(problem, window, problem.prior.mean[:, None], NormalNoise())
-    mixture, _, fits = fit_smoothly(problem, window, begins, NormalNoise(), (1e200, 1e250), 0.0)
+    mixture, _, fits = fit_by_smoothing(
+        problem, window, begins, NormalNoise(), (1e200, 1e250), 0.0
+    )
     assert fits and mixture.scales.tolist() == [0.0]
 
 
@@ -117,7 +119,7 @@ def test_a_joint_that_sticks_more_than_its_model_is_put_down_to_friction():
     problem, (values, frames) = p2.make_problem(options, prior, FINE), sticking()
     window = Window(frames, *problem.first_state(frames))
     begins = first_trajectories(problem, window, problem.prior.mean[:, None], NormalNoise())
-    mixture, _, fits = fit_smoothly(problem, window, begins, NormalNoise(), (0.0, 0.003, 0.03))
+    mixture, _, fits = fit_by_smoothing(problem, window, begins, NormalNoise(), (0.0, 0.003, 0.03))
     assert fits and are_of_friction(mixture.scales[mixture.heaviest()])
     drawn = problem.parametrization.to_named(mixture.draw(500, np.random.default_rng(3)))
     rows = [problem.parametrization.names.index(name) for name in p2.NAMES]

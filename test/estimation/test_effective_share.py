@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sim2real_estimator.estimation.batch.fit import effective_share, Fits
+from sim2real_estimator.estimation.batch.fit import Fits
+from sim2real_estimator.estimation.batch.multi_start import effective_share
 
 
 class Bent:

@@ -98,8 +98,8 @@ def test_what_is_found_goes_on_where_a_component_was_lost_on_the_way(told):
     first = Isolation(problem, suspected.past, suspected.frames[:-3], *rest)
     answer = first.carried_on(first.explain((), scales), scales)
     later = Isolation(problem, suspected.past, suspected.frames, *rest)
-    lost = later.carried_on(answer.explanation, scales, replace(answer, trajectories=None))
-    kept = later.carried_on(answer.explanation, scales, answer)
+    lost = later.carried_on(answer.isolated, scales, replace(answer, trajectories=None))
+    kept = later.carried_on(answer.isolated, scales, answer)
     deviations = np.linalg.norm(kept.mixture.parameter_roots()[0], axis=-1)
     away = lost.mixture.means[:, 0] - kept.mixture.means[:, 0]
     assert (np.abs(away) < 0.1 * deviations).all()

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sim2real_estimator.estimation.batch.fit import Fits
-from sim2real_estimator.estimation.batch.giving_up import _PATIENCE, HopelessStarts
+from sim2real_estimator.estimation.batch.fit import _PATIENCE, Fits, HopelessStarts
 
 LOWEST, COUNT = 100.0, 3
 ALL = np.arange(COUNT)
@@ -20,9 +19,9 @@ def found(before, after, left=10, steps=_PATIENCE, explains=True, knows_noise=Tr
     """Return which of three starts are given up after steps that are all alike."""
     objective = SimpleNamespace(knows_noise=knows_noise, is_explained_by=lambda fits: explains)
     giving_up = HopelessStarts(objective, COUNT)
-    giving_up.note_resting(resting(LOWEST))
+    giving_up.note_converged(resting(LOWEST))
     for _ in range(steps):
-        given_up = giving_up.given_up(ALL, np.array(before), np.array(after), left)
+        given_up = giving_up.pruned(ALL, np.array(before), np.array(after), left)
     return given_up.tolist()
 
 
@@ -52,8 +51,8 @@ def test_beside_what_may_not_be_the_best_all_go_on(circumstances):
 def test_one_long_step_wins_time():
     objective = SimpleNamespace(knows_noise=True, is_explained_by=lambda fits: True)
     giving_up = HopelessStarts(objective, COUNT)
-    giving_up.note_resting(resting(LOWEST))
+    giving_up.note_converged(resting(LOWEST))
     high = np.full(COUNT, 1100.0)
     for number in range(2 * _PATIENCE - 1):
         after = high - 500.0 * (number == _PATIENCE - 1)
-        assert not giving_up.given_up(ALL, high, after, 10).any()
+        assert not giving_up.pruned(ALL, high, after, 10).any()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from transforms3d import quaternions
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'problem'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'prediction'))
 from robots import MILLI, pendulum, PENDULUM_PRIORS, priors  # noqa: E402, needs the line above
 
 from sim2real_estimator.backend.simulator import Simulator  # noqa: E402

@@ -16,18 +16,20 @@ import numpy as np
 import pytest
 
 from sim2real_estimator.estimation.batch.fit import fit, Objective, Window
-from sim2real_estimator.estimation.batch.laplace import mixture_at_end
-from sim2real_estimator.estimation.changes.change_evidence import change_evidence
+from sim2real_estimator.estimation.batch.multi_start import mixture_at_end
+from sim2real_estimator.estimation.changes.isolation import change_evidence
 from sim2real_estimator.estimation.drift import STILL
 from sim2real_estimator.estimation.estimators import ESTIMATORS
-from sim2real_estimator.estimation.filter.fixed_lag import begun, fixed_lag_update
-from sim2real_estimator.estimation.filter.settling import Trajectories
-from sim2real_estimator.estimation.filter.smoother import Smoother
-from sim2real_estimator.estimation.filter.update import measurement_update
+from sim2real_estimator.estimation.filter.smoother import Smoother, Trajectories
+from sim2real_estimator.estimation.filter.update import (
+    fixed_lag_update,
+    FixedLagWindow,
+    measurement_update,
+)
 from sim2real_estimator.estimation.gaussian import log_normalized
 from sim2real_estimator.estimation.merging import merge
 from sim2real_estimator.estimation.mixture import Mixture
-from sim2real_estimator.estimation.robust import NormalNoise
+from sim2real_estimator.estimation.noise import NormalNoise
 
 PROBLEM, NOISE = LinearProblem(), NormalNoise()
 SCALES = (0.0, 0.3, 1.0)
@@ -46,7 +48,7 @@ def assert_is_exact(mixture, exact, component=0, bound=None):
 def filtered(frames, scales=SCALES, depth=None):
     """Return the mixture after all frames; depth: of a filter that looks back."""
     mixture = known_before(scales)
-    lag = None if depth is None else begun(mixture)
+    lag = None if depth is None else FixedLagWindow.begun(mixture)
     for frame in frames:
         if lag is None:
             mixture = measurement_update(PROBLEM, mixture, frame, NOISE).mixture

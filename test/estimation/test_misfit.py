@@ -5,7 +5,7 @@ from posteriors import pipeline_of
 import pytest
 
 from sim2real_estimator.estimation.filter.update import measurement_update
-from sim2real_estimator.estimation.robust import NormalNoise
+from sim2real_estimator.estimation.noise import NormalNoise
 from sim2real_estimator.records import Frame, Sample
 
 POSE = {

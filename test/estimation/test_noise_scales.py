@@ -9,7 +9,7 @@ from problems import p2
 import pytest
 from scipy.special import gammaln
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'problem'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'prediction'))
 from robots import ball_arm, ball_arm_frames  # noqa: E402, needs the line above
 
 from sim2real_estimator.estimation.batch.fit import Objective, Window  # noqa: E402
@@ -17,19 +17,17 @@ from sim2real_estimator.estimation.estimators.gaussian_sum import FilterState, G
 from sim2real_estimator.estimation.gaussian import measure  # noqa: E402
 from sim2real_estimator.estimation.merging import merge  # noqa: E402
 from sim2real_estimator.estimation.mixture import Mixture  # noqa: E402
-from sim2real_estimator.estimation.noise_scales import (
-    learned,
+from sim2real_estimator.estimation.noise import (  # noqa: E402
+    fit_noise_scales,
     NoiseScales,
+    NormalNoise,
     ScaledNoise,
-    settled,
+    StudentNoise,
+    update_noise_scales,
     whitened,
 )
 from sim2real_estimator.estimation.protocol import Gaussian, Linearization  # noqa: E402
-from sim2real_estimator.estimation.robust import NormalNoise, StudentNoise  # noqa: E402
-from sim2real_estimator.observability.findings import (
-    find,  # noqa: E402
-    summarize,  # noqa: E402
-)
+from sim2real_estimator.observability.findings import find, summarize  # noqa: E402
 from sim2real_estimator.observability.null_space import tangents_of  # noqa: E402
 from sim2real_estimator.parameters.parametrization import DirectParametrization, Prior  # noqa: E402
 from sim2real_estimator.prediction.robot_problem import RobotProblem  # noqa: E402
@@ -60,7 +58,7 @@ def test_residuals_of_a_known_state_count_in_full():
     for residual in rows:
         found, _ = whitened(noises, sensors, frame_of(residual, np.eye(2)[None]))
         update = measure(root, found.residual, found.slope)
-        noises = learned(noises, sensors, found, update, NormalNoise())
+        noises = update_noise_scales(noises, sensors, found, update, NormalNoise())
     assert noises.shapes[0, 0] == pytest.approx(shape + 200)
     assert noises.rates[0, 0] == pytest.approx(rate + 0.5 * (rows**2).sum(), rel=1e-6)
 
@@ -69,7 +67,7 @@ def test_what_the_state_explains_tells_nothing_of_the_noise():
     noises = NoiseScales.of_priors([0.0], [0.5])
     found, _ = whitened(noises, np.zeros(1, int), frame_of(np.array([[50.0]]), np.ones((1, 1, 1))))
     update = measure(np.full((1, 1, 1), 1e4), found.residual, found.slope)
-    after = learned(noises, np.zeros(1, int), found, update, NormalNoise())
+    after = update_noise_scales(noises, np.zeros(1, int), found, update, NormalNoise())
     np.testing.assert_allclose(after.logs(), noises.logs(), atol=1e-3)
 
 
@@ -80,7 +78,7 @@ def test_rows_that_a_frame_has_not_say_nothing():
     found, cost = whitened(noises, sensors, frame_of(np.array([[0.0, 0.0, 2.0]]), slope))
     update = measure(np.eye(2)[None], found.residual, found.slope)
     assert cost == 0 and found.residual[0, 2] == 2.0
-    after = learned(noises, sensors, found, update, NormalNoise())
+    after = update_noise_scales(noises, sensors, found, update, NormalNoise())
     np.testing.assert_array_equal(after.shapes, noises.shapes)
     np.testing.assert_array_equal(after.rates, noises.rates)
 
@@ -124,7 +122,7 @@ def test_what_a_fit_has_taken_up_is_put_back():
         noise = factor * generator.standard_normal(count)
         left = noise - slope @ np.linalg.lstsq(slope, noise, rcond=None)[0]
         scaled = ScaledNoise(NormalNoise(), np.zeros(count, dtype=int), prior)
-        _, noises = settled(scaled, left[None], slope[None], 1e-9 * np.eye(unknown))
+        _, noises = fit_noise_scales(scaled, left[None], slope[None], 1e-9 * np.eye(unknown))
         found.append([each[0, 0] for each in noises.logs()])
         naive.append(np.log(np.sqrt((left**2).mean())))
     means, deviations = np.array(found).T

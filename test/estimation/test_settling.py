@@ -5,10 +5,9 @@ from problems import p2
 import pytest
 
 from sim2real_estimator.estimation.batch.smoothed_fits import first_trajectories
-from sim2real_estimator.estimation.filter.settling import Trajectories
-from sim2real_estimator.estimation.filter.smoother import Smoother
+from sim2real_estimator.estimation.filter.smoother import Smoother, Trajectories
 from sim2real_estimator.estimation.mixture import Mixture
-from sim2real_estimator.estimation.robust import NormalNoise
+from sim2real_estimator.estimation.noise import NormalNoise
 
 pytestmark = pytest.mark.usefixtures('one_thread')
 

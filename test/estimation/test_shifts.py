@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import chi2, multivariate_normal
 
-from sim2real_estimator.estimation.changes.shifts import bias_score, bias_statistics
+from sim2real_estimator.estimation.changes.detection import bias_score, bias_statistics
 
 ROWS, ROOT, POSITIONS = 6, 5, 3
 
@@ -21,7 +21,7 @@ def frames(count, seed, shift=0.0):
 
 def test_a_pull_is_how_the_probability_of_samples_changes_with_a_shift():
     residual, seen, slope = next(frames(1, 0))
-    pull = bias_score(residual, seen, slope)
+    score = bias_score(residual, seen, slope)
     spread = np.eye(ROWS) + seen @ seen.T
 
     def log_density(shift):
@@ -29,14 +29,14 @@ def test_a_pull_is_how_the_probability_of_samples_changes_with_a_shift():
 
     steps = 1e-4 * np.eye(POSITIONS)
     slopes = [(log_density(s) - log_density(-s)) / 2e-4 for s in steps]
-    np.testing.assert_allclose(pull.force, slopes, rtol=1e-6)
-    best = np.linalg.solve(pull.information, pull.force)
+    np.testing.assert_allclose(score.gradient, slopes, rtol=1e-6)
+    best = np.linalg.solve(score.information, score.gradient)
     gained = 2 * (log_density(best) - log_density(np.zeros(POSITIONS)))
-    np.testing.assert_allclose(bias_statistics([no_pull(), pull])[0], gained, rtol=1e-6)
+    np.testing.assert_allclose(bias_statistics([no_pull(), score])[0], gained, rtol=1e-6)
 
 
 def no_pull():
-    """Return the pull of a frame without rows."""
+    """Return the score of a frame without rows."""
     return bias_score(np.zeros(0), np.zeros((0, ROOT)), np.zeros((0, POSITIONS)))
 
 
@@ -56,9 +56,11 @@ def test_what_lasts_shifts_more_the_longer_it_lasts():
 
 
 def test_positions_of_which_nothing_is_told_count_for_nothing():
-    pulls = []
+    scores = []
     for residual, seen, slope in frames(3, 1):
         slope[:, 0] = 0.0
-        pulls.append((bias_score(residual, seen, slope), bias_score(residual, seen, slope[:, 1:])))
-    with_it, without = zip(*pulls)
+        scores.append(
+            (bias_score(residual, seen, slope), bias_score(residual, seen, slope[:, 1:]))
+        )
+    with_it, without = zip(*scores)
     np.testing.assert_allclose(bias_statistics(with_it), bias_statistics(without), rtol=1e-6)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sim2real_estimator.estimation.changes.hypotheses import Memory
+from sim2real_estimator.estimation.changes.isolation import Memory
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.estimation.protocol import ModelChange
 from sim2real_estimator.observability.payload import body_since

@@ -7,14 +7,16 @@ from problems import p2
 import pytest
 
 from sim2real_estimator.estimation.batch.fit import fit, Objective, Window
-from sim2real_estimator.estimation.batch.smoothed_fits import first_trajectories, fit_smoothly
-from sim2real_estimator.estimation.filter.fixed_lag import begun, fixed_lag_update
-from sim2real_estimator.estimation.filter.settling import Trajectories
-from sim2real_estimator.estimation.filter.smoother import Smoother
-from sim2real_estimator.estimation.filter.update import measurement_update
+from sim2real_estimator.estimation.batch.smoothed_fits import first_trajectories, fit_by_smoothing
+from sim2real_estimator.estimation.filter.smoother import Smoother, Trajectories
+from sim2real_estimator.estimation.filter.update import (
+    fixed_lag_update,
+    FixedLagWindow,
+    measurement_update,
+)
 from sim2real_estimator.estimation.mixture import Mixture
+from sim2real_estimator.estimation.noise import NormalNoise, StudentNoise
 from sim2real_estimator.estimation.protocol import Linearization
-from sim2real_estimator.estimation.robust import NormalNoise, StudentNoise
 from sim2real_estimator.parameters.parametrization import Prior
 from sim2real_estimator.prediction.robot_problem import ProblemOptions
 
@@ -91,7 +93,7 @@ def test_evidence_of_two_models_differs_as_that_of_fits(problem, window, starts)
 def test_a_window_of_unknown_noise_tells_how_much_there_is(window):
     problem = p2.make_problem(noise=0.5 * p2.NOISE, noises={'encoders': Prior(1.0, 0.7, True)})
     begins = begins_at(problem, window, problem.prior.mean[:, None])
-    mixture, _, fits = fit_smoothly(problem, window, begins, NormalNoise(), (0.0,))
+    mixture, _, fits = fit_by_smoothing(problem, window, begins, NormalNoise(), (0.0,))
     mean, deviation = (x[0, 0] for x in mixture.noises.logs())
     assert fits
     assert abs(mean - np.log(2.0)) < 4 * deviation
@@ -104,7 +106,7 @@ def test_disturbances_are_chosen_by_evidence(window, starts):
     chosen = []
     for each in (replace(pushed, frames=window.frames), pushed):
         begins = begins_at(problem, each, starts)
-        mixture, _, fits = fit_smoothly(problem, each, begins, NormalNoise(), (0.0, 0.03))
+        mixture, _, fits = fit_by_smoothing(problem, each, begins, NormalNoise(), (0.0, 0.03))
         assert fits
         chosen.append(mixture.scales[mixture.heaviest()])
     assert chosen == [0.0, 0.03]
@@ -121,11 +123,11 @@ def disturbed(frames):
 
 def test_a_filter_that_looks_back_agrees_with_one_that_does_not_need_to(problem, window, starts):
     known = smoothed(problem, window, NormalNoise(), starts[:, :1]).mixture
-    lag, plain = begun(known), known
+    lag, plain = FixedLagWindow.begun(known), known
     for frame in p2.draw(5, 1.6)[1][FRAMES:]:
         lag = fixed_lag_update(problem, lag, frame, NormalNoise(), 8).lag
         plain = measurement_update(problem, plain, frame, NormalNoise()).mixture
-    step = fixed_lag_update(problem, begun(plain), frame, NormalNoise(), 8)
+    step = fixed_lag_update(problem, FixedLagWindow.begun(plain), frame, NormalNoise(), 8)
     assert len(lag.frames) == 8
     deviations = np.linalg.norm(plain.parameter_roots()[0], axis=-1)
     late = lag.known.means[:, 0] - plain.means[:, 0]
@@ -138,7 +140,7 @@ def test_a_filter_that_looks_back_does_not_work_out_again_what_it_knows(window, 
     frames = disturbed(p2.draw(5, 1.1)[1])
     pushed = Window(frames[:FRAMES], *problem.first_state(frames[:FRAMES]))
     begins = begins_at(problem, pushed, starts[:, :1])
-    known = fit_smoothly(problem, pushed, begins, NormalNoise(), (0.01, 0.03))[0]
+    known = fit_by_smoothing(problem, pushed, begins, NormalNoise(), (0.01, 0.03))[0]
     columns, linearize = [], problem.linearize
 
     def counted(points, *arguments):
@@ -146,15 +148,15 @@ def test_a_filter_that_looks_back_does_not_work_out_again_what_it_knows(window, 
         return linearize(points, *arguments)
 
     problem.linearize = counted
-    lag = forgetful = begun(known)
+    lag = forgetful = FixedLagWindow.begun(known)
     for frame in frames[FRAMES:]:
         columns.clear()
-        step = fixed_lag_update(problem, lag, frame, NormalNoise(), 2).tidied(1e-6, 0.5)
+        step = fixed_lag_update(problem, lag, frame, NormalNoise(), 2).pruned(1e-6, 0.5)
         # The new frame, and once more all of three, with what disturbs the robot and without.
         assert len(lag.frames) < 2 or columns == [2 * lag.known.size, 6 * lag.known.size]
         lag = step.lag
         again = replace(forgetful, steps=())
-        again = fixed_lag_update(problem, again, frame, NormalNoise(), 2).tidied(1e-6, 0.5)
+        again = fixed_lag_update(problem, again, frame, NormalNoise(), 2).pruned(1e-6, 0.5)
         forgetful = again.lag
         assert step.log_evidence == pytest.approx(again.log_evidence, abs=1e-6)
     assert len(lag.steps) == 2
@@ -170,7 +172,7 @@ def test_how_probable_a_frame_is_does_not_hang_on_how_many_samples_those_before_
 ):
     known = smoothed(problem, window, NormalNoise(), starts[:, :1]).mixture
     seen, unseen = p2.draw(5, 1.0)[1][FRAMES : FRAMES + 2]
-    lag = fixed_lag_update(problem, begun(known), seen, NormalNoise(), 8).lag
+    lag = fixed_lag_update(problem, FixedLagWindow.begun(known), seen, NormalNoise(), 8).lag
     step = fixed_lag_update(problem, lag, replace(unseen, samples=()), NormalNoise(), 8)
     assert (step.rows, step.log_evidence) == (0, pytest.approx(0.0, abs=1e-9))
 
@@ -180,9 +182,9 @@ def test_of_twins_the_one_that_stays_has_the_weight_of_both_in_all_the_window(pr
     one = smoothed(problem, window, NormalNoise(), starts).mixture
     two = one.pick([0, 0])
     frames = p2.draw(5, 1.0)[1][FRAMES : FRAMES + 3]
-    twins, single = begun(two), begun(one)
+    twins, single = FixedLagWindow.begun(two), FixedLagWindow.begun(one)
     for frame in frames:
-        step = fixed_lag_update(problem, twins, frame, NormalNoise(), 8).tidied(1e-6, 0.5)
+        step = fixed_lag_update(problem, twins, frame, NormalNoise(), 8).pruned(1e-6, 0.5)
         twins = step.lag
         single = fixed_lag_update(problem, single, frame, NormalNoise(), 8).lag
     assert twins.known.size == 1
@@ -193,7 +195,7 @@ def test_of_twins_the_one_that_stays_has_the_weight_of_both_in_all_the_window(pr
 def test_courses_found_before_are_led_on_by_a_filter_and_are_half_of_the_starts(problem, window):
     short = replace(window, frames=window.frames[:60])
     begins = begins_at(problem, short, problem.prior.mean[:, None])
-    mixture, trajectories, fits = fit_smoothly(problem, short, begins, NormalNoise(), (0.0,))
+    mixture, trajectories, fits = fit_by_smoothing(problem, short, begins, NormalNoise(), (0.0,))
     draws = np.full((len(problem.labels), 4), 7.0)
     led = first_trajectories(problem, window, draws, NormalNoise(), mixture, trajectories)
     assert fits

@@ -5,9 +5,13 @@ from problems import p2, p3
 import pytest
 
 from sim2real_estimator.estimation.batch.fit import fit, Objective, Window
-from sim2real_estimator.estimation.batch.laplace import modes
-from sim2real_estimator.estimation.batch.starts import cover_prior, fit_again, is_covered
-from sim2real_estimator.estimation.robust import NormalNoise
+from sim2real_estimator.estimation.batch.multi_start import (
+    cover_prior,
+    fit_again,
+    is_covered,
+    modes,
+)
+from sim2real_estimator.estimation.noise import NormalNoise
 
 pytestmark = pytest.mark.usefixtures('one_thread')
 
@@ -44,7 +48,7 @@ def test_where_all_came_to_one_answer_few_look_for_others(problem, frames, first
     few = fit_again(objective, first.fits, draws, LIMITS, True)
     assert few.fits.costs.size == 3 and few.left.shape[1] == STARTS - 3
     assert fit_again(objective, first.fits, draws, LIMITS, False).fits.costs.size == STARTS
-    everywhere = few.all_over(objective, LIMITS)
+    everywhere = few.with_all_starts(objective, LIMITS)
     assert not everywhere.left.size and not everywhere.differ(few)
 
 
@@ -82,7 +86,7 @@ def test_a_start_that_comes_to_where_another_rests_goes_no_further(problem, fram
     assert (np.abs(beside.costs - alone.costs) < LIMITS[0]).all()
 
 
-def test_a_wide_delay_needs_starts_all_over_it(problem):
+def test_a_wide_delay_needs_starts_with_all_starts_it(problem):
     assert is_covered(problem, None)
     wide = p2.make_problem()
     wide.spacing = np.where(np.arange(len(wide.labels)) == 0, 1e-3, np.inf)

@@ -4,7 +4,7 @@ from linear_robots import JOINTS, LinearRobot, rows_of, SIZE
 import numpy as np
 import pytest
 
-from sim2real_estimator.estimation.changes.hypotheses import Memory
+from sim2real_estimator.estimation.changes.isolation import Memory
 from sim2real_estimator.estimation.torque.changes import (
     find_changes,
     isolate,

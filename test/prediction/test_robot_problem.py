@@ -17,7 +17,7 @@ from robots import (
 )
 
 from sim2real_estimator.estimation.batch.fit import Objective, Window
-from sim2real_estimator.estimation.robust import NormalNoise
+from sim2real_estimator.estimation.noise import NormalNoise
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.robot import realize
 from sim2real_estimator.parameters.parametrization import (

@@ -1,8 +1,9 @@
 """
-The first fits of a posterior, until a filter can take over.
+The batch phase: fits of a growing number of frames, until a filter can take over.
 
-Where the motion follows from its beginning, that and the parameters are found from many starts;
-else, and with many unknowns, all states are free. Fits are repeated while the batch grows.
+Where the motion follows from its first state, that and the parameters are fitted from many starts
+(single shooting); else, and with many unknowns, a smoother fits all states. The batch grows until
+the posterior is narrow and well described by a Gaussian mixture.
 """
 
 from collections import Counter
@@ -11,101 +12,148 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...records import Status, UpdateReport
-from ..changes.wrong_sensors import cleared, far_off, sorted_out, unknown_sensors
+from ..changes.moved_sensors import unknown_sensors
 from ..disturbances import neighbours, spread_over_bank
-from ..filter.fixed_lag import begun
-from ..filter.phases import AugmentedState, BatchState, FilterState
-from ..filter.update import survivors
+from ..filter.phases import AbstractPhase, AugmentedState, BatchState, FilterState
+from ..filter.update import FixedLagWindow, prune_and_merge
 from ..gaussian import log_normalized
 from ..misfits import ASTRAY
-from .doubting import DOUBTS, fit_augmented, misspecified
-from .fit import effective_share, Objective, Window
-from .laplace import mixture_at_end, modes
-from .resuming import refit
-from .smoothed_fits import first_trajectories, fit_smoothly, resume_smoothly
-from .starts import cover_prior, fit_again, fit_more, is_covered, StartFits
+from .faulty_samples import faulty_samples, fit_without_faulty, without_samples
+from .fit import Objective, Window
+from .multi_start import (
+    cover_prior,
+    effective_share,
+    fit_again,
+    fit_augmented,
+    fit_more,
+    is_covered,
+    MISSPECIFIED,
+    misspecified,
+    mixture_at_end,
+    modes,
+    MultiStartFits,
+    refit,
+)
+from .smoothed_fits import first_trajectories, fit_by_smoothing, resume_by_smoothing
 
-# Components of less weight do not count: they do not delay the hand-over.
+# Components of less weight do not count: they do not delay the switch to the filter.
 _NOTABLE = 0.01
-# So often frames are left out that do not fit what was known before the motion was lost.
+# Number of times that frames are discarded that do not fit what was known before an interruption.
 _TRIES = 3
-# By which factor a batch grows from fit to fit beyond the given horizons.
+# Factor by which a batch grows from fit to fit beyond the given horizons.
 _GROWTH = 1.25
+# Share of a batch's frames that may lack efforts.
+_MISSING = 0.2
 
 
 @dataclass(frozen=True)
-class FirstFits:
-    """See the module; settings: the estimator's."""
+class FirstFits(AbstractPhase):
+    """The handler of the batch phase."""
 
-    settings: object
+    def update(self, problem, state, frame):
+        """Return (state, `UpdateReport`) after one more frame."""
+        if frame.after_gap:
+            # A fit needs a motion without a break.
+            state = state.emptied()
+        state = replace(state, frames=(*state.frames, frame))
+        is_known = problem.knows_inputs(frame)
+        events = () if is_known else ('efforts unknown',)
+        if not is_known and self._lacks_inputs(problem, state.frames):
+            return state.emptied(), UpdateReport('batch', events=events)
+        if len(state.frames) < max(state.due, self.settings.horizons[0]):
+            return state, UpdateReport('batch', events=events)
+        go_on = self.fit if state.knowledge is None else self.resume
+        state, report = go_on(problem, state)
+        return state, replace(report, events=(*events, *report.events))
+
+    def interrupted(self, state):
+        """Return a batch without frames."""
+        return replace(state.emptied(), due=self.settings.horizons[0])
+
+    def kept_frames(self, state):
+        """Return the frames of the batch."""
+        return state.frames
+
+    def with_frames(self, state, frames):
+        """Return a batch of these frames; the next fit begins at the parameters of the last."""
+        # Trajectories are of the frames as they were.
+        return replace(state, frames=frames, trajectories=None)
+
+    def _lacks_inputs(self, problem, frames):
+        """Tell whether the last of these frames lacks efforts for too long, or too many do."""
+        missing = sum(not problem.knows_inputs(frame) for frame in frames)
+        return missing > _MISSING * len(frames) or problem.loses_sight(frames[-1])
 
     def fit(self, problem, state):
-        """Fit the frames so far; hand over where the posterior is narrow and well described."""
+        """Fit the frames so far; switch to a filter if the posterior is narrow and Gaussian."""
         count = len(state.frames)
         due = self._next_horizon(count)
         window = state.window or Window((), *problem.first_state(state.frames))
         window = replace(window, frames=state.frames)
         if not problem.moves(window.point, window.frames):
-            # A fit would take noise for motion, and learn from it.
+            # A fit would take noise for motion.
             state = BatchState(state.frames, due=due)
             return self._bounded(state), UpdateReport('batch', events=('at rest',))
         state = replace(state, due=due)
         generator = np.random.default_rng([self.settings.seed, count])
         if state.trajectories is not None or self._needs_smoothing(problem, window.frames):
-            return self._fit_smoothly(problem, state, window, generator)
-        return self._shoot(problem, state, window, generator)
+            return self._fit_by_smoothing(problem, state, window, generator)
+        return self._fit_by_shooting(problem, state, window, generator)
 
-    def _shoot(self, problem, state, window, generator):
-        """Fit frames whose motion is followed from its beginning."""
-        rest = replace(window, frames=cleared(window.frames, state.wrong))
+    def _fit_by_shooting(self, problem, state, window, generator):
+        """Fit frames whose motion follows from its first state (single shooting)."""
+        # 1. From many starts, without the samples known to be faulty.
+        rest = replace(window, frames=without_samples(window.frames, state.wrong))
         objective = Objective(problem, rest, self.settings.noise)
         draws = cover_prior(problem, self.settings.starts, generator, state.mixture)
         limits = self.settings.merge, self.settings.prune
         is_free = is_covered(problem, state.mixture)
-        start_fits, sorting = fit_again(objective, state.fits, draws, limits, is_free), None
-        is_explained = objective.is_explained_by(start_fits.kept)
+        found, cleaned = fit_again(objective, state.fits, draws, limits, is_free), None
+        is_explained = objective.is_explained_by(found.kept)
+        # 2. If noise does not explain the misfit: are samples faulty, is a fixed value wrong, or
+        # do unknown forces act?
         if not is_explained:
-            sorting = self._sorted_out(problem, state, window, draws)
-        if sorting is not None and sorting.is_while:
+            cleaned = self._without_faulty(problem, state, window, draws)
+        if cleaned is not None and cleaned.is_while:
             is_explained = True
-        elif not len(start_fits.kept.costs) and sorting is None:
+        elif not len(found.kept.costs) and cleaned is None:
             return self._bounded(state), UpdateReport('batch', events=('update refused',))
         elif problem.disturbance_size and not is_explained:
-            # Something is wrong that is held fixed, or something else moves the robot besides:
-            # what is found without is wrong, and sure.
-            found = None
-            if len(start_fits.kept.costs):
-                found = self._fit_augmented_problem(
-                    problem, state, objective, start_fits.kept, generator
+            augmented = None
+            if len(found.kept.costs):
+                augmented = self._fit_augmented_problem(
+                    problem, state, objective, found.kept, generator
                 )
-            if found:
-                return found
-            if sorting is None:
-                return self._fit_smoothly(problem, state, window, generator)
-        if sorting is not None:
-            wrong, objective = tuple(sorted(sorting.wrong)), sorting.objective
+            if augmented:
+                return augmented
+            if cleaned is None:
+                return self._fit_by_smoothing(problem, state, window, generator)
+        if cleaned is not None:
+            wrong, objective = tuple(sorted(cleaned.wrong)), cleaned.objective
             state = replace(state, wrong=wrong)
-            fits = fit_more(objective, sorting.fits, draws[:, :0], limits)
-            start_fits = StartFits(fits, modes(fits, *limits), draws)
+            fits = fit_more(objective, cleaned.fits, draws[:, :0], limits)
+            found = MultiStartFits(fits, modes(fits, *limits), draws)
         elif state.wrong and is_explained:
-            # What was left out of a few frames may fit in many.
-            found = far_off(problem, window, start_fits.kept)
-            state = state if found is None else replace(state, wrong=tuple(sorted(found)))
-        mixture, share, is_narrow = self._described(objective, start_fits.kept, generator)
+            # A sample that was left out of a few frames may fit in many.
+            wrong = faulty_samples(problem, window, found.kept)
+            state = state if wrong is None else replace(state, wrong=tuple(sorted(wrong)))
+        # 3. The Laplace mixture, and whether it is narrow and stands for the posterior.
+        mixture, share, is_narrow = self._described(objective, found.kept, generator)
         if is_narrow and not state.share:
-            # Before a filter begins all starts have looked for other answers.
-            start_fits, before = start_fits.all_over(objective, limits), start_fits
-            if start_fits.differ(before):
-                mixture, share, is_narrow = self._described(objective, start_fits.kept, generator)
-        state = replace(state, fits=start_fits.fits, window=window, mixture=mixture)
+            # Before a filter begins, all starts have searched for other modes.
+            found, before = found.with_all_starts(objective, limits), found
+            if found.differ(before):
+                mixture, share, is_narrow = self._described(objective, found.kept, generator)
+        state = replace(state, fits=found.fits, window=window, mixture=mixture)
         if not is_narrow:
             return self._bounded(state), UpdateReport('batch', events=('fitted',))
-        # Where motion is chaotic, a longer batch is worse described, not better.
+        # If the share falls, the motion is chaotic, and a longer batch would be worse described.
         is_short = len(window.frames) < self.settings.longest
         if state.share < share < self.settings.share and is_short:
             return replace(state, share=share), UpdateReport(
                 'batch', events=('fitted', 'not yet Gaussian')
             )
+        # 4. The switch to the filter.
         mixture = spread_over_bank(problem, mixture, self.settings.disturbances)
         begun_ns, end_ns = window.frames[0].start_ns, window.frames[-1].end_ns
         left_out = Counter(name for name, _ in state.wrong)
@@ -120,20 +168,21 @@ class FirstFits:
         }
         return FilterState(mixture, share=share, **known), report
 
-    def _sorted_out(self, problem, state, window, draws):
-        """Return the window `SortedOut` of samples of sensors that are wrong; None: of none."""
-        begins, size = [], problem.tangent_size
+    def _without_faulty(self, problem, state, window, draws):
+        """Return the `CleanedFit` of a window without faulty samples, or None."""
+        guesses, size = [], problem.tangent_size
         if state.fits is not None:
             known = state.fits.pick([int(np.argmin(state.fits.costs))])
-            begins.append((known.offsets, known.parameters))
-        begins.append((np.zeros((size, draws.shape[1])), draws))
-        return sorted_out(problem, window, self.settings.noise, begins, self.settings.merge)
+            guesses.append((known.offsets, known.parameters))
+        guesses.append((np.zeros((size, draws.shape[1])), draws))
+        noise, merge = self.settings.noise, self.settings.merge
+        return fit_without_faulty(problem, window, noise, guesses, merge)
 
     def _fit_augmented_problem(self, problem, state, objective, kept, generator):
         """
-        Return (state, report) with what is held fixed among the unknowns.
+        Return (state, report) of the problem with fixed values among the unknowns.
 
-        None where that explains the frames no better than noise allows, either.
+        None where noise does not explain the misfit of that, either.
         """
         augmented = problem.augmented
         if augmented is None or len(augmented.labels) > self.settings.shooting:
@@ -149,31 +198,31 @@ class FirstFits:
         if fits is None:
             return None
         inner, report = self.fit(augmented, BatchState(state.frames, fits, window))
-        said = f'{DOUBTS}{", ".join(misspecified(augmented, problem, fits))}'
-        return AugmentedState(inner), replace(report, events=(*report.events, said))
+        event = f'{MISSPECIFIED}{", ".join(misspecified(augmented, problem, fits))}'
+        return AugmentedState(inner), replace(report, events=(*report.events, event))
 
-    def _fit_smoothly(self, problem, state, window, generator):
-        """Fit frames of a robot that is driven by what nobody knows, if only now and then."""
+    def _fit_by_smoothing(self, problem, state, window, generator):
+        """Fit frames of a robot on which unknown forces act, all states being unknowns."""
         starts = cover_prior(problem, self.settings.starts, generator, state.mixture)
         before = state.mixture, state.trajectories, state.is_astray
         begins = first_trajectories(problem, window, starts, self.settings.noise, *before)
         first, near = None, self.settings.disturbances
         if problem.disturbance_size and state.trajectories:
-            # Evidence of few frames is weak, and with too small a scale trajectories lead nowhere.
+            # Evidence of few frames is weak, and with too small a scale a fit does not converge.
             first = state.mixture.pick(state.mixture.weights > _NOTABLE).scales.max()
             near = neighbours(near, state.mixture.scales)
         mixture, trajectories, fits = self._smoothed(problem, window, begins, near, first)
         if mixture is None:
             return self._bounded(state), UpdateReport('batch', events=('update refused',))
         state = replace(state, mixture=mixture, trajectories=trajectories, is_astray=not fits)
-        # What so many frames have not told, as an inertia next to much friction, none will soon.
+        # What so many frames leave unknown, as an inertia next to much friction, will stay so.
         is_long = len(window.frames) >= self.settings.longest
         if not (fits and (is_long or self.is_narrow(problem, mixture))):
             events = ('fitted',) if fits else ('fitted', ASTRAY)
             return self._bounded(state), UpdateReport('batch', events=events)
         beyond = neighbours(self.settings.disturbances, mixture.scales)
         if set(beyond) - set(near):
-            # Of scales farther away than these, none has survived.
+            # Components of scales farther from these have been pruned.
             first = mixture.scales[mixture.heaviest()]
             begins = trajectories.pick([mixture.heaviest()])
             augmented = self._smoothed(problem, window, begins, beyond, first)[0]
@@ -184,17 +233,17 @@ class FirstFits:
 
     @staticmethod
     def _filter_from(problem, window, mixture, begun_ns, event, **more):
-        """Return the filter that goes on with a mixture at a window's end, and the report."""
+        """Return (filter that begins with a mixture at a window's end, report)."""
         state = filter_of(problem, mixture, begun_ns, window.frames[-1].end_ns, **more)
         return state, UpdateReport('batch', events=(event,))
 
     def _drifts(self, window):
-        """Return how parameters drift of which nothing is known before a window."""
+        """Return the `Drift` of parameters that are observed since a window's beginning."""
         return self.settings.drifts.since(window.frames[0].start_ns)
 
     def _smoothed(self, problem, window, begins, scales, first):
         """Return (mixture or None, its `Trajectories`, whether they fit the window)."""
-        mixture, trajectories, fits = fit_smoothly(
+        mixture, trajectories, fits = fit_by_smoothing(
             problem,
             window,
             begins,
@@ -206,11 +255,11 @@ class FirstFits:
         )
         if mixture is None:
             return None, None, False
-        kept, log_weights = survivors(mixture, self.settings.prune, self.settings.merge)
+        kept, log_weights = prune_and_merge(mixture, self.settings.prune, self.settings.merge)
         return replace(mixture, log_weights=log_weights).pick(kept), trajectories.pick(kept), fits
 
     def _needs_smoothing(self, problem, frames):
-        """Tell whether a motion cannot be followed from its beginning, or leads nowhere so."""
+        """Tell whether the motion does not follow from its first state, or unknowns are many."""
         return (
             problem.is_driven
             or len(problem.labels) > self.settings.shooting
@@ -219,12 +268,12 @@ class FirstFits:
 
     def _described(self, objective, fits, generator):
         """
-        Return (mixture, how well it stands for the posterior, whether the filter may take over).
+        Return (mixture, effective share, whether it is narrow enough for a filter).
 
         The effective share costs simulations, and is computed only of a narrow mixture.
         """
         problem, window = objective.problem, objective.window
-        fits, noises = objective.settled(fits)
+        fits, noises = objective.with_noise_scales(fits)
         log_weights = log_normalized(fits.log_evidence())
         mixture = mixture_at_end(
             problem, window, fits, log_weights, self._drifts(window), noises=noises
@@ -238,21 +287,22 @@ class FirstFits:
 
     def is_narrow(self, problem, mixture, limit=None):
         """
-        Tell whether the dynamics are known well enough for the filter, or as a limit has it.
+        Tell whether the dynamics are known well enough for a filter.
 
-        What a filter leaves out is the square of how wrong they are, as a part of all efforts:
-        with disturbances that is small beside these.
+        limit: relative standard deviation of the mass matrix, by default the setting. The error of
+        a filter's linearization is the square of that, relative to all efforts; where disturbances
+        are larger it may be as large.
         """
         spread = problem.spread(mixture.means, mixture.parameter_roots())
         enough = np.sqrt((limit or self.settings.handover) ** 2 + mixture.scales)
         return bool((spread <= enough)[mixture.weights > _NOTABLE].all())
 
     def resume(self, problem, state):
-        """Go on filtering with the parameters known before the motion was lost sight of."""
+        """Return (state, report) with the parameters known before an interruption."""
         window = Window(state.frames, *problem.first_state(state.frames))
         drifts = self.settings.drifts.since(state.begun_ns)
         if self._needs_smoothing(problem, window.frames):
-            mixture = resume_smoothly(
+            mixture = resume_by_smoothing(
                 problem, window, state.knowledge, self.settings.noise, drifts
             )
             return self._resumed(problem, window, mixture, state.begun_ns)
@@ -260,7 +310,7 @@ class FirstFits:
         fits, log_weights, noises, fitting = refit(problem, window, known, self.settings.noise)
         fitting &= bool(np.isfinite(log_weights).all())
         if not (fitting or known.scales.any()) and state.tries < _TRIES:
-            # Sensors may be wrong still: what is known of the robot waits for better ones.
+            # Sensors may be faulty still: later frames are tried with what is known.
             state = replace(state, tries=state.tries + 1).emptied()
             return state, UpdateReport('batch', events=('update refused',))
         if not np.isfinite(log_weights).all():
@@ -270,7 +320,7 @@ class FirstFits:
         return self._resumed(problem, window, mixture, state.begun_ns)
 
     def _resumed(self, problem, window, mixture, begun_ns):
-        """Return the filter that goes on with a mixture, or a new begin where there is none."""
+        """Return (filter with a mixture, report), or an empty batch where there is none."""
         if mixture is None:
             return self.settings.init(problem), UpdateReport(
                 'batch', events=('changed', 'forgotten')
@@ -285,9 +335,9 @@ class FirstFits:
 
     def _bounded(self, state):
         """
-        Return a batch that does not grow for ever, as it would for a robot at rest.
+        Return a batch without its older half if it is as long as it may get.
 
-        The older half of the frames goes, and with it what little they told.
+        It would grow without bound for a robot at rest.
         """
         if len(state.frames) < self.settings.longest:
             return state
@@ -297,7 +347,7 @@ class FirstFits:
 
 
 def filter_of(problem, mixture, begun_ns, end_ns, **more):
-    """Return the filter that goes on with a mixture at an instant; the rest: of `FilterState`."""
-    is_pushed = mixture.weights[mixture.scales == 0].sum() < _NOTABLE
-    lag = begun(mixture) if problem.is_driven or is_pushed else None
+    """Return the filter that begins with a mixture at a stamp; more: fields of `FilterState`."""
+    is_disturbed = mixture.weights[mixture.scales == 0].sum() < _NOTABLE
+    lag = FixedLagWindow.begun(mixture) if problem.is_driven or is_disturbed else None
     return FilterState(mixture, begun_ns=begun_ns, end_ns=end_ns, lag=lag, **more)

@@ -1,30 +1,39 @@
-"""Fits of the first seconds: many starts at once, initial state and parameters together."""
+"""
+Single-shooting fits of a window: maximum a posteriori by Levenberg-Marquardt, of many starts.
+
+The unknowns z are the initial state, as an offset from a guess, and the parameters; the motion
+follows from them. `Objective` is the negative log posterior and its Gauss-Newton expansion, `fit`
+minimizes it from all starts side by side (Levenberg 1944, Marquardt 1963), and `HopelessStarts`
+prunes those that cannot come down to the best any more.
+"""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import chdtri
 
-from ..linearized import linearized_along
-from ..noise_scales import ScaledNoise, settled
-from .giving_up import HopelessStarts
+from ..filter.smoother import linearize_along
+from ..noise import fit_noise_scales, ScaledNoise
 
+# Damping of Levenberg-Marquardt: the first, the factors after a good and a bad step, the bounds.
 _LAMBDA_START = 1e-2
 _LAMBDA_DOWN, _LAMBDA_UP, _LAMBDA_MIN, _LAMBDA_MAX = 0.2, 5.0, 1e-12, 1e8
 # A step longer than this many prior standard deviations is shortened.
 _LONGEST_STEP = 1.0
-# A misfit that noise exceeds so seldom belongs to a model that does not fit.
+# Probability with which noise exceeds the misfit of a model that fits.
 _IMPROBABLE = 1e-6
-# A share that is this part of the way from the wanted one to all is clearly more.
-_CLEARLY = 0.5
+# A cost this much above another belongs to a mode that would be pruned beside it.
+_HOPELESS = 30.0
+# A start is pruned after so many steps on end none of which was large enough.
+_PATIENCE = 4
 
 
 @dataclass(frozen=True)
 class Window:
     """
-    Frames from a beginning on, and what was known before them.
+    Consecutive frames, and the prior of the state at their beginning.
 
-    point [nx], root [t, t]: a guess of the initial state and its standard deviation.
+    point [nx], root [t, t]: its mean and a root of its covariance.
     """
 
     frames: tuple
@@ -64,13 +73,13 @@ def fit(objective, offsets, parameters, iterations=30, tolerance=1e-3, merge=0.0
     """
     Return `Fits` by Levenberg-Marquardt from K starts (offsets [t, K], parameters [p, K]).
 
-    objective: `Objective`. A start whose trajectory is not finite keeps an infinite cost. One
-    rests, and costs nothing more, when two steps on end have gained, or promised where they
-    failed, no more than `tolerance` of a unit of cost, when it has come within a squared distance
-    of `merge` of one that rests so, or when it is given up.
+    objective: `Objective`. A start whose trajectory is not finite keeps an infinite cost. A start
+    stops when two steps on end have gained, or predicted where they failed, no more than
+    `tolerance` of a unit of cost, when it is within a squared distance of `merge` of one that has
+    stopped so, or when it is pruned as hopeless.
     """
     count, size = parameters.shape[1], objective.size
-    z, giving_up = np.concatenate([offsets, parameters]), HopelessStarts(objective, count)
+    z, hopeless = np.concatenate([offsets, parameters]), HopelessStarts(objective, count)
     damping, idle = np.full(count, _LAMBDA_START), np.zeros(count, dtype=int)
     state = objective.expand(z)
     active = np.flatnonzero(np.isfinite(state.costs))
@@ -82,7 +91,7 @@ def fit(objective, offsets, parameters, iterations=30, tolerance=1e-3, merge=0.0
         trial = z[:, active] + step
         costs = objective.costs(trial)
         better = costs < here.costs
-        gain = np.where(better, here.costs - costs, here.promised(step))
+        gain = np.where(better, here.costs - costs, here.predicted_gain(step))
         damping[active] *= np.where(better, _LAMBDA_DOWN, _LAMBDA_UP)
         idle[active] = np.where(gain > tolerance, 0, idle[active] + 1)
         if better.any():
@@ -90,19 +99,53 @@ def fit(objective, offsets, parameters, iterations=30, tolerance=1e-3, merge=0.0
             z[:, moved] = trial[:, better]
             state = state.renewed(moved, objective.expand(z[:, moved], costs[better]))
         is_active = (idle < 2) & (damping <= _LAMBDA_MAX) & np.isfinite(state.costs)
-        is_active &= ~_arrived(z, state.normal, np.flatnonzero(idle >= 2), merge)
+        is_active &= ~_is_duplicate(z, state.normal, np.flatnonzero(idle >= 2), merge)
         fits = Fits(z[:size], z[size:], state.costs, state.curvature)
-        giving_up.note_resting(fits.pick(idle >= 2))
-        is_active &= ~giving_up.given_up(active, here.costs, costs, left)
+        hopeless.note_converged(fits.pick(idle >= 2))
+        is_active &= ~hopeless.pruned(active, here.costs, costs, left)
         active = np.flatnonzero(is_active)
     return Fits(z[:size], z[size:], state.costs, state.curvature)
 
 
-def _arrived(z, normal, resting, merge):
-    """Return which columns of z [n, K] are within a squared distance of one that rests."""
-    away = z.T - z.T[resting, None]
-    squared = np.einsum('rki,rij,rkj->rk', away, normal[resting], away, optimize=True)
+def _is_duplicate(z, normal, stopped, merge):
+    """Return which columns of z [n, K] are within a squared distance of one that has stopped."""
+    away = z.T - z.T[stopped, None]
+    squared = np.einsum('rki,rij,rkj->rk', away, normal[stopped], away, optimize=True)
     return (squared < merge).any(0)
+
+
+class HopelessStarts:
+    """
+    Prunes starts that would not reach the best cost in the steps that are left.
+
+    Only a fit that explains the frames as well as noise lets expect is known to be the best there
+    is; beside any other all starts go on, and so they do where the noise is not known.
+    """
+
+    def __init__(self, objective, count):
+        """Take the `Objective` and the number of starts."""
+        self._objective, self._late = objective, np.zeros(count, dtype=int)
+        self._lowest = self._explaining = np.inf
+
+    def note_converged(self, fits):
+        """Take notice of `Fits` that have converged."""
+        lowest = fits.costs.min(initial=np.inf)
+        if lowest < self._lowest and self._objective.knows_noise:
+            self._lowest = lowest
+            if self._objective.is_explained_by(fits):
+                self._explaining = lowest
+
+    def pruned(self, active, before, after, left):
+        """
+        Return which of all starts are pruned.
+
+        active: indices of those that have tried a step, from costs before to costs after; left:
+        number of steps that they have left.
+        """
+        above = np.minimum(before, after) - self._explaining
+        is_late = above > np.maximum(_HOPELESS, left * np.maximum(before - after, 0.0))
+        self._late[active] = np.where(is_late, self._late[active] + 1, 0)
+        return self._late >= _PATIENCE
 
 
 @dataclass(frozen=True)
@@ -115,16 +158,16 @@ class _Expansion:
     curvature: np.ndarray
 
     def pick(self, which):
-        """Return that at some of the points."""
+        """Return the expansion at some of the points."""
         return _Expansion(*(part[which] for part in vars(self).values()))
 
-    def promised(self, step):
-        """Return by how much costs [K] should fall by a step [n, K]."""
-        bent = 0.5 * (self.normal @ step.T[..., None])[..., 0]
-        return -((self.gradient + bent) * step.T).sum(-1)
+    def predicted_gain(self, step):
+        """Return by how much the costs [K] should fall in a step [n, K]."""
+        curved = 0.5 * (self.normal @ step.T[..., None])[..., 0]
+        return -((self.gradient + curved) * step.T).sum(-1)
 
     def renewed(self, which, other):
-        """Return this with another in place of that at some of the points."""
+        """Return the expansions with those at some of the points replaced by others."""
         parts = [part.copy() for part in vars(self).values()]
         for part, new in zip(parts, vars(other).values()):
             part[which] = new
@@ -136,10 +179,9 @@ class Objective:
 
     def __init__(self, problem, window, noise, prior=None, noises=None):
         """
-        Take the frames and what was known before them.
+        Take a window, the noise density and the priors, by default those of the problem.
 
-        prior: `Gaussian` of the parameters; noises: `NoiseScales` [J, 1]; those of the problem
-        unless given.
+        prior: `Gaussian` of the parameters; noises: `NoiseScales` [J, 1].
         """
         prior = prior or problem.prior
         noises = noises or problem.noise_prior
@@ -152,12 +194,12 @@ class Objective:
         self.whitener[: self.size, : self.size] = np.linalg.inv(window.root)
         self.whitener[self.size :, self.size :] = np.linalg.inv(prior.root)
         self.centre = np.concatenate([np.zeros(self.size), prior.mean])[:, None]
-        # Fits begin without any disturbance, and are as sure of that as can be.
+        # Disturbances are fixed at zero.
         last = self.size - problem.disturbance_size
-        self._moved = np.r_[:last, self.size : len(self.centre)]
+        self._free = np.r_[:last, self.size : len(self.centre)]
 
     def whitened(self, z):
-        """Return columns [n, K] in standard deviations of what was known before the window."""
+        """Return columns [n, K] in standard deviations of the prior."""
         return self.whitener @ (z - self.centre)
 
     def points(self, z):
@@ -166,7 +208,7 @@ class Objective:
         return self.problem.retract(first, z[: self.size])
 
     def costs(self, z):
-        """Return the cost of every column; infinite where a trajectory is lost."""
+        """Return the cost of every column, infinite where a trajectory is not finite."""
         parameters = z[self.size :]
         with np.errstate(all='ignore'):
             states = self.problem.trajectory(self.points(z), parameters, self.window.frames)
@@ -179,61 +221,61 @@ class Objective:
         """Return the `_Expansion` at every column; costs [K]: there, where they are known."""
         costs = self.costs(z) if costs is None else costs
         alive = np.isfinite(costs)
-        # A lost column borrows the numbers of a sound one; its cost says that it is lost.
+        # A column that is not finite borrows the point of a finite one; its cost stays infinite.
         safe = z if alive.all() else np.where(alive, z, z[:, [int(np.argmin(costs))]])
-        # Slopes of a chaotic motion may be beyond all numbers.
+        # Slopes of a chaotic motion may overflow.
         with np.errstate(all='ignore'):
-            return _sound(self._expanded(costs, safe))
+            return _with_finite_slopes(self._expanded(costs, safe))
 
     def _expanded(self, costs, z):
         """Return the `_Expansion` at columns all of whose costs are finite."""
         residual, rows = self.rows(z)
-        weight, bend = self.noise.weight(residual), self.noise.curvature(residual)
+        weight, curvature_of_rows = self.noise.weight(residual), self.noise.curvature(residual)
         turned = np.swapaxes(rows, -1, -2)
         gradient = (turned @ (weight * residual)[..., None])[..., 0]
         gradient += (self.prior_information @ (z - self.centre)).T
         normal = turned @ (weight[..., None] * rows) + self.prior_information
-        curvature = turned @ (bend[..., None] * rows) + self.prior_information
+        curvature = turned @ (curvature_of_rows[..., None] * rows) + self.prior_information
         return _Expansion(costs, gradient, normal, curvature)
 
     @property
     def prior_information(self):
-        """The curvature [n, n] of what was known before the window."""
+        """The information [n, n] of the prior."""
         return self.whitener.T @ self.whitener
 
     def rows(self, z):
         """Return all residuals [K, M] and their slopes [K, M, n] at every column."""
         frames, parameters = self.window.frames, z[self.size :]
         states = self.problem.trajectory(self.points(z), parameters, frames)
-        pieces = linearized_along(self.problem, states, parameters, frames)
+        pieces = linearize_along(self.problem, states, parameters, frames)
         return self._chained(pieces, len(frames), z.shape[1])
 
     def _chained(self, pieces, steps, count):
-        """Chain the frames' derivatives back to the beginning; none by disturbances."""
-        size, moved = self.size - self.problem.disturbance_size, self._moved
+        """Chain the derivatives back to the initial state; those by disturbances are zero."""
+        size, free = self.size - self.problem.disturbance_size, self._free
         residual = pieces.residual.reshape(steps, count, -1)
-        slope = pieces.slope[..., moved].reshape(steps, count, -1, len(moved))
-        transition = pieces.transition[:, :size, moved].reshape(steps, count, size, -1)
-        chain = np.tile(np.eye(len(moved)), (count, 1, 1))
+        slope = pieces.slope[..., free].reshape(steps, count, -1, len(free))
+        transition = pieces.transition[:, :size, free].reshape(steps, count, size, -1)
+        chain = np.tile(np.eye(len(free)), (count, 1, 1))
         chains = np.empty((steps, *chain.shape))
         for step in range(steps):
             chains[step] = chain
             chain = np.concatenate([transition[step] @ chain, chain[:, size:]], axis=1)
         rows = np.zeros((count, residual[:, 0].size, len(self.centre)))
         chained = np.moveaxis(slope @ chains, 0, 1)
-        rows[..., moved] = chained.reshape(*rows.shape[:2], len(moved))
+        rows[..., free] = chained.reshape(*rows.shape[:2], len(free))
         return np.moveaxis(residual, 0, 1).reshape(count, -1), rows
 
     @property
     def knows_noise(self):
-        """Whether it can be told what noise explains."""
+        """Whether a misfit can be compared with what noise explains."""
         return not (isinstance(self.noise, ScaledNoise) or self.noise.expects_outliers)
 
     def is_explained_by(self, fits):
         """
-        Tell whether the best of fits leaves no more of the samples than noise explains.
+        Tell whether noise explains the misfit of the best of fits.
 
-        Where outliers are expected or the noise is not known nobody can tell.
+        True where outliers are expected or the noise is not known: there is no bound then.
         """
         if not len(fits.costs):
             return False
@@ -245,22 +287,22 @@ class Objective:
         residual = self.problem.residuals(states, best.parameters, frames)
         return bool(2 * best.costs[0] < chdtri((residual != 0).sum(), _IMPROBABLE))
 
-    def settled(self, fits):
-        """Return fits and the `NoiseScales` that they leave, None where all are known."""
+    def with_noise_scales(self, fits):
+        """Return (fits, `NoiseScales` by their residuals, None where all are known)."""
         if not isinstance(self.noise, ScaledNoise):
             return fits, None
         z = np.concatenate([fits.offsets, fits.parameters])
-        information, noises = settled(self.noise, *self.rows(z), self.prior_information)
+        information, noises = fit_noise_scales(self.noise, *self.rows(z), self.prior_information)
         return replace(fits, information=information), noises
 
     def shortened(self, step):
-        """Return a step [n, K] cut to a length of so many prior deviations per parameter."""
+        """Return a step [n, K] cut to so many prior standard deviations of any parameter."""
         length = np.abs(self.whitener[self.size :, self.size :] @ step[self.size :]).max(0)
         return step * np.minimum(1.0, _LONGEST_STEP / np.maximum(length, 1e-300))
 
 
-def _sound(state):
-    """Return an `_Expansion` where columns whose slopes are not finite are lost like others."""
+def _with_finite_slopes(state):
+    """Return an `_Expansion` in which columns whose slopes are not finite have infinite cost."""
     parts = state.gradient, state.normal.sum(-1), state.curvature.sum(-1)
     is_sound = np.isfinite(parts).all((0, -1))
     if is_sound.all():
@@ -274,49 +316,11 @@ def _sound(state):
 
 
 def _damped_step(state, damping):
-    """Return the Levenberg-Marquardt steps [n, K], the diagonal scaled up."""
+    """Return the steps [n, K] of Marquardt, who damps by the diagonal."""
     diagonals = np.einsum('kii->ki', state.normal)
-    # In units of these: where a motion explodes, next to what it tells the prior is rounding.
+    # Scaled by the diagonal: the information of an unstable motion dwarfs that of the prior.
     units = 1 / np.sqrt(diagonals)
     matrix = units[..., None] * state.normal * units[:, None]
     np.einsum('kii->ki', matrix)[:] += np.maximum(damping, _LAMBDA_MIN)[:, None]
     steps = np.linalg.solve(matrix, (units * state.gradient)[..., None])[..., 0]
     return -(units * steps).T
-
-
-def effective_share(objective, fits, log_weights, generator, draws=400, wanted=1.0):
-    """
-    Return how well a mixture of normal distributions about fits stands for the posterior.
-
-    log_weights [K]: of the fits; between 0 and 1; wanted: where a quarter of the draws shows
-    clearly more than this, they are enough.
-
-    The effective share of draws from the mixture, weighted by the true posterior over it. It
-    cannot see a mode that no fit has found.
-    """
-    z, proposal = _draws_of(fits, log_weights, generator, draws)
-    ratios = np.zeros(0)
-    for part in (slice(draws // 4), slice(draws // 4, draws)):
-        ratios = np.concatenate([ratios, -objective.costs(z[:, part]) - proposal[part]])
-        ratio = np.exp(ratios - ratios.max())
-        share = float(ratio.sum() ** 2 / (ratio**2).sum() / len(ratio))
-        if share > wanted + _CLEARLY * (1 - wanted):
-            break
-    return share
-
-
-def _draws_of(fits, log_weights, generator, draws):
-    """Return draws [n, draws] from the mixture about fits, and their log densities."""
-    weights = np.exp(log_weights)
-    weights /= weights.sum()
-    chosen = generator.choice(len(weights), draws, p=weights)
-    factor = np.linalg.cholesky(fits.information)
-    noise_draws = generator.standard_normal((draws, factor.shape[-1], 1))
-    moves = np.linalg.solve(np.swapaxes(factor[chosen], -1, -2), noise_draws)[..., 0].T
-    centres = np.concatenate([fits.offsets, fits.parameters])
-    z = centres[:, chosen] + moves
-    away = z[:, None] - centres[:, :, None]
-    squared = np.einsum('ikb,kij,jkb->kb', away, fits.information, away, optimize=True)
-    log_density = -0.5 * squared + np.log(np.einsum('kii->ki', factor)).sum(-1)[:, None]
-    top = log_density.max(0)
-    return z, top + np.log((weights[:, None] * np.exp(log_density - top)).sum(0))

@@ -1,4 +1,9 @@
-"""Mixtures from windows in which the robot is pushed by forces that nobody knows."""
+"""
+Smoother fits of a window: all states are unknowns, since unknown forces act on the robot.
+
+`fit_by_smoothing` converges from several trajectories with one, large scale of disturbances; then
+every scale of the bank is tried from there, and the evidence weighs them.
+"""
 
 from dataclasses import replace
 
@@ -7,31 +12,30 @@ from scipy.special import chdtri
 
 from ..drift import STILL
 from ..factors import lower_root
-from ..filter.settling import Trajectories
-from ..filter.smoother import Smoother
+from ..filter.smoother import Smoother, Trajectories
 from ..filter.update import measurement_update
 from ..mixture import distances, distinct, Mixture
-from .starts import with_known
+from .multi_start import with_known
 
-# A misfit that noise exceeds so seldom belongs to a model, or a course, that does not fit; but how
-# much is disturbed is known to so many squares a row only: no scale is just that of every joint.
+# Probability with which noise exceeds the misfit of a model that fits, and the squares a row that
+# are allowed where disturbances act: no scale is exactly that of every joint.
 _IMPROBABLE, _OF_DISTURBED = 1e-6, 1.1
 _FEW_PASSES = 5
-# Scales whose evidence falls short by this much, of a logarithm, after two passes: more of them
-# bring them nearer, but not by half of it, and half of it is too little to be kept.
+# Log evidence by which a scale may fall short of the best after two iterations. Further iterations
+# gain less than half of this, and a component that is half of it behind would be pruned.
 _HOPELESS = 30.0
-# A disturbance up to which fits find their way from far: half of the friction. With a larger one,
-# a robot without inertia explains any motion.
+# The largest scale with which fits converge from far: half of the friction. With a larger one a
+# robot without inertia explains any motion.
 _LARGE = 0.15
 
 
-def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=STILL, merge=0.5):
+def fit_by_smoothing(problem, window, begins, noise, scales, first=None, drift=STILL, merge=0.5):
     """
     Return (`Mixture` at the end or None, its `Trajectories`, whether they fit the window).
 
-    window: `batch.Window`; begins: `Trajectories`; scales: of disturbances, among which evidence
-    chooses; first: the one with which trajectories are found that may be far from those they begin
-    with, None: a large one; merge: squared distance below which two fits are the same.
+    window: `Window`; begins: initial `Trajectories`; scales: of disturbances, weighted by
+    evidence; first: the scale with which fits converge from the initial trajectories, None: a
+    large one; merge: squared distance below which two fits are the same.
     """
     count = begins.parameters.shape[1]
     bank = scales if problem.disturbance_size else (0.0,)
@@ -45,8 +49,7 @@ def fit_smoothly(problem, window, begins, noise, scales, first=None, drift=STILL
     if len(bank) > 1:
         known = _before(problem, window, np.repeat(np.array(bank), len(kept)))
         smoother = Smoother(problem, window.frames, noise, known, drift)
-        # From where they are, other disturbances move trajectories little; none may follow the
-        # motion.
+        # Other scales move the trajectories little from here. With scale zero none may fit.
         begins = found.trajectories.pick(np.tile(kept, len(bank)))
         spread = smoother.run(begins, _FEW_PASSES, _HOPELESS)
         sound = np.flatnonzero(np.isfinite(spread.log_evidence))
@@ -63,11 +66,11 @@ def first_trajectories(
     problem, window, draws, noise, mixture=None, trajectories=None, is_astray=False
 ):
     """
-    Return `Trajectories` [.., S] to begin with: half of them as found before, at most.
+    Return initial `Trajectories` [.., S], at most half of them those of the last fit.
 
     draws [p, S]: parameters of the others, whose motion is guessed from the samples; mixture,
-    trajectories: found in the first frames of the window. A filter leads them on through the
-    others. is_astray: whether they did not fit these; then there is one more, of the prior's mean.
+    trajectories: of the last fit, of the first frames of the window; a filter extends them.
+    is_astray: whether they did not fit; then there is one more, at the prior's mean.
     """
     if trajectories is None:
         begins = with_known(problem, draws, mixture)
@@ -76,7 +79,7 @@ def first_trajectories(
     mixture, trajectories = mixture.pick(order), trajectories.pick(order)
     new = draws[:, len(order) :]
     if is_astray:
-        # A few frames may lead to where no body is, and there is no way back from there.
+        # A few frames may lead to parameters from which fits do not converge to better ones.
         new = np.concatenate([problem.prior.mean[:, None], new], 1)
     points = [*trajectories.points]
     for frame in window.frames[len(trajectories.points) - 1 :]:
@@ -95,15 +98,15 @@ def first_trajectories(
 
 
 def _guessed(problem, frames, count):
-    """Return states [H + 1, nx, S] at the bounds of frames as samples have them, so many alike."""
+    """Return states [H + 1, nx, S] at frame bounds guessed from the samples, S times the same."""
     return np.repeat(problem.first_trajectory(frames)[..., None], count, 2)
 
 
-def resume_smoothly(problem, window, before, noise, drift=STILL):
+def resume_by_smoothing(problem, window, before, noise, drift=STILL):
     """
-    Return the mixture at a window's end, None where no component follows the motion.
+    Return the mixture at a window's end with known parameters, None where nothing is finite.
 
-    before: the `Mixture` whose parameters and noises are the prior; of its states nothing is used.
+    before: the `Mixture` that is the prior of parameters and noises; its states are not used.
     """
     known = _before(problem, window, before.scales, before)
     guess = _guessed(problem, window.frames, before.size)
@@ -116,9 +119,9 @@ def resume_smoothly(problem, window, before, noise, drift=STILL):
 
 def _before(problem, window, scales, parameters=None):
     """
-    Return what was known at a window's beginning, one component for every scale.
+    Return the prior at a window's beginning, one component for every scale.
 
-    parameters: `Mixture` from which parameters and noises are known; None: the problem's prior.
+    parameters: `Mixture` that is the prior of parameters and noises; None: the problem's prior.
     """
     t, n, count = problem.tangent_size, problem.tangent_size + len(problem.labels), len(scales)
     roots = np.zeros((count, n, n))
@@ -145,9 +148,9 @@ def _before(problem, window, scales, parameters=None):
 
 def _distinct(found, size, merge):
     """
-    Return the sound fits that are not the same as a better one, best first.
+    Return the indices of finite fits that are not the same as a better one, best first.
 
-    How probable a fit is can be told of one that stays where it is: others go where none does.
+    Only a fit that has converged has a meaningful evidence; others are used if none has.
     """
     order = np.argsort(-found.log_evidence, kind='stable')
     order = [k for k in order if np.isfinite(found.log_evidence[k])]

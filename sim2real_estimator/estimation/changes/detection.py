@@ -1,25 +1,68 @@
-"""Noticing that the robot is no longer the one it was."""
+"""
+Change detection: tests of whether noise explains the last frames.
+
+Two tests look at the last two to five frames. Their misfit is chi-squared if nothing but noise is
+in it. So is `bias_statistics`, the score test of a shift of all positions to one side, which sees
+a small change first: samples miss their prediction on one side, frame after frame.
+"""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, islice
 
+import numpy as np
+from scipy.linalg import lapack
 from scipy.special import bdtrc, chdtri
 
-from .shifts import bias_statistics, BiasScore
+from ..mixture import Mixture
 
-# What is assumed of the share of outliers before any data: so many in so many rows.
+# Prior of the share of outliers: so many in so many rows.
 _PRIOR_OUTLIERS, _PRIOR_ROWS = 2.0, 100.0
+# Forgetting factor of the counts of outliers, a frame.
 _FORGETTING = 0.999
-# What shifts a motion comes back when that motion does: it is remembered for 200 000 frames.
-_EASING = 1 - 5e-6
-# One frame may fit badly by a glitch.
+# What biases a motion returns when that motion does: the largest bias is remembered for 200 000
+# frames.
+_FORGETTING_OF_BIAS = 1 - 5e-6
+# The fewest frames that are tested together: one may fit badly by a glitch.
 _FEWEST = 2
-# What so few glitches have before them comes of something else.
+# Probability of a misfit of the frames before a bad one, below which that is no single outlier.
 _UNEASY = 1e-3
-# A model that is a little wrong, as of friction, shifts motions again and again: only what does so
-# by this factor more than anything before is a change.
+# A model that is slightly wrong, of friction for one, biases motions again and again: a change is
+# only what does so by this factor more than anything before.
 _UNHEARD_OF = 1.5
+# Relative regularization of the information of a bias, for directions that nothing observes.
+_REGULARIZATION = 1e-9
+# Change isolation reaches back so many frames, since a small change is noticed late. The mixture
+# known before a frame is kept for each of the last few, and for one in so many before those.
+_REACH, _DENSE, _STRIDE = 64, 8, 8
+# Components of less weight are not kept with them.
+_NOTABLE = 0.01
+
+
+@dataclass(frozen=True)
+class BiasScore:
+    """
+    Score of a frame's samples for a shift of the positions at its beginning.
+
+    gradient [v]: of the log likelihood by the shift; information [v, v]: its negative Hessian.
+    """
+
+    gradient: np.ndarray
+    information: np.ndarray
+
+
+@dataclass(frozen=True)
+class Past:
+    """
+    A frame of the last few.
+
+    mixture: the prediction before it, None where it is no longer kept; log_evidence: of the
+    frame's samples under it.
+    """
+
+    frame: object
+    mixture: Mixture | None
+    log_evidence: float
 
 
 @dataclass(frozen=True)
@@ -27,26 +70,26 @@ class FrameFit:
     """
     How well a frame fits.
 
-    misfit, rows, surprises: see `filtering.Step`; pull: where its samples pull positions, None
-    where nobody asks; bias: how far it and the frames before are shifted, as a part of what
-    noise explains.
+    misfit, rows, surprises: as of `filter.update.Step`; score: of a bias, None where outliers are
+    expected; bias: statistic of this frame and those before over its bound, above one where noise
+    does not explain it.
     """
 
     misfit: float
     rows: int
     surprises: int
-    pull: BiasScore | None = None
+    score: BiasScore | None = None
     bias: float = 0.0
 
 
 @dataclass(frozen=True)
 class ChangeMemory:
     """
-    What the detector remembers.
+    The state of the change detector.
 
-    recent: `FrameFit`s of the last frames; outliers, rows, bias: slowly forgotten counts, and
-    the largest bias, forgotten more slowly, of the frames before those; left_out: whether the
-    last frame was left out as an outlier.
+    recent: `FrameFit`s of the last frames; outliers, rows: counts over the frames before, with
+    exponential forgetting; bias: the largest of theirs, forgotten more slowly; left_out: whether
+    the last frame was left out as an outlier.
     """
 
     recent: tuple = ()
@@ -57,23 +100,23 @@ class ChangeMemory:
 
     def begun_anew(self, was_nothing):
         """
-        Return the memory for what comes after something was noticed.
+        Return the memory with which detection begins again after an alarm.
 
-        was_nothing: whether the robot is the one it was, so that frames like those are its own.
+        was_nothing: whether the robot has not changed, so that a bias as in these frames is
+        normal.
         """
-        strains = [fit.bias for fit in self.recent] if was_nothing else []
-        return ChangeMemory(bias=max([self.bias, *strains]))
+        biases = [fit.bias for fit in self.recent] if was_nothing else []
+        return ChangeMemory(bias=max([self.bias, *biases]))
 
 
 @dataclass(frozen=True)
 class ChangeDetector:
     """
-    Compares the last frames, two up to `frames` of them, with what noise explains.
+    Tests whether noise explains the last two up to `frames` frames.
 
-    With normal noise their misfit is chi-squared, and so is what shifts them all to one side:
-    a small change that lasts is first seen there. Where outliers are expected, one of them
-    spoils a misfit; then so many rows have to surprise at once that the usual share of outliers
-    does not explain it. probability: of a false alarm, for one look.
+    With normal noise their misfit and their bias statistic are chi-squared. Where outliers are
+    expected, one of them spoils a misfit; the number of surprising rows is then tested against the
+    usual share of outliers, which is binomial. probability: of a false alarm, a frame.
     """
 
     frames: int = 5
@@ -81,11 +124,11 @@ class ChangeDetector:
 
     def is_outlier(self, memory, misfit, rows, bad):
         """
-        Tell whether a frame fits badly by a single bad sample, as far as can be seen by now.
+        Tell whether a frame is to be left out for a single bad sample.
 
-        bad: how many of its samples surprise. If the robot has changed, the next frame fits as
-        badly, and then neither is an outlier: so the frame is better left out until that is
-        known. A change that comes on slowly shows in several samples, or in the frames before.
+        bad: number of its samples with surprising rows. If the robot has changed, the next frame
+        fits as badly and is not left out. A gradual change shows in several samples, or in the
+        frames before.
         """
         if memory.left_out or bad != 1 or len(memory.recent) < self.frames:
             return False
@@ -95,10 +138,10 @@ class ChangeDetector:
         """Tell whether a frame fits worse than noise can explain."""
         return misfit > _bound(rows, self.probability)
 
-    def remember(self, memory, misfit, rows, surprises, pull=None):
-        """Return the memory with one more frame that was taken in."""
-        bias = self._bias(memory, rows, pull)
-        recent = (*memory.recent, FrameFit(misfit, rows, surprises, pull, bias))
+    def remember(self, memory, misfit, rows, surprises, score=None):
+        """Return the memory with the fit of one more frame."""
+        bias = self._bias(memory, rows, score)
+        recent = (*memory.recent, FrameFit(misfit, rows, surprises, score, bias))
         if len(recent) <= self.frames:
             return replace(memory, recent=recent, left_out=False)
         oldest = recent[0]
@@ -106,20 +149,20 @@ class ChangeDetector:
             recent[1:],
             _PRIOR_OUTLIERS + _FORGETTING * (memory.outliers - _PRIOR_OUTLIERS) + oldest.surprises,
             _PRIOR_ROWS + _FORGETTING * (memory.rows - _PRIOR_ROWS) + oldest.rows,
-            max(_EASING * memory.bias, oldest.bias),
+            max(_FORGETTING_OF_BIAS * memory.bias, oldest.bias),
         )
 
     def pass_over(self, memory):
-        """Return the memory with one more frame that was left out as an outlier."""
+        """Return the memory with one more frame, left out as an outlier."""
         return replace(self.remember(memory, 0.0, 0, 0), left_out=True)
 
     def has_changed(self, memory, expects_outliers):
         """Tell whether the remembered frames fit worse than noise can explain."""
         if len(memory.recent) < self.frames:
             return False
-        told = [(fit.misfit, fit.rows, fit.surprises) for fit in reversed(memory.recent)]
+        fits = [(fit.misfit, fit.rows, fit.surprises) for fit in reversed(memory.recent)]
         misfits, rows, surprises = (
-            islice(accumulate(each), _FEWEST - 1, None) for each in zip(*told)
+            islice(accumulate(each), _FEWEST - 1, None) for each in zip(*fits)
         )
         share = memory.outliers / memory.rows
         if expects_outliers:
@@ -130,30 +173,83 @@ class ChangeDetector:
 
     @property
     def _single(self):
-        """The probability of a false alarm by so many of the last frames."""
+        """The probability of a false alarm of one test: Bonferroni over numbers of frames."""
         return self.probability / (self.frames - _FEWEST + 1)
 
-    def _bias(self, memory, rows, pull):
+    def _bias(self, memory, rows, score):
         """
-        Return how far the last frames are shifted to one side, as a part of what noise does.
+        Return the largest bias statistic of the last frames over its bound.
 
-        rows, pull: of the newest frame, as in `FrameFit`.
+        rows, score: of the newest frame, as in `FrameFit`.
         """
         before = memory.recent[1 - self.frames :]
-        pulls = [*(fit.pull for fit in before if fit.pull is not None), pull]
-        if pull is None or len(pulls) < _FEWEST:
+        scores = [*(fit.score for fit in before if fit.score is not None), score]
+        if score is None or len(scores) < _FEWEST:
             return 0.0
-        degrees = min(len(pull.force), rows + sum(fit.rows for fit in before))
-        return float(bias_statistics(pulls).max() / _bound(degrees, self._single))
+        degrees = min(len(score.gradient), rows + sum(fit.rows for fit in before))
+        return float(bias_statistics(scores).max() / _bound(degrees, self._single))
 
 
 def _is_uneasy(frames):
-    """Tell whether frames, by their `FrameFit`s, fit worse than they usually do."""
+    """Tell whether frames, by their `FrameFit`s, fit worse than usual."""
     return sum(fit.misfit for fit in frames) > _bound(sum(fit.rows for fit in frames), _UNEASY)
 
 
 @lru_cache
 def _bound(rows, probability):
-    """Return what so many squared rows exceed with a probability."""
-    # By the bare function: that of scipy.stats costs more than the rest of a look.
+    """Return the bound that chi-squared of so many rows exceeds with a probability."""
+    # The bare function: that of scipy.stats takes longer than all else of a test.
     return chdtri(rows, probability)
+
+
+def bias_score(residual, seen, slope):
+    """
+    Return the `BiasScore` of rows [m]: predicted less measured, in units of the noise.
+
+    seen [m, n]: slope times the root of the prediction; slope [m, v]: derivative by positions.
+    """
+    if not residual.size:
+        return BiasScore(np.zeros(slope.shape[1]), np.zeros((slope.shape[1],) * 2))
+    spread = seen @ seen.T
+    spread.flat[:: len(spread) + 1] += 1.0
+    factor, _ = lapack.dpotrf(spread.T, overwrite_a=1, lower=1)
+    rows = np.concatenate([slope, -residual[:, None]], 1)
+    whitened, _ = lapack.dtrtrs(factor, rows, lower=1)
+    products = whitened[:, :-1].T @ whitened
+    return BiasScore(products[:, -1], products[:, :-1])
+
+
+def bias_statistics(scores):
+    """
+    Return the score statistic of a common shift in the last two, three, ... frames, [W].
+
+    scores: `BiasScore`s of frames, the last one last. Without a bias the statistic is chi-squared,
+    with as many degrees of freedom as there are positions.
+    """
+    latest_first = scores[::-1]
+    gradients = np.array([score.gradient for score in latest_first]).cumsum(0)[1:]
+    informations = np.array([score.information for score in latest_first]).cumsum(0)[1:]
+    # A view: the informations are changed in place.
+    diagonals = informations.reshape(len(gradients), -1)[:, :: gradients.shape[1] + 1]
+    diagonals += _REGULARIZATION * diagonals.max(-1, keepdims=True, initial=1.0)
+    shifts = np.linalg.solve(informations, gradients[..., None])[..., 0]
+    return (gradients * shifts).sum(-1)
+
+
+def with_frame(past, frame, mixture, log_evidence):
+    """Return the `Past`s of the last frames with one more; mixture: the prediction before it."""
+    past = [*past, Past(frame, _notable(mixture), log_evidence)]
+    fading = len(past) - 1 - _DENSE
+    if fading > 0 and any(past[k].mixture for k in range(max(fading - _STRIDE + 1, 0), fading)):
+        past[fading] = replace(past[fading], mixture=None)
+    if len(past) > _REACH:
+        kept = [k for k, each in enumerate(past) if k and each.mixture is not None]
+        past = past[kept[0] :]
+    return tuple(past)
+
+
+def _notable(mixture):
+    """Return the components of notable weight."""
+    if mixture.size == 1:
+        return mixture
+    return mixture.pick(np.flatnonzero(mixture.log_weights > np.log(_NOTABLE)))

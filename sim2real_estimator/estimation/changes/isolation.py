@@ -1,9 +1,12 @@
 """
-What has changed, where something has: evidence decides among hypotheses.
+Change isolation: what has changed, where something has.
 
-A change happened at the beginning of one of the last frames. A smoother for which all may have
-jumped finds the course of the motion, and about it a filter tells how probable the frames are
-under each hypothesis. The best of these are then looked into with smoothers of their own.
+`Isolation.explain` compares hypotheses by their evidence. Each lets a few parameters change at the
+beginning of one of the last frames and keeps all others: a body on a link, friction or gain of a
+joint, the values before an earlier change, nothing but disturbances, or everything. A smoother
+under a hypothesis for which all parameters may have changed finds the trajectory. About it one
+filter gives the evidence of every hypothesis at once (`change_evidence`); the best are then
+compared by smoothers of their own. `Isolation.carried_on` is the posterior by the chosen one.
 """
 
 from dataclasses import dataclass, replace
@@ -12,45 +15,64 @@ from itertools import product
 import numpy as np
 from scipy.special import chdtri
 
-from ..filter.settling import Trajectories
-from ..filter.smoother import Smoother
-from ..filter.update import is_finite, measurement_update
-from ..gaussian import log_normalized
+from ..disturbances import forgotten, with_scales
+from ..factors import lower_root
+from ..filter.smoother import Smoother, Trajectories
+from ..filter.update import measurement_update
+from ..gaussian import log_normalized, predict
 from ..mixture import Mixture
-from .change_evidence import change_evidence
-from .hypotheses import (
-    all_at_once,
-    disturbed,
-    EVERYTHING,
-    hypotheses,
-    Hypothesis,
-    Memory,
-    NOTHING,
-    released,
-)
+from ..protocol import ModelChange
 
-# A misfit that noise exceeds so seldom belongs to a hypothesis that does not explain it.
+EVERYTHING = 'everything'
+NOTHING = 'nothing but disturbances'
+# Probability with which noise exceeds the misfit under a hypothesis that explains the frames.
 _IMPROBABLE = 1e-6
+# Gauss-Newton iterations while hypotheses are compared, and for the chosen one.
 _FEW_PASSES, _PASSES = 8, 15
-# Of the instants at which a change may have been, so many are looked into, unless they are less
-# probable by so much of log evidence; the last are asked first.
-_BEGINS, _MARGIN, _RECENT = 4, 20.0, 6
-# So many pairs of a hypothesis and an instant have smoothers of their own, within that margin.
+# At most so many instants of the change are compared, if their log evidence is within a margin of
+# the best; of all instants the last are asked first, and the others only if those do not suffice.
+_INSTANTS, _MARGIN, _RECENT = 4, 20.0, 6
+# So many pairs of a hypothesis and an instant get a smoother of their own, within that margin.
 _EXAMINED = 6
+# Factor between the scales of disturbances that are compared: a change shows beside one of about
+# the right size.
+_APART = 2.5
 
 
 @dataclass(frozen=True)
-class Past:
+class Memory:
     """
-    A frame that was taken in a moment ago.
+    The posterior of the parameters before a change.
 
-    mixture: known before it, None where that has been forgotten; log_evidence: how probable it
-    was, by that.
+    name: of the change; parameters: names of those that it concerned; mean [p], root [p, p];
+    jump: the `ModelChange` that explained it, None where values from before it came back.
     """
 
-    frame: object
-    mixture: Mixture | None
-    log_evidence: float
+    name: str
+    parameters: tuple
+    mean: np.ndarray
+    root: np.ndarray
+    jump: ModelChange | None = None
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """
+    A hypothesis on what has changed.
+
+    jump: the `ModelChange`, or memory: of values that hold again, or neither; scale: of the
+    disturbances since.
+    """
+
+    name: str
+    scale: float
+    jump: ModelChange | None = None
+    memory: Memory | None = None
+
+    @property
+    def parameters(self):
+        """Names of the parameters that it concerns, none where all or none are."""
+        return getattr(self.jump or self.memory, 'parameters', ())
 
 
 @dataclass(frozen=True)
@@ -58,34 +80,34 @@ class IsolatedChange:
     """
     The most probable `Hypothesis`.
 
-    probability: among all; fits: whether it explains the frames; begin: of which `Past` it
-    happened; course: since then, nearly; None where there is none that the robot may have.
+    probability: among all; fits: whether noise explains the rest; begin: index of the `Past` at
+    whose beginning it happened; trajectory: since then, approximate; None where no motion fits.
     """
 
     hypothesis: Hypothesis
     probability: float
     fits: bool
     begin: int
-    course: Trajectories | None
+    trajectory: Trajectories | None
 
     @property
     def is_everything(self):
-        """Whether nothing of what was known is of use any more."""
+        """Whether all parameters may have changed."""
         return self.hypothesis.name == EVERYTHING
 
     @property
     def is_nothing(self):
-        """Whether the robot is what it was, and only what disturbs it is not."""
+        """Whether no parameter has changed, but perhaps the disturbances."""
         return self.hypothesis.name == NOTHING
 
 
 @dataclass(frozen=True)
 class CarriedOn:
     """
-    What is known now by an `IsolatedChange`.
+    The posterior by an `IsolatedChange`.
 
-    mixture: after the last frame; trajectories: since the change, of its components, None where
-    some of them were lost.
+    mixture: after the last frame; trajectories: of its components since the change, None where
+    some of them are not finite.
     """
 
     isolated: IsolatedChange
@@ -96,10 +118,10 @@ class CarriedOn:
 @dataclass(frozen=True)
 class Isolation:
     """
-    Frames with a change somewhere among them.
+    The comparison of hypotheses on a change at one of the last frames.
 
-    past: of the last frames before it was noticed, in order, the first with its mixture; frames:
-    those since; noise, drift: as of the `Smoother`.
+    past: `Past`s of the frames up to its detection, the first with its mixture; frames: those
+    since; noise, drift: as of the `Smoother`.
     """
 
     problem: object
@@ -112,41 +134,49 @@ class Isolation:
         """
         Return the `IsolatedChange`.
 
-        memories: what was known before earlier changes; scales: of disturbances that the filter
-        may reckon with.
+        memories: `Memory`s of earlier changes; scales: of the bank of disturbances.
         """
+        # 1. Hypotheses.
         jumps, others = hypotheses(self.problem, self.past[0].mixture, memories, scales)
-        trajectories = self._likely(
-            all_at_once(jumps, others[-1].scale), [m.mean for m in memories]
+        # 2. Instants at which a change of anything is the most probable, and trajectories since.
+        trajectories = self._probable_instants(
+            union_of_changes(jumps, others[-1].scale), [m.mean for m in memories]
         )
         if not trajectories:
-            # No motion at all fits the frames.
             return IsolatedChange(others[-1], 0.0, False, 0, None)
+        # 3. Evidence of all hypotheses at each of these, from one filter.
         each, begins = [*jumps, *others], list(trajectories)
         names = np.array([hypothesis.name for hypothesis in each])
-        # No kind is more probable for coming in several scales.
+        # The scales of one kind share its prior probability.
         prior = -np.log([(names == name).sum() for name in names])
         screened = {
-            k: self._screened(k, jumps, others, course) for k, course in trajectories.items()
+            k: self._screened(k, jumps, others, trajectory)
+            for k, trajectory in trajectories.items()
         }
+        # 4. Evidence of the best, from smoothers of their own.
         evidence, fits, trajectories = self._examined(screened, each, prior)
         weights = np.exp(log_normalized(evidence.ravel())).reshape(evidence.shape)
         totals = {name: float(weights[:, names == name].sum()) for name in dict.fromkeys(names)}
         best = max(totals, key=totals.get)
-        begin, which = _top(np.where(names == best, evidence, -np.inf), 1)[0]
-        told = totals[best], bool(fits[begin, which]), begins[begin], trajectories[begin, which]
-        return IsolatedChange(each[which], *told)
+        row, column = _top(np.where(names == best, evidence, -np.inf), 1)[0]
+        return IsolatedChange(
+            each[column],
+            totals[best],
+            bool(fits[row, column]),
+            begins[row],
+            trajectories[row, column],
+        )
 
-    def _likely(self, hypothesis, remembered):
+    def _probable_instants(self, hypothesis, remembered):
         """
-        Return begin -> `Trajectories`, by a hypothesis of all, where a change probably happened.
+        Return begin -> `Trajectories` of the most probable instants of a change.
 
-        remembered: coordinates [p] from which else the way there may be shorter.
+        hypothesis: that anything may have changed; remembered: further initial guesses [p].
         """
         begins = [k for k, each in enumerate(self.past) if each.mixture is not None]
         found = self._at_begins(begins[-_RECENT:], hypothesis, remembered)
         if self._most_probable(found)[:1] in ([], begins[-_RECENT:][:1]):
-            # It was noticed late.
+            # The earliest of these is the best, or none is finite: it was detected late.
             found |= self._at_begins(begins[:-_RECENT], hypothesis, remembered)
         return {k: found[k][1] for k in sorted(self._most_probable(found))}
 
@@ -157,55 +187,56 @@ class Isolation:
         for begin in begins:
             found[begin] = _best(self._smoothed(begin, each, starts=remembered))
             if last is not None and not np.isfinite(found[begin][0]):
-                # The end of a course from a little before leads somewhere.
-                course = found[last][1]
-                course = replace(course, points=course.points[begin - last :])
-                found[begin] = _best(self._smoothed(begin, [hypothesis], course))
+                # A trajectory from the instant before is a better initial guess than the samples.
+                trajectory = found[last][1]
+                trajectory = replace(trajectory, points=trajectory.points[begin - last :])
+                found[begin] = _best(self._smoothed(begin, [hypothesis], trajectory))
             last = begin if np.isfinite(found[begin][0]) else last
         return found
 
     def _most_probable(self, found):
-        """Return the begins, of begin -> (log evidence, ...), that are the most probable."""
+        """Return the most probable keys of begin -> (log evidence, ...), best first."""
         evidence = {k: self._before(k) + each[0] for k, each in found.items()}
         evidence = {k: value for k, value in evidence.items() if np.isfinite(value)}
-        order = sorted(evidence, key=evidence.get, reverse=True)[:_BEGINS]
+        order = sorted(evidence, key=evidence.get, reverse=True)[:_INSTANTS]
         return [k for k in order if evidence[k] >= evidence[order[0]] - _MARGIN]
 
     def _before(self, begin):
-        """Return how probable the frames before a begin were."""
+        """Return the log evidence of the frames before an instant."""
         return sum(each.log_evidence for each in self.past[:begin])
 
     def _window(self, begin):
-        """Return the frames from a begin on."""
+        """Return the frames from an instant on."""
         return (*(each.frame for each in self.past[begin:]), *self.frames)
 
     def _smoother(self, begin, each, known):
-        """Return the `Smoother` of `_window` with a column of a mixture for every hypothesis."""
+        """Return the `Smoother` from an instant on, with a column for every hypothesis."""
         frames = self._window(begin)
-        known = released(self.problem, known, each, self.problem.impulse(frames[0]))
+        known = under_hypotheses(self.problem, known, each, self.problem.impulse(frames[0]))
         return Smoother(self.problem, frames, self.noise, known, self.drift)
 
-    def _screened(self, begin, jumps, others, course):
-        """Return (log evidence [hypotheses], `Trajectories`) of all, linearised about a course."""
+    def _screened(self, begin, jumps, others, trajectory):
+        """Return (log evidence [hypotheses], `Trajectories`), linearized about a trajectory."""
         columns = [replace(others[-1], name=''), *others]
         smoother = self._smoother(begin, columns, self._heaviest(begin, len(columns)))
-        steps = smoother.forward(course.pick([0] * len(columns)), smoother.known.noises)
+        steps = smoother.forward(trajectory.pick([0] * len(columns)), smoother.known.noises)
         plain, *rest = self._before(begin) + smoother.log_evidence(steps)
-        told = change_evidence(steps, len(self.problem.labels))
-        told = [told.of(each.jump.root) for each in jumps]
+        evidence = change_evidence(steps, len(self.problem.labels))
+        changes = [evidence.of(each.jump.root) for each in jumps]
         mean = smoother.known.means[:, 0]
         instead = [mean if each.memory is None else each.memory.mean for each in others[:-1]]
-        parameters = [*(mean + jump for _, _, jump in told), *instead, course.parameters[:, 0]]
-        return np.array([*(plain + gain for gain, _, _ in told), *rest]), Trajectories(
-            np.repeat(course.points, len(parameters), 2), np.stack(parameters, 1)
+        parameters = [*(mean + move for _, _, move in changes), *instead]
+        parameters.append(trajectory.parameters[:, 0])
+        return np.array([*(plain + gain for gain, _, _ in changes), *rest]), Trajectories(
+            np.repeat(trajectory.points, len(parameters), 2), np.stack(parameters, 1)
         )
 
     def _examined(self, seen, each, prior):
         """
-        Return (log evidence, whether it explains all frames, pair -> `Trajectories` of one).
+        Return (log evidence, whether noise explains the rest, pair -> `Trajectories`).
 
-        Both [begins, hypotheses], of which a pair is one. seen: begin -> what was `_screened`; the
-        best are smoothed, the others taken to be as much better or worse as they seemed to be.
+        Both arrays are [instants, hypotheses], of whose indices a pair consists. seen: begin ->
+        result of `_screened`. The best pairs are smoothed; the others keep their distance to them.
         """
         begins = list(seen)
         screened = np.array([evidence for evidence, _ in seen.values()]) + prior
@@ -213,7 +244,7 @@ class Isolation:
         evidence, fits = np.full(screened.shape, -np.inf), np.zeros(screened.shape, dtype=bool)
         pairs = _top(screened, _EXAMINED)
         pairs = [pair for pair in pairs if screened[pair] >= screened[pairs[0]] - _MARGIN]
-        # What is remembered is so narrow that about another course it seems worse than it is.
+        # A memory is so narrow that about the trajectory of another hypothesis it seems too bad.
         remembered = [k for k, hypothesis in enumerate(each) if hypothesis.memory is not None]
         pairs = list(dict.fromkeys([*pairs, *product(range(len(begins)), remembered)]))
         trajectories = {
@@ -223,11 +254,11 @@ class Isolation:
         }
         for row in {row for row, _ in pairs}:
             columns = [column for other, column in pairs if other == row]
-            begin, course = begins[row], seen[begins[row]][1].pick(columns)
-            found = self._smoothed(begin, [each[column] for column in columns], course)
+            begin, guess = begins[row], seen[begins[row]][1].pick(columns)
+            found = self._smoothed(begin, [each[column] for column in columns], guess)
             trajectories |= {(row, c): found.trajectories.pick([k]) for k, c in enumerate(columns)}
-            told = self._before(begin) + found.log_evidence + prior[columns]
-            evidence[row, columns] = np.where(np.isfinite(told), told, -np.inf)
+            smoothed = self._before(begin) + found.log_evidence + prior[columns]
+            evidence[row, columns] = np.where(np.isfinite(smoothed), smoothed, -np.inf)
             is_small = found.misfits < chdtri(found.rows, _IMPROBABLE)
             fits[row, columns] = self.noise.expects_outliers | is_small
         best = _top(evidence, 1)[0]
@@ -237,17 +268,17 @@ class Isolation:
         return np.where(is_open, screened + shift, evidence), fits, trajectories
 
     def _heaviest(self, begin, count):
-        """Return what was known at a begin as a mixture of its heaviest component, repeated."""
+        """Return the heaviest component known at an instant, repeated `count` times."""
         known = self.past[begin].mixture
         known = known.pick([known.heaviest()] * count)
         return replace(known, log_weights=np.zeros(count))
 
     def _smoothed(self, begin, each, trajectories=None, starts=()):
         """
-        Return what is `Smoothed` under every hypothesis.
+        Return the `Smoothed` result under every hypothesis.
 
-        trajectories: to begin with, if known; starts: coordinates [p] from which the last of them
-        begin where not.
+        trajectories: the initial guess, None: from the samples; starts: parameters [p] at which
+        the last columns then begin.
         """
         smoother = self._smoother(begin, each, self._heaviest(begin, len(each)))
         if trajectories is None:
@@ -259,18 +290,18 @@ class Isolation:
         return smoother.run(trajectories, _FEW_PASSES)
 
     def _guessed(self, smoother):
-        """Return `Trajectories` to begin with, as the samples have them."""
-        course = self.problem.first_trajectory(smoother.frames)
-        guess = np.repeat(course[..., None], smoother.known.size, 2)
+        """Return `Trajectories` guessed from the samples."""
+        points = self.problem.first_trajectory(smoother.frames)
+        guess = np.repeat(points[..., None], smoother.known.size, 2)
         return Trajectories(guess, smoother.known.means)
 
     def carried_on(self, isolated, scales, before=None):
         """
-        Return what is known now by an isolated, as `CarriedOn`, None where it explains nothing.
+        Return `CarriedOn` by an `IsolatedChange`, None where noise does not explain the rest.
 
-        Every component of what was known before the change goes on by the isolated; the
-        heaviest by every one of the scales of disturbances where these alone have changed.
-        before: what was `CarriedOn` to a frame before the last.
+        Every component of the mixture before the change goes on by the hypothesis; if only the
+        disturbances have changed, the heaviest goes on by each of the scales. before: `CarriedOn`
+        to an earlier frame, whose trajectories are the initial guess.
         """
         known, chosen = self.past[isolated.begin].mixture, isolated.hypothesis
         each = [replace(chosen, scale=scale) for scale in known.scales]
@@ -278,28 +309,28 @@ class Isolation:
             each = disturbed(self.problem, known.scales[known.heaviest()], scales)
             known = known.pick([known.heaviest()] * len(each))
         smoother = self._smoother(isolated.begin, each, known)
-        trajectories = self._led_on(before, smoother.frames) if before else None
-        found = smoother.run(trajectories or self._followed(isolated.course, smoother), _PASSES)
+        guess = self._filtered_on(before, smoother.frames) if before else None
+        found = smoother.run(guess or self._extended(isolated.trajectory, smoother), _PASSES)
         sound = np.flatnonzero(np.isfinite(found.log_evidence))
         if not len(sound):
             return None
         mixture = found.mixture.pick(sound)
         best = sound[mixture.heaviest()]
         is_small = found.misfits[best] < chdtri(found.rows[best], _IMPROBABLE)
-        if not (is_finite(mixture) and (self.noise.expects_outliers or is_small)):
+        if not (mixture.is_finite and (self.noise.expects_outliers or is_small)):
             return None
         return CarriedOn(
             isolated, mixture, found.trajectories if len(sound) == len(each) else None
         )
 
-    def _followed(self, course, smoother):
-        """Return a course for every column, where it ends on as the samples have it."""
-        guess = self._guessed(smoother).points[len(course.points) :]
-        course = course.pick([0] * smoother.known.size)
-        return replace(course, points=np.concatenate([course.points, guess]))
+    def _extended(self, trajectory, smoother):
+        """Return a trajectory for every column, extended by what the samples suggest."""
+        guess = self._guessed(smoother).points[len(trajectory.points) :]
+        repeated = trajectory.pick([0] * smoother.known.size)
+        return replace(repeated, points=np.concatenate([repeated.points, guess]))
 
-    def _led_on(self, before, frames):
-        """Return the `Trajectories` of what was `CarriedOn`, led on to the last frame."""
+    def _filtered_on(self, before, frames):
+        """Return the `Trajectories` of `CarriedOn`, extended by a filter to the last frame."""
         if before.trajectories is None:
             return None
         mixture, points = before.mixture, [*before.trajectories.points]
@@ -313,20 +344,139 @@ class Isolation:
 
 
 def known_before(past, isolated):
-    """Return the `Memory` of what was known before a change, by the `Past`s it is among."""
+    """Return the `Memory` of the posterior before a change at one of the `Past`s."""
     chosen = isolated.hypothesis
     known = past[isolated.begin].mixture.spread()
     return Memory(chosen.name, chosen.parameters, *known, chosen.jump)
 
 
 def _best(found):
-    """Return (log evidence, `Trajectories`) of the most probable of what is `Smoothed`."""
+    """Return (log evidence, `Trajectories`) of the most probable column of a `Smoothed`."""
     evidence = np.where(np.isfinite(found.log_evidence), found.log_evidence, -np.inf)
     best = int(np.argmax(evidence))
     return float(evidence[best]), found.trajectories.pick([best])
 
 
 def _top(values, count):
-    """Return the places (row, column) of the largest values [rows, columns], best first."""
+    """Return (row, column) of the largest values [rows, columns], best first."""
     order = np.argsort(-values, axis=None, kind='stable')[:count]
     return [tuple(int(k) for k in np.unravel_index(each, values.shape)) for each in order]
+
+
+def hypotheses(problem, mixture, memories, scales):
+    """
+    Return (hypotheses of a model change, the other hypotheses) on a robot known by a mixture.
+
+    memories: `Memory`s of earlier changes; scales: of disturbances.
+    """
+    heaviest = mixture.heaviest()
+    scale = mixture.scales[heaviest]
+    jumps = problem.jumps(mixture.means[:, heaviest])
+    return [Hypothesis(jump.name, scale, jump) for jump in jumps], [
+        *(Hypothesis(f'as before: {each.name}', scale, memory=each) for each in memories),
+        *disturbed(problem, scale, scales),
+        Hypothesis(EVERYTHING, scale),
+    ]
+
+
+def union_of_changes(jumps, scale):
+    """Return the hypothesis that all changes of these hypotheses may have happened."""
+    roots = [each.jump.root for each in jumps]
+    return Hypothesis('', scale, ModelChange('', (), np.concatenate(roots, 1)) if roots else None)
+
+
+def disturbed(problem, scale, scales):
+    """Return the hypotheses that only the disturbances have changed, from a scale."""
+    if not problem.disturbance_size:
+        return [Hypothesis(NOTHING, scale)]
+    # With too small a scale the parameters were estimated too precisely.
+    inflated = ModelChange(NOTHING, (), forgotten(problem.prior))
+    each = _apart(sorted({*scales, scale}), scale)
+    return [Hypothesis(NOTHING, k, inflated if k > scale else None) for k in each]
+
+
+def _apart(scales, kept):
+    """Return scales that are well apart, among them the smallest, the largest and `kept`."""
+    found = []
+    for each in scales:
+        if each in (kept, scales[-1]) or not found or each >= _APART * found[-1]:
+            found.append(each)
+    return found
+
+
+def under_hypotheses(problem, mixture, each, impulse):
+    """
+    Return a mixture with the prior of every component under a `Hypothesis` of its own.
+
+    impulse [t]: standard deviation that the change itself adds to the state.
+    """
+    t, n = problem.tangent_size, mixture.roots.shape[-1]
+    means, roots = mixture.means.copy(), np.zeros_like(mixture.roots)
+    for k, hypothesis in enumerate(each):
+        jump = None if hypothesis.jump is None else hypothesis.jump.root
+        root = predict(mixture.roots[[k]], np.eye(n)[None, :t], impulse, jump)[0]
+        instead = problem.prior if hypothesis.name == EVERYTHING else hypothesis.memory
+        if instead is None:
+            roots[k] = root
+        else:
+            means[:, k] = instead.mean
+            roots[k, :t, :t] = lower_root(root[None, :t])[0]
+            roots[k, t:, t:] = instead.root
+    scales = np.array([hypothesis.scale for hypothesis in each])
+    found = replace(mixture, means=means, roots=roots, scales=scales)
+    return with_scales(problem, found)
+
+
+@dataclass(frozen=True)
+class ChangeEvidence:
+    """
+    The likelihood of a change x [p] of the parameters just before the first of some frames.
+
+    Linearized about one trajectory, its logarithm relative to that of no change is
+    `score x - x precision x / 2`: score [p], precision [p, p].
+    """
+
+    score: np.ndarray
+    precision: np.ndarray
+
+    def of(self, root):
+        """
+        Return (gain in log evidence, reduction of misfit, posterior mean [p]) of a change.
+
+        root [p, r]: of the prior covariance of the change. Where numbers are not finite, the gain
+        is minus infinity.
+        """
+        precision = root.T @ self.precision @ root
+        if not np.isfinite(precision).all():
+            return -np.inf, 0.0, np.zeros(len(root))
+        sizes, directions = np.linalg.eigh(precision)
+        # Rounding makes eigenvalues of unobservable directions negative.
+        sizes = 1.0 + sizes.clip(0)
+        scores = directions.T @ (root.T @ self.score)
+        explained = float(scores @ (scores / sizes))
+        gain = 0.5 * (explained - np.log(sizes).sum())
+        return gain, explained, root @ (directions @ (scores / sizes))
+
+
+def change_evidence(steps, parameters):
+    """
+    Return the `ChangeEvidence` of the steps of a `Smoother` in its first column.
+
+    A filter that does not allow for a change x makes an error in its mean that is linear in x; the
+    generalized likelihood ratio test of Willsky and Jones (1976) follows that error from frame to
+    frame. parameters: their number.
+    """
+    size = steps[0].mean.shape[1] - parameters
+    # Derivative of the error of the mean by the change.
+    error = np.eye(size + parameters)[:, size:]
+    score, precision = np.zeros(parameters), np.zeros((parameters, parameters))
+    for step in steps:
+        root, transition = step.root[0], step.found.transition[0]
+        slope = step.found.slope[0]
+        seen = slope @ error
+        corrected = root @ ((slope @ root).T @ seen)
+        score -= seen.T @ step.left[0]
+        precision += seen.T @ (seen - slope @ corrected)
+        error = error - corrected
+        error = np.concatenate([transition @ error, error[size:]])
+    return ChangeEvidence(score, 0.5 * (precision + precision.T))

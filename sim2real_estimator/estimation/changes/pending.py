@@ -1,29 +1,23 @@
-"""From the moment at which a change is noticed to that at which it is explained."""
+"""A pending change: from its detection until it is known what has changed, and how much."""
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ...records import UpdateReport
+from ..filter.gating import implausible_sensors
 from ..mixture import Mixture
 from .detection import ChangeMemory
-from .isolation import CarriedOn, Isolation, known_before, Past
-from .wrong_sensors import off_sensors
+from .isolation import CarriedOn, Isolation, known_before
 
-# What is reported where sensors were wrong for so long that nobody knows where the robot is.
+# Event where sensors were faulty for so long that the state of the robot is unknown.
 MOTION_LOST = 'motion lost'
-# After so many frames it is asked what has changed, for the last time after the last of these.
+# Numbers of frames since the detection at which the change is isolated; the last time decides.
 _ASKED = (12, 25, 50)
-# An answer of this probability is taken before that.
+# Probability of a hypothesis that is accepted before that.
 _SURE = 0.95
-# After these it is looked whether it is known by now how much, and no longer waited for after the
-# last.
+# Numbers of frames at which it is asked whether the size of the change is known well enough for a
+# filter; after the last it goes on in any case.
 _AWAITED = (*_ASKED, 75, 100)
-# So many frames before it was noticed a change may have been: a small one is noticed late. What
-# was known is kept for each of the last few, then for one in so many.
-_REACH, _DENSE, _STRIDE = 64, 8, 8
-_NOTABLE = 0.01
-# So many states of the robot are remembered in case one of them comes back.
+# Number of earlier parameter values that are remembered in case they come back.
 _REMEMBERED = 3
 
 
@@ -32,11 +26,11 @@ class PendingChange:
     """
     A filter that has stopped at a change, until it is known what has changed.
 
-    past: `Past`s up to the frame at which it was noticed; frames: since then; known: the mixture
-    before all of these; memories: `Memory`s of what was known before earlier changes; answer:
-    the last, where it was found what has changed, but not yet well how much; begun_ns: as of the
-    `FilterState`; noticed: the memory of the detector then; is_told: whether it is told by now
-    that something has changed; wrong: as of the `FilterState`, until then.
+    past: `Past`s up to the detection; frames: since then; known: the mixture before all of these;
+    memories: `Memory`s of earlier changes; answer: what has changed, where that is known, but not
+    yet precisely how much; begun_ns: as of the `FilterState`; noticed: memory of the detector at
+    the detection; is_told: whether the change was reported, and is not suspected to be a faulty
+    sensor's; wrong: as of the `FilterState`, until then.
     """
 
     past: tuple
@@ -51,38 +45,19 @@ class PendingChange:
 
     @property
     def mixture(self):
-        """What is known now, as far as it is known what has changed."""
+        """The latest mixture: after the change where that is isolated, else before it."""
         return self.known if self.answer is None else self.answer.mixture
 
     @property
     def last_change(self):
-        """The `Memory` of what was known before the change, None while it is not explained."""
+        """The `Memory` of the parameters before the change, None while it is not isolated."""
         if self.answer is None or self.answer.isolated.is_nothing:
             return None
         return known_before(self.past, self.answer.isolated)
 
 
-def remembered(past, frame, mixture, log_evidence):
-    """Return the last `Past`s with one more frame, known by a mixture before it."""
-    past = [*past, Past(frame, _notable(mixture), log_evidence)]
-    fading = len(past) - 1 - _DENSE
-    if fading > 0 and any(past[k].mixture for k in range(max(fading - _STRIDE + 1, 0), fading)):
-        past[fading] = replace(past[fading], mixture=None)
-    if len(past) > _REACH:
-        kept = [k for k, each in enumerate(past) if k and each.mixture is not None]
-        past = past[kept[0] :]
-    return tuple(past)
-
-
-def _notable(mixture):
-    """Return a mixture of the components that somebody would miss."""
-    if mixture.size == 1:
-        return mixture
-    return mixture.pick(np.flatnonzero(mixture.log_weights > np.log(_NOTABLE)))
-
-
 def pending_change(past, memories, begun_ns, noticed):
-    """Return the state of a filter that has noticed a change in the last frames."""
+    """Return the state of a filter that has detected a change in the last frames."""
     return PendingChange(past, (), past[0].mixture, memories, None, begun_ns, noticed)
 
 
@@ -90,11 +65,10 @@ def resolve(problem, state, frame, noise, drift, scales, is_narrow):
     """
     Return (state, mixture now or None, memories, `UpdateReport`) after one more frame.
 
-    While it is not known what has changed, or not how much, there is a state; then there is a
-    mixture with which to go on, or neither where nothing that was known is of use. Where it is
-    the motion that has been lost, and nothing is known to have changed, the report has
-    `MOTION_LOST` among its events. scales: of
-    disturbances; is_narrow: tells whether a filter may go on with a mixture.
+    While the change is pending there is a state. Then there is a mixture with which to go on, or
+    neither, where nothing that was known is of use. If the state of the robot is unknown because
+    of faulty sensors, the report has the event `MOTION_LOST`. scales: of disturbances; is_narrow:
+    tells whether a filter may go on with a mixture.
     """
     state = replace(state, frames=(*state.frames, frame))
     count = len(state.frames)
@@ -103,19 +77,19 @@ def resolve(problem, state, frame, noise, drift, scales, is_narrow):
     isolation = Isolation(problem, state.past, state.frames, noise, drift)
     answer, is_final = _answered(isolation, state, scales)
     if answer is None and is_final:
-        # No robot moves as a sensor says that is wrong; what is known of this one may be of use.
-        off = off_sensors(problem, state.known, [*(p.frame for p in state.past), *state.frames])
-        if off:
+        # If it was a faulty sensor, the parameters known before are still of use.
+        frames = [*(each.frame for each in state.past), *state.frames]
+        if implausible_sensors(problem, state.known, frames):
             return None, state.known, state.memories, UpdateReport('batch', events=(MOTION_LOST,))
         return None, None, (), UpdateReport('batch', events=('forgotten',))
     if answer is None or not (count == _AWAITED[-1] or is_narrow(answer.mixture)):
         state = replace(state, answer=answer)
         return state, None, state.memories, UpdateReport('batch', events=('fitted',))
-    return None, answer.mixture, *_told(isolation, answer.isolated, state.memories)
+    return None, answer.mixture, *_reported(isolation, answer.isolated, state.memories)
 
 
 def _answered(isolation, state, scales):
-    """Return (what is `CarriedOn` by an answer, None where there is none; whether it is final)."""
+    """Return (`CarriedOn` or None, whether that is final)."""
     if state.answer is not None:
         answer = isolation.carried_on(state.answer.isolated, scales, state.answer)
         if answer is not None:
@@ -123,15 +97,15 @@ def _answered(isolation, state, scales):
     found, is_last = isolation.explain(state.memories, scales), len(state.frames) >= _ASKED[-1]
     is_sure = found.fits and found.probability > _SURE and not found.is_everything
     if not (is_last or is_sure):
-        # What was known is not given up before the last time of asking.
+        # Until the last attempt nothing that was known is discarded.
         return None, False
     if found.is_everything or not found.fits:
         return None, True
     return isolation.carried_on(found, scales), is_last
 
 
-def _told(isolation, isolated, memories):
-    """Return (memories, `UpdateReport`) of an isolated by which the filter goes on."""
+def _reported(isolation, isolated, memories):
+    """Return (memories, `UpdateReport`) of the change with which the filter goes on."""
     chosen = isolated.hypothesis
     if not isolated.is_nothing:
         known = known_before(isolation.past, isolated)

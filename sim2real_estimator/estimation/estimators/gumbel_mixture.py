@@ -36,7 +36,7 @@ import numpy as np
 from ...records import UpdateReport
 from ..gaussian import log_normalized
 from ..mixture import Mixture
-from ..moments import Moments
+from ..optimizers import Moments
 from ..protocol import Problem
 from .base import AbstractEstimator
 

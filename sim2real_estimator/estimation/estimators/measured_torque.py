@@ -29,7 +29,7 @@ from functools import partial
 import numpy as np
 
 from ...records import Status
-from ..changes.hypotheses import Memory
+from ..changes.isolation import Memory
 from ..protocol import Gaussian
 from ..torque import poses as pose_regression
 from ..torque.changes import find_changes, isolate, name_of_return, Onset, Snapshot, with_noisier

@@ -1,24 +1,32 @@
-"""What the calibrated estimator knows in its two phases: fits of a batch, then a filter."""
+"""
+The phases of the calibrated estimator: what each of them carries on, and what handles it.
 
-from dataclasses import dataclass
+A batch is fitted again and again while it grows, a filter takes over, and stops at a pending
+change. If the model is misspecified, the same phases estimate an augmented problem. Every phase
+has a state, which is all that is carried on, and one handler, an `AbstractPhase`.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from ..batch.fit import Fits, Window
 from ..changes.detection import ChangeMemory
 from ..mixture import Mixture
-from .fixed_lag import Lag
-from .settling import Trajectories
+from .smoother import Trajectories
+from .update import FixedLagWindow
 
 
 @dataclass(frozen=True)
 class BatchState:
     """
-    The frames so far, the last fits of them, and the frame count of the next.
+    The frames so far, the last fits of them, and the frame count of the next fit.
 
-    knowledge: what was known of the parameters before the first of these frames, where the
-    motion was lost sight of; None: the prior; trajectories: of the mixture, where all states were
-    free; is_astray: whether these did not fit the frames; wrong: what samples are known by, as of
-    `wrong_sensors.sample_key`, that belong to nothing else;
-    share: how well the mixture of the last fit that was narrow stood for the posterior; begun_ns:
+    knowledge: the posterior of the parameters before the first of these frames, where the motion
+    was interrupted; None: the prior; trajectories: of the mixture, where all states were unknowns;
+    is_astray: whether these did not fit the frames; wrong: `faulty_samples.sample_key`s that are
+    left out; share: effective share of the mixture of the last fit that was narrow; begun_ns:
     stamp of the first frame that knowledge comes from; tries: how often frames did not fit what
     was known before them.
     """
@@ -37,9 +45,42 @@ class BatchState:
     tries: int = 0
 
     def emptied(self):
-        """Return this without its frames."""
+        """Return the state without its frames."""
         kept = {'mixture': self.mixture, 'knowledge': self.knowledge, 'tries': self.tries}
         return BatchState(begun_ns=self.begun_ns, **kept)
+
+    @staticmethod
+    def resuming(mixture, begun_ns):
+        """Return a batch that knows the parameters of a mixture, and nothing of the motion."""
+        return BatchState(mixture=mixture, knowledge=mixture, begun_ns=begun_ns)
+
+
+@dataclass(frozen=True)
+class FilterState:
+    """
+    The mixture at the end of the last frame.
+
+    memory: of the change detector; share: effective share of the batch's mixture when the filter
+    took over; begun_ns, end_ns: stamps of the first frame that the mixture comes from and of the
+    end of the last, None where unknown; lag: window of a fixed-lag smoother, None of a filter;
+    past, memories: `Past`s of the last frames and `Memory`s of earlier changes; wrong:
+    `FaultySensor`s.
+    """
+
+    mixture: Mixture
+    memory: ChangeMemory = ChangeMemory()
+    share: float = 1.0
+    begun_ns: int | None = None
+    end_ns: int | None = None
+    lag: FixedLagWindow | None = None
+    past: tuple = ()
+    memories: tuple = ()
+    wrong: tuple = ()
+
+    @property
+    def last_change(self):
+        """The `Memory` of the parameters before the last change, None where there was none."""
+        return self.memories[-1] if self.memories else None
 
 
 @dataclass(frozen=True)
@@ -50,27 +91,64 @@ class AugmentedState:
 
 
 @dataclass(frozen=True)
-class FilterState:
-    """
-    The mixture at the end of the last frame.
+class AbstractPhase(ABC):
+    """The handler of a phase; settings: the estimator, of which it is a part."""
 
-    memory: of the change detector; share: how well the batch's mixture stood for the posterior
-    when the filter took over; begun_ns, end_ns: stamps of the first frame that it comes from and
-    of that end, None where unknown; past, memories: `Past`s of the last frames and `Memory`s of
-    what was known before changes; wrong: `Wrong` sensors.
-    """
+    settings: object
 
-    mixture: Mixture
-    memory: ChangeMemory = ChangeMemory()
-    share: float = 1.0
-    begun_ns: int | None = None
-    end_ns: int | None = None
-    lag: Lag | None = None
-    past: tuple = ()
-    memories: tuple = ()
-    wrong: tuple = ()
+    @abstractmethod
+    def update(self, problem, state, frame):
+        """Return (state, of this or another phase, `UpdateReport`) after one more frame."""
 
-    @property
-    def last_change(self):
-        """The `Memory` of what was known before the last change, None where there was none."""
-        return self.memories[-1] if self.memories else None
+    def interrupted(self, state):
+        """Return a batch that knows the parameters: as after a gap, the state is unknown."""
+        return BatchState.resuming(state.mixture, state.begun_ns)
+
+    def kept_frames(self, state):
+        """Return the frames that are still to be fitted again."""
+        return ()
+
+    def with_frames(self, state, frames):
+        """Return the state with these frames instead."""
+        return state
+
+    def mixture(self, problem, state):
+        """
+        Return the posterior; before the first fit, the prior at the neutral state.
+
+        It is wider than what a filter goes on with by what disturbances leave for good.
+        """
+        if state.mixture is not None:
+            if not state.mixture.scales.any():
+                return state.mixture
+            return replace(state.mixture, lasting=problem.lasting_root)
+        size, prior = problem.tangent_size, problem.prior
+        root = np.zeros((1, size + len(prior.mean), size + len(prior.mean)))
+        root[0, size:, size:] = prior.root
+        neutral, mean = problem.neutral[:, None], prior.mean[:, None]
+        return Mixture(np.zeros(1), neutral, mean, root, noises=problem.noise_prior)
+
+
+class AugmentedPhase(AbstractPhase):
+    """The estimator on the augmented problem, in which fixed values are unknowns as well."""
+
+    def update(self, problem, state, frame):
+        """Return (state, `UpdateReport`) after one more frame."""
+        inner, report = self.settings.update(problem.augmented, state.state, frame)
+        return AugmentedState(inner), report
+
+    def interrupted(self, state):
+        """Return the interrupted state of the augmented problem."""
+        return AugmentedState(self.settings.interrupted(state.state))
+
+    def kept_frames(self, state):
+        """Return the frames that are still to be fitted again."""
+        return self.settings.kept_frames(state.state)
+
+    def with_frames(self, state, frames):
+        """Return the state with these frames instead."""
+        return AugmentedState(self.settings.with_frames(state.state, frames))
+
+    def mixture(self, problem, state):
+        """Return the posterior of the problem's own unknowns."""
+        return problem.marginal(self.settings.mixture(problem.augmented, state.state))

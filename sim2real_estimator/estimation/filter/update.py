@@ -1,73 +1,253 @@
-"""One frame taken into every component of a mixture."""
+"""
+One frame in the filter of a Gaussian mixture, from prediction to pruning.
 
+`filter_frame` is the whole of it, stage by stage. Every component of the mixture is an extended
+Kalman filter in square-root form over z = (state, parameters). `measurement_update` advances it by
+one frame; where unknown forces act on the robot, `fixed_lag_update` does, which smooths the last
+frames again with each new one. The order of the stages is:
+
+1. leave out samples of sensors that are known to be faulty,
+2. predict, linearize, update, weigh the components by evidence, and let the parameters drift,
+3. gate: leave out sensors, or a single outlier, that no component can explain,
+4. compare the last frames with what noise explains, to detect a change of the robot,
+5. attribute a change to a faulty sensor if the others see none,
+6. prune components of no weight and merge those that have become the same.
+"""
+
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..changes.shifts import bias_score, BiasScore
+from ...records import Status
+from ..changes.detection import (
+    bias_score,
+    BiasScore,
+    ChangeMemory,
+    with_frame,
+)
 from ..drift import STILL, walk
-from ..gaussian import log_normalized, measure, predict, Update
+from ..gaussian import log_normalized, predict
 from ..mixture import distances, distinct, Mixture
-from ..noise_scales import learned, whitened
-from ..robust import NormalNoise
+from ..noise import (
+    is_measured,
+    measure_robustly,
+    padding_evidence,
+    standardised,
+    update_noise_scales,
+    whitened,
+)
+from .gating import implausible_sensors, reject, still_faulty, without
+from .smoother import linearize_window, Smoother, Trajectories, with_input_noise
 
-# Rounds of reweighting rows whose noise is not normal.
-_REWEIGHTINGS = 3
+# Standard deviations of its innovation beyond which a row is counted as a surprise.
 SURPRISE = 4.0
+# Frames that are smoothed again where disturbances act but no joint is driven: an impulse leaves
+# velocities less known than those at which friction reverses, and only so many frames later is it
+# known how that went.
+_LAG_OF_DISTURBED = 2
+# A sensor of which no more samples than this were rejected may be off because the robot has
+# changed: change isolation gets them back.
+_NEWLY_REJECTED = 2
+
+
+@dataclass(frozen=True)
+class FixedLagWindow:
+    """
+    The last frames of a fixed-lag smoother, which the next frame smooths again.
+
+    known: the `Mixture` before them; trajectories: about which they were linearized last; steps:
+    of the filter over them, kept where the weights of rows are constant, else empty.
+    """
+
+    known: Mixture
+    frames: tuple
+    trajectories: Trajectories
+    steps: tuple = ()
+
+    @staticmethod
+    def begun(mixture):
+        """Return the window of a smoother that begins with a mixture."""
+        return FixedLagWindow(mixture, (), Trajectories(mixture.points[None], mixture.means))
+
+    def pick(self, which, log_weights):
+        """Return some of the components, with log weights [K] of all."""
+        known = replace(self.known, log_weights=log_weights).pick(which)
+        steps = tuple(step.pick(which) for step in self.steps)
+        return FixedLagWindow(known, self.frames, self.trajectories.pick(which), steps)
 
 
 @dataclass(frozen=True)
 class Step:
     """
-    What one frame did.
+    The result of one measurement update.
 
-    mixture: after it; misfit: twice the cost of the frame's rows under the heaviest component,
-    chi-squared where the noise is normal; surprising [m]: which rows missed their prediction by
-    more than `SURPRISE` standard deviations; pull: where they pull positions, None where single
-    ones may be far off; log_evidence: how probable the rows were; lag: what a filter that looks
-    back carries on.
+    mixture: the posterior at the frame's end; misfit: twice the cost of the frame's rows under the
+    heaviest component, chi-squared where the noise is normal; rows: their number; surprising [m]:
+    which rows are off by more than `SURPRISE` standard deviations of their innovation; score: of a
+    bias in position, None where the noise expects outliers; log_evidence: of the rows; lag: the
+    window of a fixed-lag smoother, None of a filter.
     """
 
     mixture: Mixture
     misfit: float
     rows: int
     surprising: np.ndarray
-    pull: BiasScore | None
+    score: BiasScore | None
     log_evidence: float
-
-    lag = None
+    lag: FixedLagWindow | None = None
 
     @property
     def surprises(self):
-        """How many rows surprise."""
+        """The number of surprising rows."""
         return int(self.surprising.sum())
 
-    def tidied(self, prune, merge):
-        """Return this without components that do not survive."""
-        return replace(self, mixture=tidied(self.mixture, prune, merge))
+    def pruned(self, prune, merge):
+        """Return the step with its components pruned and merged."""
+        kept, log_weights = prune_and_merge(self.mixture, prune, merge)
+        if len(kept) == self.mixture.size:
+            return self
+        lag = self.lag
+        if lag is not None:
+            # Before the window, too, the survivor of two equal components gets both weights.
+            gains = log_weights - self.mixture.log_weights
+            lag = lag.pick(kept, lag.known.log_weights + gains)
+        mixture = replace(self.mixture, log_weights=log_weights).pick(kept)
+        return replace(self, mixture=mixture, lag=lag)
+
+
+@dataclass(frozen=True)
+class FrameOutcome:
+    """
+    The result of one frame.
+
+    step: `Step`, None where nothing finite can be computed; past: `Past`s of the last frames;
+    memory: of the change detector; events: to be reported; faulty: `FaultySensor`s; left_out: of
+    samples, as in an `UpdateReport`; is_changed: whether noise does not explain the last frames;
+    is_blind: whether faulty sensors have hidden the motion for too long.
+    """
+
+    step: Step | None
+    past: tuple
+    memory: ChangeMemory
+    events: tuple
+    faulty: tuple
+    left_out: tuple
+    is_changed: bool = False
+    is_blind: bool = False
+
+    @property
+    def newly_rejected(self):
+        """The faulty sensors whose rejected samples may be the beginning of a change."""
+        few = [each for each in self.faulty if each.number <= _NEWLY_REJECTED or each.is_blind]
+        return [each for each in few if not each.is_new]
+
+
+def filter_frame(problem, state, frame, settings):
+    """
+    Return the `FrameOutcome` of a frame.
+
+    state: `FilterState`; settings: of the estimator (noise, detector, drifts, lag, prune, merge).
+    """
+    whole, memory, detector = frame, state.memory, settings.detector
+
+    # 1. Sensors that are known to be faulty.
+    frame, faulty = still_faulty(problem, state.mixture, state.wrong, frame)
+    names = {each.sensor for each in faulty}
+    events = tuple(
+        f'sensor right: {each.sensor}'
+        for each in state.wrong
+        if each.number > 1 and each.sensor not in names
+    )
+
+    # 2. Prediction, linearization, measurement update, evidence and drift of every component.
+    step, status = update_components(problem, state, frame, settings), Status.OUTLIER
+
+    # 3. Gates. First sensors that contradict the prediction however hard the robot was pushed.
+    if step is None:
+        status = Status.UPDATE_REFUSED
+    if step is None or detector.is_far_off(step.misfit, step.rows):
+        implausible = implausible_sensors(problem, state.mixture, (frame,))
+        if implausible:
+            faulty = (*faulty, *reject(frame, implausible))
+            frame, events = without(frame, implausible), (*events, status.value)
+            step = update_components(problem, state, frame, settings)
+    before = {each.sensor: each.number for each in state.wrong}
+    events += tuple(
+        f'sensor wrong: {each.sensor}'
+        for each in faulty
+        if each.number >= 2 > before.get(each.sensor, 0) and not each.is_new
+    )
+    # The first rejected sample of a sensor may be an outlier as well as the beginning of a fault.
+    first = {each.sensor: status for each in faulty if each.number == 1}
+    left_out = _left_out(whole, frame, first)
+    # Then a single outlier: the motion goes on without the frame's samples. Should it be the
+    # beginning of a change, `past` has them.
+    measured, bare = step, replace(frame, samples=())
+    is_outlier = step is not None and _is_outlier(problem, memory, step, frame, settings)
+    if step is None:
+        frame, events, left_out = bare, (*events, Status.UPDATE_REFUSED.value), ()
+        step = measured = update_components(problem, state, bare, settings)
+    elif is_outlier:
+        events, left_out = (*events, Status.OUTLIER.value), ()
+        step = update_components(problem, state, bare, settings)
+    if step is None:
+        return FrameOutcome(None, (), memory, events, faulty, left_out)
+
+    # 4. Change detection.
+    if is_outlier:
+        memory = detector.pass_over(memory)
+    else:
+        memory = detector.remember(memory, step.misfit, step.rows, step.surprises, step.score)
+    past = with_frame(state.past, frame, state.mixture, measured.log_evidence)
+    outcome = FrameOutcome(step, past, memory, events, faulty, left_out)
+
+    # 5. If it is a faulty sensor that has changed, the last frames are filtered without it.
+    if detector.has_changed(memory, settings.noise.expects_outliers):
+        outcome = _refiltered(problem, state, outcome, settings) or outcome
+    is_blind = any(each.is_blind for each in outcome.faulty)
+    if is_blind or detector.has_changed(outcome.memory, settings.noise.expects_outliers):
+        return replace(outcome, is_changed=True, is_blind=is_blind)
+
+    # 6. Pruning and merging.
+    return replace(outcome, step=outcome.step.pruned(settings.prune, settings.merge))
+
+
+def update_components(problem, state, frame, settings):
+    """Return the `Step` of all components of a filter by a frame, None if it is not finite."""
+    drift = settings.drifts.since(state.begun_ns)
+    if state.lag is None:
+        return measurement_update(problem, state.mixture, frame, settings.noise, drift)
+    depth = settings.lag if problem.is_driven else min(settings.lag, _LAG_OF_DISTURBED)
+    return fixed_lag_update(problem, state.lag, frame, settings.noise, depth, drift)
 
 
 def measurement_update(problem, mixture, frame, noise, drift=STILL):
     """
-    Return the `Step` of a frame, or None where its numbers are not finite.
+    Return the `Step` of an extended Kalman filter by a frame, None if it is not finite.
 
-    The frame's samples are compared with what each component predicts from the frame's
-    beginning; the state then moves on to the frame's end, and the parameters drift: `walk`.
+    The samples of the frame are compared with the prediction from its beginning, and the update is
+    of the state there; the state is then advanced to the frame's end.
     """
-    roots = pushed(problem, mixture.roots, frame)
+    # Predict: what unknown efforts may do within the frame.
+    roots = with_input_noise(problem, mixture.roots, frame)
+    # Linearize motion and samples about every component's mean.
     begin, noises = (mixture.points, mixture.means), mixture.noises
     found = problem.linearize(*begin, (frame,), mixture.scales)
     log_scale = 0.0
     if noises is not None:
         sensors = problem.row_noises((frame,))
         found, log_scale = whitened(noises, sensors, found)
+    # Update mean, square root of the covariance, and scales of the noise.
     with np.errstate(all='ignore'):
-        update, cost = take_rows(roots, found, noise)
+        update, cost = measure_robustly(roots, found, noise)
         if noises is not None:
-            noises = learned(noises, sensors, found, update, noise)
+            noises = update_noise_scales(noises, sensors, found, update, noise)
+    # Weigh the components by the evidence of the rows.
+    log_weights = mixture.log_weights + update.log_evidence - log_scale
+    # Advance to the frame's end, with process noise and the drift of the parameters.
     size = problem.tangent_size
     moves = (found.transition @ update.step[..., None])[..., 0]
-    log_weights = mixture.log_weights + update.log_evidence - log_scale
     ends = problem.retract(found.ends, moves.T)
     after = Mixture(
         log_normalized(log_weights),
@@ -82,22 +262,79 @@ def measurement_update(problem, mixture, frame, noise, drift=STILL):
         mixture.scales,
         noises,
     )
-    if not is_finite(after):
+    if not after.is_finite:
         return None
+    # The heaviest component says how well the frame fits.
     best = after.heaviest()
-    residual = found.residual[best]
-    rows = is_row(residual, found.slope[best])
-    surprising, pull = missed(problem, residual, update.seen[best], found.slope[best], noise)
-    log_evidence = np.logaddexp.reduce(log_weights) + unmeasured(rows, noise)
-    told = float(cost[best]), int(rows.sum()), surprising, pull, float(log_evidence)
-    return Step(after, *told)
+    residual, slope = found.residual[best], found.slope[best]
+    rows = is_measured(residual, slope)
+    surprising, score = _innovations(problem, residual, update.seen[best], slope, noise)
+    log_evidence = np.logaddexp.reduce(log_weights) + padding_evidence(rows, noise)
+    misfit, count = float(cost[best]), int(rows.sum())
+    return Step(after, misfit, count, surprising, score, float(log_evidence))
 
 
-def missed(problem, residual, seen, slope, noise):
+def fixed_lag_update(problem, lag, frame, noise, depth, drift=STILL):
     """
-    Return (which rows [m] surprise, the `BiasScore` of all, None where outliers are expected).
+    Return the `Step` of a fixed-lag smoother by a frame, None if it is not finite.
 
-    residual [m]: of one component; seen [m, n]: its root as the rows see it; slope [m, n].
+    lag: `FixedLagWindow`. One Gauss-Newton iteration moves the trajectories through the last
+    `depth` frames, about which all of them are linearized again; a frame older than that becomes
+    part of what is known before the window.
+    """
+    frames, known = (*lag.frames, frame), lag.known
+    smoother = Smoother(problem, frames, noise, known, drift)
+    # Linearize about trajectories that one iteration has moved, and filter the window again.
+    trajectories = _iterated(problem, lag, frame, smoother)
+    steps = smoother.forward(trajectories, known.noises, is_final=True)
+    # Weigh the components by the evidence of all frames in the window.
+    weights = known.log_weights + np.cumsum([step.log_evidence for step in steps], 0)
+    mixture = smoother.mixture(trajectories, steps, -1, weights[-1])
+    if not mixture.is_finite:
+        return None
+    # The heaviest component says how well the newest frame fits.
+    heaviest = mixture.heaviest()
+    last, before = steps[-1], steps[-2].root_on if len(steps) > 1 else known.roots
+    residual, slope = last.found.residual[heaviest], last.found.slope[heaviest]
+    fit = _innovations(problem, residual, slope @ before[heaviest], slope, noise)
+    after, earlier = weights[-1], weights[-2] if len(weights) > 1 else known.log_weights
+    # Frames side by side are padded to as many rows as the longest.
+    padding = padding_evidence(last.is_row, noise)[heaviest]
+    log_evidence = np.logaddexp.reduce(after) - np.logaddexp.reduce(earlier) + padding
+    # The oldest frame leaves the window.
+    if len(frames) > depth:
+        known = smoother.mixture(trajectories, steps, 0, weights[0])
+        frames, steps = frames[1:], steps[1:]
+        trajectories = Trajectories(trajectories.points[1:], trajectories.parameters)
+    return Step(
+        mixture,
+        float(last.cost[heaviest]),
+        int(last.rows[heaviest]),
+        *fit,
+        float(log_evidence),
+        FixedLagWindow(known, frames, trajectories, tuple(steps) if smoother.is_plain else ()),
+    )
+
+
+def _iterated(problem, lag, frame, smoother):
+    """Return the `Trajectories` of a window on to a new frame's end, after one iteration."""
+    trajectories, known = lag.trajectories, lag.known
+    at = trajectories.points[-1:], trajectories.parameters, (frame,), known.scales
+    new = linearize_window(problem, *at)
+    trajectories = Trajectories(
+        np.concatenate([trajectories.points, new.ends[None]]), trajectories.parameters
+    )
+    is_known = smoother.is_plain and len(lag.steps) == len(lag.frames)
+    before, found = (lag.steps, [new]) if is_known else ((), None)
+    steps = smoother.forward(trajectories, known.noises, before=before, found=found)
+    return smoother.moved(trajectories, smoother.backward(steps))
+
+
+def _innovations(problem, residual, seen, slope, noise):
+    """
+    Return (which rows [m] are surprising, the `BiasScore` or None where outliers are expected).
+
+    residual [m]: of one component; seen [m, n]: slope times root; slope [m, n].
     """
     surprising = np.abs(standardised(residual, seen)) > SURPRISE
     if noise.expects_outliers:
@@ -105,83 +342,89 @@ def missed(problem, residual, seen, slope, noise):
     return surprising, bias_score(residual, seen, slope[:, : problem.position_count])
 
 
-def unmeasured(rows, noise):
+def _is_outlier(problem, memory, step, frame, settings):
+    """Tell whether a frame fits as badly as only one bad sample does, where none is expected."""
+    if settings.noise.expects_outliers or not step.surprises:
+        return False
+    samples = problem.row_samples(frame)
+    bad = len(np.unique(samples[step.surprising[: len(samples)]]))
+    return settings.detector.is_outlier(memory, step.misfit, step.rows, bad)
+
+
+def _left_out(whole, frame, first):
     """
-    Return what rows that are none have been counted for in log evidence, [...].
+    Return the samples of a whole frame that are missing in a frame, as in an `UpdateReport`.
 
-    rows [..., m]: of `is_row`.
+    first: sensor -> `Status` of its samples where they are the first to be rejected.
     """
-    if not isinstance(noise, NormalNoise):
-        return np.zeros(rows.shape[:-1])
-    return 0.5 * np.log(2 * np.pi) * (~rows).sum(-1)
+    missing = Counter(sample.sensor for sample in whole.samples)
+    missing.subtract(sample.sensor for sample in frame.samples)
+    return tuple(
+        (name, first.get(name, Status.SENSOR_WRONG).value, number)
+        for name, number in missing.items()
+        if number
+    )
 
 
-def is_row(residual, slope):
+def _refiltered(problem, state, outcome, settings):
     """
-    Return which rows [..., m] of a `Linearization` are of something measured; slope [..., m, n].
+    Return the `FrameOutcome` of the last frames without a sensor that turns out to be faulty.
 
-    Rows that only other components' frames have are zero in all of them; one that nothing can
-    move, as the height of a robot that moves in a plane, has a residual still.
+    None where no sensor is, or the others show a change as well.
     """
-    return (np.abs(slope).max(-1, initial=0.0) > 0) | (residual != 0)
+    count = settings.detector.frames
+    past, recent = outcome.past[:-count], outcome.past[-count:]
+    if not recent or recent[0].mixture is None:
+        return None
+    known = recent[0].mixture
+    lag = None if state.lag is None else FixedLagWindow.begun(known)
+    begun = replace(state, mixture=known, lag=lag, past=past, wrong=outcome.faulty)
+    frames = tuple(each.frame for each in recent)
+    found = filter_without_faulty(problem, begun, frames, settings)
+    if found is None:
+        return None
+    left_out = (*outcome.left_out, *found.left_out)
+    return replace(found, events=(*outcome.events, *found.events), left_out=left_out)
 
 
-def pushed(problem, roots, frame):
+def filter_without_faulty(problem, state, frames, settings):
     """
-    Return the roots [K, n, n] at a frame's beginning with what efforts that are unknown may do.
+    Return the `FrameOutcome` of frames from a state on, without the sensors found to be faulty.
 
-    As if they acted at once, so that positions within the frame are as uncertain. The floor adds
-    the same at its end: how velocities change is not tied to that.
+    None where no sensor is, no other is left, or the others show a change as well.
     """
-    push = problem.push(frame)
-    if not push.any():
-        return roots
-    size = problem.tangent_size
-    still = np.broadcast_to(np.eye(size, roots.shape[-1]), (len(roots), size, roots.shape[-1]))
-    return predict(roots, still, push)
+    faulty_names = implausible_sensors(problem, state.mixture, frames)
+    if not faulty_names or not any(without(frame, faulty_names).samples for frame in frames):
+        return None
+    memory, past, faulty = replace(state.memory, recent=()), state.past, state.wrong
+    detector, step = settings.detector, None
+    for whole in frames:
+        faulty, frame = reject(whole, faulty_names, faulty), without(whole, faulty_names)
+        step = update_components(problem, state, frame, settings)
+        if step is None:
+            return None
+        memory = detector.remember(memory, step.misfit, step.rows, step.surprises, step.score)
+        if detector.has_changed(memory, settings.noise.expects_outliers):
+            return None
+        past = with_frame(past, frame, state.mixture, step.log_evidence)
+        state = replace(state, mixture=step.mixture, lag=step.lag)
+    numbers = Counter(
+        sample.sensor
+        for frame in frames
+        for sample in frame.samples
+        if sample.sensor in faulty_names
+    )
+    left_out = tuple((name, Status.SENSOR_WRONG.value, number) for name, number in numbers.items())
+    events = tuple(f'sensor wrong: {name}' for name in faulty_names)
+    return FrameOutcome(step, past, memory, events, faulty, left_out)
 
 
-def take_rows(roots, found, noise):
+def prune_and_merge(mixture, prune, merge):
     """
-    Return the `Update` by the rows of one frame and twice its cost [K].
+    Return (indices of the components that stay [n], log weights [K] of all).
 
-    Where the noise is not normal: the step with reweighted rows, the root with the curvature of
-    their cost, and Laplace's evidence.
-    """
-    size = found.transition.shape[-2]
-    update = measure(roots, found.residual, found.slope, size)
-    if isinstance(noise, NormalNoise):
-        return update, update.nis
-    seen, weight = update.seen, noise.weight(standardised(found.residual, update.seen))
-    for _ in range(_REWEIGHTINGS):
-        used, scale = weight, np.sqrt(weight)
-        update = measure(roots, scale * found.residual, scale[..., None] * found.slope, size)
-        left = found.residual + (found.slope @ update.step[..., None])[..., 0]
-        weight = noise.weight(left)
-    scale = np.sqrt(noise.curvature(left))
-    bent = measure(roots, np.zeros_like(left), scale[..., None] * found.slope, size)
-    # What is left of the weighted cost is that of the step under the prior.
-    pulled = update.nis - (used * left**2).sum(-1)
-    cost = noise.cost(left).sum(-1) + 0.5 * np.maximum(pulled, 0.0)
-    rows = left.shape[-1]
-    log_evidence = bent.log_evidence + 0.5 * rows * np.log(2 * np.pi) - cost
-    return Update(update.step, bent.root, 2 * cost, log_evidence, seen), 2 * cost
-
-
-def standardised(residual, seen):
-    """
-    Return residuals [..., m] in standard deviations of what was predicted, noise included.
-
-    seen [..., m, n]: the root as the rows see it.
-    """
-    return residual / np.sqrt(1.0 + (seen**2).sum(-1))
-
-
-def survivors(mixture, prune, merge):
-    """
-    Return (components [n] that stay, log weights [K] of all).
-
-    Those of no weight go, and of twins one stays, with both weights.
+    Components of a weight below `prune` go. Of components within a squared Mahalanobis distance of
+    `merge` the heaviest stays, with the weights of all.
     """
     log_weights = mixture.log_weights.copy()
     if mixture.size == 1:
@@ -193,23 +436,7 @@ def survivors(mixture, prune, merge):
     kept = distinct(order, squared, merge, mixture.scales)
     for index in order:
         if index not in kept:
-            alike = [k for k in kept if mixture.scales[k] == mixture.scales[index]]
-            twin = alike[int(np.argmin(squared[alike, index]))]
-            log_weights[twin] = np.logaddexp(log_weights[twin], log_weights[index])
+            same = [k for k in kept if mixture.scales[k] == mixture.scales[index]]
+            nearest = same[int(np.argmin(squared[same, index]))]
+            log_weights[nearest] = np.logaddexp(log_weights[nearest], log_weights[index])
     return np.array(kept), log_weights
-
-
-def tidied(mixture, prune, merge):
-    """Return the mixture of the `survivors`."""
-    kept, log_weights = survivors(mixture, prune, merge)
-    if len(kept) == mixture.size:
-        return mixture
-    return replace(mixture, log_weights=log_weights).pick(kept)
-
-
-def is_finite(mixture):
-    """Tell whether all numbers of a mixture are."""
-    return all(
-        np.isfinite(a).all()
-        for a in (mixture.points, mixture.means, mixture.roots, mixture.log_weights)
-    )

@@ -1,6 +1,6 @@
 """Optimizers: one file each, and this table. A new one is a new file and a new line."""
 
-from .adam import Adam
+from .adam import Adam, Moments
 from .base import AbstractOptimizer, LeastSquares, Objective, Result
 from .basin_hopping import BasinHopping
 from .cma_es import CmaEs
@@ -13,4 +13,4 @@ OPTIMIZERS = {
     'basin_hopping': BasinHopping,
 }
 
-__all__ = ['OPTIMIZERS', 'AbstractOptimizer', 'LeastSquares', 'Objective', 'Result']
+__all__ = ['OPTIMIZERS', 'AbstractOptimizer', 'LeastSquares', 'Moments', 'Objective', 'Result']

@@ -1,11 +1,36 @@
-"""Adam, the first-order method of the papers."""
+"""Adam, the first-order method of Kingma and Ba (2015)."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..moments import Moments
 from .base import AbstractOptimizer, Result
+
+# Decay rates and the regularization of Kingma and Ba (2015).
+_MEAN_DECAY, _SQUARE_DECAY, _TINY = 0.9, 0.999, 1e-8
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Running means of gradients and of their squares, in their shape, and their number."""
+
+    mean: np.ndarray
+    square: np.ndarray
+    count: np.ndarray
+
+    @staticmethod
+    def like(values):
+        """Return the moments before any gradient; the last dimension is counted one by one."""
+        return Moments(np.zeros_like(values), np.zeros_like(values), np.zeros(values.shape[-1]))
+
+    def step(self, gradient):
+        """Return (moments, direction): minus the direction times a rate is the step."""
+        mean = _MEAN_DECAY * self.mean + (1 - _MEAN_DECAY) * gradient
+        square = _SQUARE_DECAY * self.square + (1 - _SQUARE_DECAY) * gradient**2
+        count = self.count + 1
+        unbiased = mean / (1 - _MEAN_DECAY**count)
+        spread = np.sqrt(square / (1 - _SQUARE_DECAY**count))
+        return Moments(mean, square, count), unbiased / (spread + _TINY)
 
 
 @dataclass(frozen=True)

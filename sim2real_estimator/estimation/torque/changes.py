@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..changes.hypotheses import Memory
+from ..changes.isolation import Memory
 from ..factors import solve_triangular
 from .regression import Fit, Rows, Sums
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...records import UpdateReport
-from ..changes.hypotheses import Memory
+from ..changes.isolation import Memory
 from ..mixture import Mixture
 from ..protocol import Gaussian
 from .changes import favour, FREEDOM, name_of_return, Onset

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..changes.hypotheses import Memory
+from ..changes.isolation import Memory
 from ..factors import lower_root, solve_triangular
 from ..protocol import ModelChange
 from .shooting import fit_window, Quadratic

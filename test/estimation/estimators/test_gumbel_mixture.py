@@ -9,7 +9,7 @@ import torch
 
 from sim2real_estimator.estimation.estimators import ESTIMATORS
 from sim2real_estimator.estimation.estimators.gumbel_mixture import _RelaxedSamples, GumbelState
-from sim2real_estimator.estimation.moments import Moments
+from sim2real_estimator.estimation.optimizers import Moments
 from sim2real_estimator.estimation.protocol import Gaussian
 from sim2real_estimator.records import Frame
 

@@ -5,8 +5,7 @@ from pendulum_windows import PendulumWindows
 import pytest
 
 from sim2real_estimator.errors import ConfigError
-from sim2real_estimator.estimation.moments import Moments
-from sim2real_estimator.estimation.optimizers import AbstractOptimizer, OPTIMIZERS, Result
+from sim2real_estimator.estimation.optimizers import AbstractOptimizer, Moments, OPTIMIZERS, Result
 
 
 class Valley:
