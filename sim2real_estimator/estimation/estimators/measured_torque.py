@@ -47,9 +47,9 @@ from ..torque.joint_motion import (
 from ..torque.outliers import Disruption, judge, left_out_in_words, with_rows
 from ..torque.regression import begin, BLOCK_NS, Earlier, fit, Rows, Sums
 from ..torque.rows import (
+    are_valid_rows,
     new_rows,
-    sound_reading,
-    sound_rows,
+    valid_reading,
     with_geometry,
     with_placed_poses,
 )
@@ -132,7 +132,7 @@ class MeasuredTorque(AbstractEstimator):
     def update(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
         report = Report()
-        reading, is_refused = sound_reading(problem.torque, problem.torque.read(frame))
+        reading, is_refused = valid_reading(problem.torque, problem.torque.read(frame))
         if is_refused:
             report.events += (Status.UPDATE_REFUSED.value,)
         if frame.after_gap and len(state.motion[0]):
@@ -190,7 +190,7 @@ class MeasuredTorque(AbstractEstimator):
             state = with_samples(model, state, samples)
         state = with_placed_poses(problem.poses, state, until_ns, motion)
         state = _trimmed(state, until_ns)
-        if rows is not None and not sound_rows(rows[0]):
+        if rows is not None and not are_valid_rows(rows[0]):
             report.events += (Status.UPDATE_REFUSED.value,)
             rows = None
 
@@ -331,7 +331,7 @@ class MeasuredTorque(AbstractEstimator):
         onset = state.onset
         if state.used > _ISOLATED_UNTIL:
             return replace(state, onset=None, memories=without_present(state))
-        if state.used < onset.asked * (1 + _ISOLATED_PART) + _ISOLATED_EVERY:
+        if state.used < onset.isolated_at * (1 + _ISOLATED_PART) + _ISOLATED_EVERY:
             return state
         # If torques were far off for a moment, and rows after that fit the robot of before better,
         # there was no change. A torque that is small just then fits any gain.
@@ -343,7 +343,7 @@ class MeasuredTorque(AbstractEstimator):
                 return self._taken_back(problem, state, taken, report)
 
         # The onset may move, and with it the causes.
-        moved = replace(onset.moved(state.fit), asked=state.used)
+        moved = replace(onset.moved(state.fit), isolated_at=state.used)
         is_same = moved.before == onset.before
         state = replace(state, onset=moved) if is_same else restarted(state, moved)
         causes, left = _isolated(problem.torque, state)
