@@ -14,8 +14,8 @@ from sim2real_estimator.estimation.torque.regression import (
     fit,
     inflations,
     not_negative,
-    pulled,
     Rows,
+    score_inflations,
     Sums,
     white_noise,
 )
@@ -182,20 +182,20 @@ def test_independent_rows_tell_most(rng):
     assert found == pytest.approx([1.0, 1.0], abs=0.3)
 
 
-def test_what_pulls_the_same_way_for_a_while_tells_less(rng):
+def test_correlated_scores_have_less_information(rng):
     """Residuals are white here, but a number of the robot is another one every second or so."""
     rows = rows_of(TRUTH, 4000, rng)
     wanders = np.repeat(rng.choice([-0.2, 0.2], 80), 50)
     torques = rows.torques + wanders[:, None] * rows.columns[..., 0]
     roots, scales = (np.eye(SIZE), np.zeros((JOINTS, SIZE))), np.ones(JOINTS)
     steady, wandering = (
-        pulled(each, each.residuals(TRUTH, scales), TRUTH, scales, *roots)
+        score_inflations(each, each.residuals(TRUTH, scales), TRUTH, scales, *roots)
         for each in (rows, replace(rows, torques=torques))
     )
     assert steady == pytest.approx([1.0, 1.0], abs=0.3)
     assert (wandering > 3).all()
     residuals = torques - rows.columns @ TRUTH
-    told = inflations(residuals, rows.shares, LAGS, pulls=wandering)
+    told = inflations(residuals, rows.shares, LAGS, scores=wandering)
     assert (told > 2 * inflations(residuals, rows.shares, LAGS)).all()
 
 

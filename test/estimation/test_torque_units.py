@@ -9,7 +9,7 @@ import pytest
 from seen_arms import pipeline as seven_joints
 
 from sim2real_estimator.estimation.misfits import FITS
-from sim2real_estimator.estimation.torque.units import Misfit, Watch, words_of
+from sim2real_estimator.estimation.torque.units import Misfit, MisfitWatch, words_of
 from sim2real_estimator.observability.findings import Assessment
 from sim2real_estimator.records import Frame, UpdateReport
 
@@ -113,7 +113,7 @@ def test_weights_turn_with_the_base_and_are_part_of_columns():
 
 
 def test_a_misfit_is_taken_back_when_it_is_none_any_more():
-    watch, found = Watch(), Misfit('unit', 1, 2.0, evidence=11.0)
+    watch, found = MisfitWatch(), Misfit('unit', 1, 2.0, evidence=11.0)
     watch, is_news = watch.after(replace(found, evidence=5.0), 0.5)
     assert (watch.misfit, is_news) == (None, False)
     watch, is_news = watch.after(found, 0.8)

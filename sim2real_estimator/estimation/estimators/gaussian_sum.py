@@ -30,7 +30,7 @@ from ..filter.fixed_lag import begun as lag_begun
 from ..filter.fixed_lag import fixed_lag_update
 from ..filter.phases import AugmentedState, BatchState, FilterState
 from ..filter.update import measurement_update
-from ..misfits import MOST_PUSHED
+from ..misfits import LARGEST_DISTURBANCE
 from ..mixture import Mixture
 from ..robust import NormalNoise
 from .base import AbstractEstimator
@@ -42,7 +42,7 @@ _MISSING = 0.2
 _LAG_OF_DISTURBED = 2
 # Evidence tells disturbances of a third more or less apart within seconds, and beside one of half
 # the size that pushes the robot intervals are too narrow. Those of friction need not be as close.
-_BANK = (0.0, 0.001, 0.003, 0.01, 0.014, 0.02, 0.028, 0.04, 0.056, 0.08, 0.11, MOST_PUSHED)
+_BANK = (0.0, 0.001, 0.003, 0.01, 0.014, 0.02, 0.028, 0.04, 0.056, 0.08, 0.11, LARGEST_DISTURBANCE)
 # Spread of the mass matrix at which a filter goes on where little but one jump is not known.
 _CHANGED = 0.1
 # A sensor of which so many samples were left out may be off because the robot has changed.

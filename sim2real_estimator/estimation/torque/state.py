@@ -21,7 +21,7 @@ from .joint_motion import MotionNoise
 from .outliers import Disruption
 from .poses import PoseState
 from .regression import BLOCK_NS, Earlier, Fit, ROWS_TO_JUDGE, Sums
-from .units import Watch
+from .units import MisfitWatch
 
 # Joints warm up and wear: within so many seconds of rows friction may drift by this part. After
 # that the learned noise counts for so many rows.
@@ -80,8 +80,8 @@ class TorqueState:
     [J]: for how many more posteriors joints have to be explained until it is reported again that
     they are not; response: frequency `Response` of joints; elastic [J]: resonances of elastic
     joints [Hz], NaN of others; times_elastic: how often in a row any was found; delay: `Delay` of
-    torques; coupled: pairs of numbers of joints that seem to share a motor; misfits: `Watch` for
-    wrong units and mounts.
+    torques; coupled: pairs of numbers of joints that seem to share a motor; misfits: `MisfitWatch`
+    for wrong units and mounts.
 
     Kinematics. poses: `PoseState` of motion capture, None where it observes no unknown; geometry:
     lengths and offsets with which columns of rows are computed, None: those of the prior;
@@ -100,38 +100,38 @@ class TorqueState:
     branches: tuple
     sums: Sums
     motion: tuple
-    earlier: Earlier | None = None
-    recent: tuple = ()
     torques: tuple = ()
     until_ns: int | None = None
+    place: tuple | None = None
     noise: MotionNoise | None = None
     moved: float = 0.0
     learned: float = 0.0
-    used: float = 0.0
-    renewed_ns: int | None = None
-    searched_ns: int | None = None
-    renewals: int = 0
-    snapshots: tuple = ()
-    memories: tuple = ()
-    onset: Onset | None = None
-    disruption: Disruption | None = None
-    noisy_searches: tuple = ()
-    is_change_pending: bool = False
-    place: tuple | None = None
-    posterior: Mixture | None = None
     is_noise_compared: bool = False
     is_noise_outdated: bool = False
-    poses: PoseState | None = None
-    geometry: np.ndarray | None = None
+    earlier: Earlier | None = None
+    recent: tuple = ()
     visited: tuple = ()
-    by_geometry: np.ndarray | None = None
+    used: float = 0.0
+    disruption: Disruption | None = None
+    unexplained: tuple = ()
     response: Response | None = None
     elastic: np.ndarray | None = None
     times_elastic: int = 0
     delay: Delay = Delay()
     coupled: tuple = ()
-    unexplained: tuple = ()
-    misfits: Watch = Watch()
+    misfits: MisfitWatch = MisfitWatch()
+    poses: PoseState | None = None
+    geometry: np.ndarray | None = None
+    by_geometry: np.ndarray | None = None
+    renewed_ns: int | None = None
+    renewals: int = 0
+    posterior: Mixture | None = None
+    searched_ns: int | None = None
+    snapshots: tuple = ()
+    is_change_pending: bool = False
+    memories: tuple = ()
+    onset: Onset | None = None
+    noisy_searches: tuple = ()
 
     @property
     def fit(self):
