@@ -4,10 +4,10 @@ The estimator of robots whose torques are measured: online least squares on inve
 On a servo-driven robot the servo fixes the motion, and what the model lacks shows in the torque.
 So the motion comes from encoders alone, inverse dynamics predicts the torques from it, and least
 squares with learned noise gives the posterior. The problem is linear from the first sample on, so
-there is no batch and there are no initial guesses. An update does, in this order:
+there is no batch and there are no initial guesses. An update
 
 1. takes the samples of a frame (`update`); once several blocks of time are complete
-   (`_with_blocks`) it
+   (`_with_blocks`), it
 2. smooths the motion of the joints, with learned noise and without outliers
    (`torque/joint_motion.py`),
 3. makes rows of torques, and places the poses of motion capture on the motion
@@ -50,7 +50,7 @@ from ..torque.rows import (
     are_valid_rows,
     new_rows,
     valid_reading,
-    with_geometry,
+    with_kinematics,
     with_placed_poses,
 )
 from ..torque.state import (
@@ -231,7 +231,7 @@ class MeasuredTorque(AbstractEstimator):
             state = with_coupled_pairs(model, state, recent, report)
             state = with_delay(model, state, recent, report)
         if state.poses:
-            state = _with_kinematics(problem, state, now_ns, report)
+            state = with_kinematics(problem, state, now_ns, report)
 
         # Least squares for each possible cause of the last change.
         recent = Rows.none(*state.sums.cross.shape)
@@ -479,17 +479,6 @@ def _with_new_rows(model, state, rows, until_ns, report):
     state = replace(state, visited=visited, recent=recent)
     used = state.used + 1e-9 * BLOCK_NS * float(rows.shares.max(1).sum())
     return replace(with_rows(model, state, rows, report), used=used)
-
-
-def _with_kinematics(problem, state, now_ns, report):
-    """Return the state with the kinematics by poses, and rows that agree with it."""
-    before = state.poses.fit
-    poses = pose_regression.renewed(problem.poses, state.poses, now_ns)
-    state = replace(state, poses=poses)
-    report.events += pose_regression.in_words(problem.poses, before, poses)
-    if poses.fit is not before and problem.poses.geometry:
-        return with_geometry(problem, state)
-    return state
 
 
 def _with_likelier_cause(state, before, report):

@@ -472,8 +472,7 @@ def _unsure(sums, standard, scales, spread, scaled):
 
 def white_noise(residuals, shares):
     """
-    Return the variance of rows [K, J] within groups of a few [J], zero until there are enough
-    rows.
+    Return the variance of rows [K, J] within groups of a few [J], zero of too few rows.
 
     Errors of the model, as the motion, hardly change within a tenth of a second.
     """

@@ -196,7 +196,18 @@ def are_valid_rows(rows):
     return all((np.abs(part) < _MOST_OF_ROWS).all() for part in parts)
 
 
-def with_geometry(problem, state):
+def with_kinematics(problem, state, now_ns, report):
+    """Return the `TorqueState` with kinematics by poses, if due, and rows that agree with it."""
+    before = state.poses.fit
+    poses = pose_regression.renewed(problem.poses, state.poses, now_ns)
+    state = replace(state, poses=poses)
+    report.events += pose_regression.in_words(problem.poses, before, poses)
+    if poses.fit is not before and problem.poses.geometry:
+        return _with_geometry(problem, state)
+    return state
+
+
+def _with_geometry(problem, state):
     """
     Return the `TorqueState` with rows that agree with the lengths and offsets by poses.
 
