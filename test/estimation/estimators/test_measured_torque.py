@@ -410,8 +410,8 @@ def test_late_torques_are_reported_and_used_as_they_were(delay, held_out):
     found = pipeline.state.delay
     assert found.mean == pytest.approx(delay, abs=min(0.002, 3 * found.sd))
     assert found.applied == pytest.approx(delay, abs=0.002)
-    late = [event for event in events if event.startswith('torque late: ')]
-    assert late and float(late[-1].split()[2]) == pytest.approx(1e3 * found.applied, abs=0.05)
+    delays = [event for event in events if event.startswith('torque late: ')]
+    assert delays and float(delays[-1].split()[2]) == pytest.approx(1e3 * found.applied, abs=0.05)
     assert not alarms_of(events)
     assert error_of(pipeline, held_out) < 0.01
     assert away(pipeline, arm.truth) < 1.4
