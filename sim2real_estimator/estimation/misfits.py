@@ -1,29 +1,30 @@
 """
-When data do not fit a description, whatever is estimated: too far from the prior, too noisy.
+Misspecification of a description, in any estimator: too far from the prior, or too noisy.
 
-Estimates by a signal in another unit, of another link or with another clock are as narrow as good
-ones. What gives them away is that no such robot was expected, or that more is left of a signal
-than its noise. `torque_misfit` says more of torques.
+Posteriors by a signal in another unit, of another link or with another clock are as narrow as good
+ones. What reveals them is a robot that is improbable a priori, or residuals that exceed the noise
+of a signal. `torque.units` tests more of measured torques.
 """
 
 import numpy as np
 from scipy.stats import chi2, norm
 
-# Words of reports: what is wrong, and that nothing is any more; and that first fits lead nowhere.
+# Events: what is wrong, and that nothing is wrong any more; and that first fits did not converge.
 MISFIT, FITS, ASTRAY = 'misfit: ', 'misfit over', 'astray'
-# The largest disturbances that are reckoned with, in units of problems: where it takes these there
-# may be any. And how much weight they have then.
-MOST_PUSHED, _MOSTLY = 0.3, 0.9
-# What is that improbable by the prior is not what it was meant for; it is said for as long as it
-# is so at that part of the distance.
+# The largest scale of disturbances, in units of problems, which is taken for disturbances of any
+# size; and the weight of components of that scale from which on it is reported.
+LARGEST_DISTURBANCE, _MOSTLY = 0.3, 0.9
+# Tail probability under the prior from which on a posterior mean contradicts it; it is reported
+# until its distance falls below this part of the bound.
 _IMPROBABLE, _HOLDS = 1e-6, 0.9
-# A signal does not fit that is so many times as noisy as configured; it does again below that.
+# A signal does not fit that is so many times as noisy as configured, until it is below the second
+# number.
 _TOO_NOISY, _FITS_BELOW = 3.0, 2.5
 
 
-def doubts_of(problem, mixture, report, before=()):
+def misfits_of(problem, mixture, report, before=()):
     """
-    Yield (kind, word of a report) for all that speaks against what a `Mixture` says.
+    Yield (kind, event) for each sign that the problem of a posterior `Mixture` is misspecified.
 
     report: `UpdateReport` that came with it; before: kinds that were yielded the last time.
     """
@@ -32,24 +33,25 @@ def doubts_of(problem, mixture, report, before=()):
     if found is not None:
         number, by = found
         yield 'prior', f'{MISFIT}prior {by:.2g} {problem.labels[number]}'
-    if mixture.weights[mixture.scales >= MOST_PUSHED].sum() > _MOSTLY:
+    if mixture.weights[mixture.scales >= LARGEST_DISTURBANCE].sum() > _MOSTLY:
         yield 'efforts', f'{MISFIT}efforts'
-    # Between two fits nothing new is known.
+    # Between two fits there is no new information.
     is_fit = 'fitted' in report.events or report.stage == 'filter'
     if ASTRAY in report.events or ('motion' in before and not is_fit):
         yield 'motion', f'{MISFIT}motion'
 
 
-def far_from_prior(prior, mean, is_said=False):
+def far_from_prior(prior, mean, is_reported=False):
     """
-    Return (number of the coordinate farthest off, by how many deviations), None: none is far.
+    Return (number of the coordinate farthest from the prior, its distance), None: none is far.
 
-    prior: `Gaussian` of coordinates [p]; mean [p]: of a posterior; is_said: whether one was far
-    before. Far is one coordinate, or all of them together, where the prior hardly reaches.
+    The distance is in standard deviations of the prior, a `Gaussian` of coordinates [p]; mean [p]:
+    of a posterior; is_reported: whether one was far before. Far is a single coordinate by its
+    normal tail, with the correction of Bonferroni, or all together by the chi square tail.
     """
     away = mean - prior.mean
     by = np.abs(away) / np.sqrt((prior.root**2).sum(1))
-    number, part = int(np.argmax(by)), _HOLDS if is_said else 1.0
+    number, part = int(np.argmax(by)), _HOLDS if is_reported else 1.0
     together = np.sqrt((np.linalg.solve(prior.root, away) ** 2).sum())
     is_far = by[number] > part * norm.isf(_IMPROBABLE / 2 / len(by))
     is_far |= together > part * np.sqrt(chi2.isf(_IMPROBABLE, len(by)))
@@ -60,8 +62,8 @@ def too_noisy(factors, worst=None):
     """
     Return the number of the noisiest signal, None where all are as noisy as configured.
 
-    factors [G]: how noisy they were found, over what is configured; worst: number of the one that
-    was said to be too noisy before.
+    factors [G]: learned over configured noise; worst: number of the signal that was reported to be
+    too noisy before.
     """
     if not len(factors):
         return None

@@ -6,7 +6,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ..estimation.misfits import doubts_of, FITS, MISFIT
+from ..estimation.misfits import FITS, MISFIT, misfits_of
 from ..parameters.parametrization import DirectParametrization
 from ..records import CombinationFinding, Estimate, Findings, ParameterFinding
 from .null_space import mending, physical_draws, spectrum_of, tangents_of
@@ -137,7 +137,7 @@ class Assessment:
             return ()
         before = {kind: (since_ns, word) for kind, since_ns, word in self.doubts}
         least, found = _LASTING if report.stage == 'filter' else _LASTING_IN_FITS, []
-        for kind, word in doubts_of(problem, mixture, report, before):
+        for kind, word in misfits_of(problem, mixture, report, before):
             since_ns, said = before.get(kind, (now_ns, ''))
             is_other = kind == 'prior' and self.changed_ns is not None and not said
             if now_ns < since_ns or is_other:

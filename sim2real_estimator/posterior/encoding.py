@@ -35,7 +35,7 @@ from ..estimation.torque.outliers import Disruption
 from ..estimation.torque.poses import PoseFit, Poses, PoseState, PoseSums
 from ..estimation.torque.regression import Earlier, Fit, Rows, Sums, TorqueNoise
 from ..estimation.torque.state import Branch, TorqueState
-from ..estimation.torque.units import Misfit, Watch
+from ..estimation.torque.units import Misfit, MisfitWatch
 from ..estimation.windows.least_squares import FoldedWindows
 from ..estimation.windows.shooting import FittedWindow
 from ..observability.tangents import Tangents
@@ -85,7 +85,7 @@ KINDS = {
     'load finding': LoadFinding,
     'memory': Memory,
     'misfit': Misfit,
-    'misfit watch': Watch,
+    'misfit watch': MisfitWatch,
     'mixture': Mixture,
     'moments': Moments,
     'motion noise': MotionNoise,

@@ -12,7 +12,7 @@ from sim2real_estimator.estimation.misfits import (
     far_from_prior,
     FITS,
     MISFIT,
-    MOST_PUSHED,
+    LARGEST_DISTURBANCE,
     too_noisy,
 )
 from sim2real_estimator.estimation.protocol import Gaussian
@@ -71,7 +71,7 @@ def same(mixture):
 
 
 def pushed(mixture):
-    return replace(mixture, scales=np.full(mixture.size, MOST_PUSHED))
+    return replace(mixture, scales=np.full(mixture.size, LARGEST_DISTURBANCE))
 
 
 def far(mixture):

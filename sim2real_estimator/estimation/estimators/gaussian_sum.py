@@ -26,13 +26,13 @@ from ..filter.phases import (
     FilterState,
 )
 from ..filter.update import filter_frame, filter_without_faulty
-from ..misfits import MOST_PUSHED
+from ..misfits import LARGEST_DISTURBANCE
 from ..noise import NormalNoise
 from .base import AbstractEstimator
 
 # Scales of disturbances. Evidence tells factors of a third apart within seconds, and with a scale
 # of half the true one intervals are too narrow. Those of friction, below 0.01, may be coarser.
-_BANK = (0.0, 0.001, 0.003, 0.01, 0.014, 0.02, 0.028, 0.04, 0.056, 0.08, 0.11, MOST_PUSHED)
+_BANK = (0.0, 0.001, 0.003, 0.01, 0.014, 0.02, 0.028, 0.04, 0.056, 0.08, 0.11, LARGEST_DISTURBANCE)
 # Relative standard deviation of the mass matrix below which a filter goes on after a change.
 _CHANGED = 0.1
 # Where there are several sensors, a change is reported so many frames after its detection, unless

@@ -1,11 +1,10 @@
 """
-Kinematic calibration: encoders and motion capture tell of lengths, zeros, mounts and clocks.
+Kinematic calibration: lengths, zeros, mounts and clocks from encoders and motion capture.
 
-Where no effort is known, poses of links beside encoders still tell all kinematics, and no dynamics
-is needed for that: a pose is a function of the positions of joints when it was taken. So nothing
-is simulated, and least squares with learned noise (`inference.pose_regression`) gives the
-posterior. Poses of a robot that moves and of one that stood still in some postures, of which
-nobody knows how it came from one to the next, are the same to it.
+Where no effort is known, poses of links still determine the kinematics without any dynamics: a
+pose is a function of the positions of joints when it was taken. So nothing is simulated, and least
+squares with learned noise (`torque/poses.py`) gives the posterior. The robot may move, or stand in
+some postures between which its motion is unknown.
 """
 
 from collections import Counter
@@ -20,17 +19,17 @@ from ..torque import poses as pose_regression
 from ..torque.poses import PoseState
 from .base import AbstractEstimator
 
-# Between samples of encoders that are farther apart nobody knows how joints have moved [ns].
+# Between samples of encoders that are farther apart the motion of joints is unknown [ns].
 _GAP_NS = 250_000_000
-# Where all samples of encoders about a pose are of so short a time they were taken for it, and
-# joints stood still; no pose is farther from them [ns].
+# Samples of encoders within so short a time, with none about them, are of a posture in which
+# joints stood still; a pose belongs to it that is no farther away [ns].
 _INSTANT_NS = 50_000_000
-# Poses wait for so much of the motion after them: so far reaches a delay that is not known [ns].
+# Poses wait for so much of the motion after them, since their delay is unknown [ns].
 _AFTER_NS = 150_000_000
-# Of the encoders so much is kept before what waits [ns].
+# Encoders are kept from so long before the first pose that waits [ns].
 _BEFORE_NS = 1_000_000_000
-# Noise is what it is after so many fits: the first ones linearise far from where they lead.
-_SETTLED = 10
+# Noise is judged after so many fits: the first ones are linearized far from their result.
+_CONVERGED = 10
 # Later than all data [ns].
 _NEVER_NS = 2**62
 
@@ -42,7 +41,7 @@ class CalibrationState:
 
     poses: `PoseState`; motion: (stamps [N] ns, positions [N, n], NaN where they are missing) of
     encoders, those about the poses that wait; place [n]: newest positions; worst: number of the
-    position or turn that is said to be far noisier than configured, None where none is; posterior:
+    position or turn that was reported to be far noisier than configured, or None; posterior:
     `Mixture` of all this.
     """
 
@@ -55,7 +54,7 @@ class CalibrationState:
 
 @dataclass(frozen=True)
 class KinematicCalibration(AbstractEstimator):
-    """See the module. seed: of nothing, since nothing is drawn."""
+    """See the module. seed: unused, since nothing is drawn."""
 
     seed: int = 0
 
@@ -70,21 +69,21 @@ class KinematicCalibration(AbstractEstimator):
     def update(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
         model, before = problem.poses, state.poses
-        motion, place = _followed(model, state, frame)
+        motion, place = _with_encoders(model, state, frame)
         poses = pose_regression.received(model, before, frame)
         newest_ns = motion[0][-1] - _AFTER_NS if len(motion[0]) else 0
         until_ns = _NEVER_NS if frame.is_last else int(newest_ns)
         poses, lost = _placed(model, poses, motion, until_ns)
-        # What comes last is used, however short the time since the last fit.
+        # The last samples are used, however short the time since the last fit.
         now_ns = _NEVER_NS if frame.is_last else frame.end_ns
         poses = pose_regression.renewed(model, poses, now_ns)
         events, worst = (), state.worst
         if poses.fit is not before.fit:
             events = () if before.renewals else ('fitted',)
-            if poses.renewals >= _SETTLED or frame.is_last:
+            if poses.renewals >= _CONVERGED or frame.is_last:
                 worst = too_noisy(np.sqrt(poses.fit.variance), worst)
             if worst is not None and state.worst is None:
-                events += (_noisy_in_words(model, poses.fit, worst),)
+                events += (_noise_in_words(model, poses.fit, worst),)
             elif worst is None and state.worst is not None:
                 events += (f'{FITS}: noise',)
         if poses.fit is not before.fit or frame.is_last:
@@ -104,7 +103,7 @@ class KinematicCalibration(AbstractEstimator):
         return replace(state, motion=motion, poses=replace(state.poses, waiting=()))
 
     def kept_frames(self, state):
-        """Return no frames: none is looked at again."""
+        """Return no frames: none is used again."""
         return ()
 
     def with_frames(self, state, frames):
@@ -116,8 +115,8 @@ class KinematicCalibration(AbstractEstimator):
         return state.posterior
 
 
-def _followed(model, state, frame):
-    """Return (motion, newest place [n]) with the encoders of a frame, as in the state."""
+def _with_encoders(model, state, frame):
+    """Return (motion, newest place [n]), as in the state, with the encoders of a frame."""
     stamps, positions = state.motion
     found, place = model.joint_positions(frame), state.place
     if not found:
@@ -135,9 +134,9 @@ def _followed(model, state, frame):
 
 def _placed(model, poses, motion, until_ns):
     """
-    Return (`PoseState` with poses of before a stamp beside the motion, sensor -> number lost).
+    Return (`PoseState` with the poses before a stamp placed on the motion, sensor -> number lost).
 
-    Poses are lost that are of no time at which the motion is known.
+    Poses are lost if the motion is unknown at their time.
     """
     stamps, positions = motion
     delays, lost = model.delays(poses.fit.mean)[0], Counter()
@@ -160,9 +159,9 @@ def _placed(model, poses, motion, until_ns):
 @dataclass(frozen=True)
 class _Stretch:
     """
-    Encoders without a gap: (stamps [N] ns, positions [N]) of each joint.
+    Samples of encoders without a gap: (stamps [N] ns, positions [N]) of each joint.
 
-    first_ns, last_ns: between which poses are taken with it; known_ns: where the motion is known.
+    first_ns, last_ns: between which poses belong to it; known_ns: between which motion is known.
     """
 
     joints: tuple
@@ -186,12 +185,12 @@ class _Stretch:
         return _Stretch(joints, first, last, (-_NEVER_NS, _NEVER_NS))
 
     def holds(self, at_ns):
-        """Tell whether what was seen at a stamp was seen during this stretch."""
+        """Tell whether a pose of a stamp was taken during this stretch."""
         return self.first_ns <= at_ns <= self.last_ns
 
     def at(self, stamps):
-        """Return the positions [M, n] at stamps [M] ns; at either end they stay what they are."""
-        # As whole numbers stamps are exact: floats that large are not.
+        """Return the positions [M, n] at stamps [M] ns, constant beyond either end."""
+        # Stamps are exact as integers: floats of that size are not.
         return np.stack(
             [np.interp(stamps - own[0], own - own[0], column) for own, column in self.joints], 1
         )
@@ -208,7 +207,7 @@ def _posterior(problem, fit, place):
     return Mixture(np.zeros(1), point[:, None], known.mean[:, None], root)
 
 
-def _noisy_in_words(model, fit, number):
-    """Return the word of a report that a position or a turn is far noisier than configured."""
+def _noise_in_words(model, fit, number):
+    """Return the event of a position or a turn that is far noisier than configured."""
     sensor, part, _ = model.titles[number]
     return f'{MISFIT}noise {np.sqrt(fit.variance[number]):.3g} {part} {sensor}'

@@ -4,10 +4,10 @@ The estimator of robots whose torques are measured: online least squares on inve
 On a servo-driven robot the servo fixes the motion, and what the model lacks shows in the torque.
 So the motion comes from encoders alone, inverse dynamics predicts the torques from it, and least
 squares with learned noise gives the posterior. The problem is linear from the first sample on, so
-there is no batch and there are no initial guesses. An update does, in this order:
+there is no batch and there are no initial guesses. An update
 
 1. takes the samples of a frame (`update`); once several blocks of time are complete
-   (`_with_blocks`) it
+   (`_with_blocks`), it
 2. smooths the motion of the joints, with learned noise and without outliers
    (`torque/joint_motion.py`),
 3. makes rows of torques, and places the poses of motion capture on the motion
@@ -47,10 +47,10 @@ from ..torque.joint_motion import (
 from ..torque.outliers import Disruption, judge, left_out_in_words, with_rows
 from ..torque.regression import begin, BLOCK_NS, Earlier, fit, Rows, Sums
 from ..torque.rows import (
+    are_valid_rows,
     new_rows,
-    sound_reading,
-    sound_rows,
-    with_geometry,
+    valid_reading,
+    with_kinematics,
     with_placed_poses,
 )
 from ..torque.state import (
@@ -132,7 +132,7 @@ class MeasuredTorque(AbstractEstimator):
     def update(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
         report = Report()
-        reading, is_refused = sound_reading(problem.torque, problem.torque.read(frame))
+        reading, is_refused = valid_reading(problem.torque, problem.torque.read(frame))
         if is_refused:
             report.events += (Status.UPDATE_REFUSED.value,)
         if frame.after_gap and len(state.motion[0]):
@@ -190,7 +190,7 @@ class MeasuredTorque(AbstractEstimator):
             state = with_samples(model, state, samples)
         state = with_placed_poses(problem.poses, state, until_ns, motion)
         state = _trimmed(state, until_ns)
-        if rows is not None and not sound_rows(rows[0]):
+        if rows is not None and not are_valid_rows(rows[0]):
             report.events += (Status.UPDATE_REFUSED.value,)
             rows = None
 
@@ -231,7 +231,7 @@ class MeasuredTorque(AbstractEstimator):
             state = with_coupled_pairs(model, state, recent, report)
             state = with_delay(model, state, recent, report)
         if state.poses:
-            state = _with_kinematics(problem, state, now_ns, report)
+            state = with_kinematics(problem, state, now_ns, report)
 
         # Least squares for each possible cause of the last change.
         recent = Rows.none(*state.sums.cross.shape)
@@ -331,7 +331,7 @@ class MeasuredTorque(AbstractEstimator):
         onset = state.onset
         if state.used > _ISOLATED_UNTIL:
             return replace(state, onset=None, memories=without_present(state))
-        if state.used < onset.asked * (1 + _ISOLATED_PART) + _ISOLATED_EVERY:
+        if state.used < onset.isolated_at * (1 + _ISOLATED_PART) + _ISOLATED_EVERY:
             return state
         # If torques were far off for a moment, and rows after that fit the robot of before better,
         # there was no change. A torque that is small just then fits any gain.
@@ -343,7 +343,7 @@ class MeasuredTorque(AbstractEstimator):
                 return self._taken_back(problem, state, taken, report)
 
         # The onset may move, and with it the causes.
-        moved = replace(onset.moved(state.fit), asked=state.used)
+        moved = replace(onset.moved(state.fit), isolated_at=state.used)
         is_same = moved.before == onset.before
         state = replace(state, onset=moved) if is_same else restarted(state, moved)
         causes, left = _isolated(problem.torque, state)
@@ -479,17 +479,6 @@ def _with_new_rows(model, state, rows, until_ns, report):
     state = replace(state, visited=visited, recent=recent)
     used = state.used + 1e-9 * BLOCK_NS * float(rows.shares.max(1).sum())
     return replace(with_rows(model, state, rows, report), used=used)
-
-
-def _with_kinematics(problem, state, now_ns, report):
-    """Return the state with the kinematics by poses, and rows that agree with it."""
-    before = state.poses.fit
-    poses = pose_regression.renewed(problem.poses, state.poses, now_ns)
-    state = replace(state, poses=poses)
-    report.events += pose_regression.in_words(problem.poses, before, poses)
-    if poses.fit is not before and problem.poses.geometry:
-        return with_geometry(problem, state)
-    return state
 
 
 def _with_likelier_cause(state, before, report):

@@ -56,9 +56,10 @@ class ShootingState:
     folded: `FoldedWindows` before these; mean [p], root [p, p]: posterior of the parameters;
     levels [C]: of residuals; point [nx], point_root [t, t + d], point_slope [t, p]: state at the
     end of the last frame, root of its covariance given the parameters, derivative by them; latest:
-    (misfit per degree over the usual one, mean, root) of the last windows, by what was known before
-    them; misfits [2]: sum of the misfits per degree, and number, of windows of the known robot; prior:
-    (mean, root) since the last change, None: the problem's; last_change: `Memory` of before that.
+    (misfit per degree over the usual one, mean, root) of the last windows, by what was known
+    before them; misfits [2]: sum of the misfits per degree, and number, of windows of the known
+    robot; prior: (mean, root) since the last change, None: the problem's; last_change: `Memory` of
+    before that.
     """
 
     pending: tuple = ()

@@ -1,11 +1,11 @@
 """
-Neighbouring joints that seem to share a motor, by what is left of their torques.
+Neighbouring joints that seem to share a motor, by the residuals of their torques.
 
 In many wrists one motor turns two joints, at the sum of their velocities. Its inertia and friction
-act on both, and no column of a single joint has that. Where much of a joint's torque is left, the
-columns of such a motor are tried on the rows at hand, beside all that is unknown: the log Bayes
-factor against none, and how much less is left. Nothing is changed: a robot that has such a pair
-says so in its config.
+act on both, which no column of a single joint describes. Where much of a joint's torque is
+unexplained, the columns of such a motor are added to the regression on the newest rows. A pair is
+found if the log Bayes factor against none is large and residuals become much smaller. It is only
+reported: the model of the robot has such a motor if its config says so.
 """
 
 from dataclasses import replace
@@ -15,10 +15,10 @@ import numpy as np
 from ..factors import solve_triangular
 from .regression import ROWS_TO_JUDGE, TorqueNoise
 
-# Residual over signal of a joint from which on a pair is tried.
-_LEFT = 0.25
-# A pair is believed of this log Bayes factor, with which the squares left of one of its joints,
-# of which that much is left, fall to this part.
+# Residual over signal (root mean squares) of a joint from which on a pair is tried.
+_UNEXPLAINED = 0.25
+# Log Bayes factor from which on a pair is accepted, and the part to which squared residuals of one
+# of its joints, an unexplained one, have to fall.
 _EVIDENCE, _REMAINS = 20.0, 0.5
 
 
@@ -36,16 +36,16 @@ def coupled_pairs(model, prior, fit, sums, rows, least):
     """
     Return numbers (row, row) of pairs of joints that seem to share a motor, the likeliest first.
 
-    model: with `pairs`, as `TorqueModel` has them; prior, fit: as in `torque_regression.fit`;
-    sums: `Sums` of all rows; rows: the newest `Rows`; least: number of rows to judge a joint by.
+    model: with `pairs`, as `TorqueModel` has them; prior, fit: as of `regression.fit`; sums:
+    `Sums` of all rows; rows: the newest `Rows`; least: number of rows to judge a joint by.
     """
-    left = sums.squares_left(fit.standard, fit.scales)
-    is_much = (left > _LEFT**2 * sums.square) & (sums.number >= least)
-    tried = [pair for pair in model.pairs if is_much[list(pair.rows)].any()]
+    unexplained = sums.squares_left(fit.standard, fit.scales)
+    is_unexplained = (unexplained > _UNEXPLAINED**2 * sums.square) & (sums.number >= least)
+    tried = [pair for pair in model.pairs if is_unexplained[list(pair.rows)].any()]
     if not tried:
         return ()
-    # What nobody explains is to be explained: its rows count, and what hangs together in them is
-    # no noise.
+    # Unexplained joints are the ones to be explained: their rows count as usual, and correlation
+    # of their residuals is not taken for noise.
     inflation = TorqueNoise.prior(model.limits).inflation
     weights = np.sqrt(1 / (fit.noise.variance * inflation))
     whitened = model.standard(fit.mean)[1] @ prior.root
@@ -69,24 +69,24 @@ def coupled_pairs(model, prior, fit, sums, rows, least):
         matrix = np.einsum('kje,kjf->ef', extra, extra) - across.T @ across
         matrix[np.diag_indices_from(matrix)] += 1.0
         root = np.linalg.cholesky(matrix)
-        pull = np.einsum('kje,kj->e', extra, residuals[:, joints]) - across.T @ side
-        moved = solve_triangular(root, pull, lower=True)
+        gradient_of_pair = np.einsum('kje,kj->e', extra, residuals[:, joints]) - across.T @ side
+        moved = solve_triangular(root, gradient_of_pair, lower=True)
         evidence = moved @ moved / 2 - np.log(np.diag(root)).sum()
         size = solve_triangular(root, moved, lower=True, trans='T')
         rest = solve_triangular(factor, side - across @ size, lower=True, trans='T')
         then = residuals[:, joints] - columns[:, joints] @ rest - extra @ size
         falls = (then**2).sum(0) < _REMAINS * (alone[:, joints] ** 2).sum(0)
-        if evidence > _EVIDENCE and (falls & is_much[joints]).any():
+        if evidence > _EVIDENCE and (falls & is_unexplained[joints]).any():
             found.append((evidence, pair.rows))
     return tuple(rows for _, rows in sorted(found, reverse=True))
 
 
 class Pair:
-    """Two neighbouring joints, and columns of a motor that turns at the sum of their speeds."""
+    """Two neighbouring joints, and the columns of a motor that turns both at once."""
 
     def __init__(self, rows, places, width, deviations):
         """
-        Take two joints.
+        Take two joints; the motor turns at the sum of their speeds.
 
         rows: their numbers; places: ((of the column of viscous friction, of the rotor), ...) of
         either; width: speed over which friction changes its sign; deviations [3]: prior ones of
@@ -96,9 +96,9 @@ class Pair:
         self._deviations = np.array(deviations)
 
     def columns(self, rows):
-        """Return what both torques are by a deviation of each of three parameters [K, 2, 3]."""
+        """Return both torques [K, 2, 3] for one standard deviation of each parameter."""
         roots = np.sqrt(rows.shares[:, list(self.rows)])
-        # Who has no row rests, or nearly.
+        # A joint without a row is at rest, or nearly.
         safe = np.where(roots > 0, roots, 1.0)
         speed, spin_up = (
             sum(

@@ -1,12 +1,12 @@
 """
-How late measured torques are beside the encoders: one delay for all of them, from their rows.
+The delay of measured torques relative to the encoders: one for all joints, from their rows.
 
-A drive reports a filtered current, some milliseconds late. The torque of a stamp t + l is near to
-that of the motion at t - (d - l): where l is not the delay d, what is left of rows contains the
-rate at which predicted torques change, times l - d. So the residuals of rows are regressed on the
-columns of all unknown parameters and on that rate, for torques taken l later, and d is the l at
-which the rate has no part in them. That it is predicted, not measured, keeps noise out of it; that
-only a zero is looked for, and no least sum of squares, keeps out what interpolated noise is less.
+A drive reports a filtered current, some milliseconds late. Torques with stamps t + l belong to the
+motion at t + l - d. Unless l is the delay d, residuals of rows contain (l - d) times the rate at
+which predicted torques change. So residuals of torques taken l later are regressed on the columns
+of all unknown parameters and on that rate, and d is the l at which the coefficient of the rate is
+zero. The rate is predicted, not measured, and so free of noise. A zero is found, not a least sum
+of squares, because interpolation makes noise smaller between samples.
 """
 
 from dataclasses import dataclass, replace
@@ -16,20 +16,21 @@ import numpy as np
 from ..factors import solve_triangular
 from .regression import BLOCK_NS
 
-# Torques are kept so much later than the motion of their rows [s]: drives are 0 to 30 ms late.
+# Times after the motion of a row at which torques are kept [s]: drives are 0 to 30 ms late.
 LAGS = 8e-3 * np.arange(-1, 5)
-# Between samples that are further apart than this torques are not known [s].
+# Torques are not interpolated between samples that are farther apart than this [s].
 _COARSEST = 0.02
-# What is known of a delay beforehand [s], as of that of any clock.
+# Prior standard deviation of the delay [s], that of any clock.
 _PRIOR_SD = 0.01
-# A joint has to move in all of a row and of those about it.
+# Share of a row, and of its neighbours, in which a joint has to move.
 _WHOLE = 0.99
-# Where the rate explains less than this part of what it should, nothing is told.
+# The delay is unobservable if the coefficient of the rate rises less than this with the lag; it
+# should rise by one.
 _LEAST_SLOPE = 0.3
-# Rows are made by a delay of more than so much [s], which does no harm, and so many standard
-# deviations: fewer for late torques than for early ones, which no drive has. It was off by 2 of
-# them at the most in arms of MuJoCo; a UR10e seems 1 to 5 ms early, by 3.2 of them. Once it is
-# applied it is followed from so much on.
+# A delay is applied from so much on [s], below which it does no harm, and from so many standard
+# deviations on: fewer for late torques than for early ones, which no drive has. Its error was 2
+# standard deviations at the most in arms of MuJoCo; a UR10e seems 1 to 5 ms early, by 3.2 of them.
+# A delay that is applied is revised from the last difference on [s].
 _MATTERS, _LATE, _EARLY, _REFINED = 4e-3, 3.0, 5.0, 1.5e-3
 
 
@@ -41,10 +42,10 @@ _FIRST, _AGAIN, _LAST = 3.0, 1.4, 45.0
 @dataclass(frozen=True)
 class Delay:
     """
-    How late torques are.
+    The delay of torques.
 
-    mean, sd: of the posterior [s]; applied: what rows are made by [s]; looked: seconds of rows
-    when it was looked at last.
+    mean, sd: of the posterior [s]; applied: with which rows are made [s]; looked: seconds of rows
+    when it was estimated last.
     """
 
     mean: float = 0.0
@@ -57,7 +58,7 @@ class Delay:
         return max(_FIRST, _AGAIN * self.looked) <= seconds <= _LAST
 
     def renewed(self, mean, sd, looked):
-        """Return this with another posterior, and by what rows are to be made from now on."""
+        """Return this with another posterior, after so many seconds of rows."""
         least = _REFINED if self.applied else max(_MATTERS, (_LATE if mean > 0 else _EARLY) * sd)
         applied = mean if abs(mean - self.applied) > least else self.applied
         return Delay(mean, sd, applied, looked)
@@ -88,9 +89,9 @@ def with_delay(model, state, rows, report):
 
 def late_torques(stamps, torques, times):
     """
-    Return torques [N, J, lags] of `LAGS` after stamps [N] ns, NaN where nobody knows them.
+    Return torques [N, J, lags] of `LAGS` after times [N] ns, NaN where they are unknown.
 
-    stamps [M] ns, torques [M, J]: all that are at hand.
+    stamps [M] ns, torques [M, J]: of all samples.
     """
     wanted = times[:, None] + np.round(1e9 * LAGS).astype(np.int64)
     if len(stamps) < 2:
@@ -105,7 +106,7 @@ def late_torques(stamps, torques, times):
 
 
 def torques_at(late, delay):
-    """Return torques [...] of a delay [s] from those of `LAGS` [..., lags], by a cubic."""
+    """Return torques [...] at a delay [s] from those of `LAGS` [..., lags], by Lagrange cubics."""
     first = int(np.clip(np.searchsorted(LAGS, delay) - 2, 0, len(LAGS) - 4))
     lags = LAGS[first : first + 4]
     weights = [
@@ -116,7 +117,7 @@ def torques_at(late, delay):
 
 
 def delayed(rows, delay):
-    """Return `Rows` with the torques of a delay [s]; where they are not known there is no row."""
+    """Return `Rows` with the torques of a delay [s], without rows whose torques are unknown."""
     torques = torques_at(rows.late, delay)
     is_known = np.isfinite(torques)
     return replace(
@@ -129,10 +130,10 @@ def delayed(rows, delay):
 
 def estimate(model, prior, fit, rows, times, period):
     """
-    Return (mean, sd) [s] of the delay of torques by `Rows`, None where they do not tell.
+    Return (mean, sd) [s] of the delay of torques by `Rows`, None where it is unobservable.
 
-    model, prior, fit: as in `torque_regression.fit`; times [K]: of the rows, and period: of rows
-    that follow one another, in the same unit.
+    model, prior, fit: as of `regression.fit`; times [K]: of the rows; period: between consecutive
+    rows, in the same unit.
     """
     known = np.isfinite(rows.late).all(2) & (rows.shares > _WHOLE)
     is_inner = np.zeros_like(known)
@@ -159,21 +160,21 @@ def estimate(model, prior, fit, rows, times, period):
     moved = solve_triangular(factor, columns.T @ left - away[:, None], lower=True)
     if alone <= 0:
         return None
-    ahead = (rate @ left - across @ moved) / alone
-    return _crossing(ahead, 1 / np.sqrt(alone))
+    excess = (rate @ left - across @ moved) / alone
+    return _zero_of(excess, 1 / np.sqrt(alone))
 
 
-def _crossing(ahead, sd):
+def _zero_of(excess, sd):
     """
-    Return (mean, sd) [s] of where `ahead` [lags], with a standard deviation, is zero.
+    Return (mean, sd) [s] of the lag at which `excess` [lags], with a standard deviation, is zero.
 
-    Of several places the one nearest to none, with the prior of delays.
+    Of several zeros the one nearest to no delay counts; the prior of delays is included.
     """
-    rises = np.flatnonzero((ahead[:-1] <= 0) & (ahead[1:] > 0))
+    rises = np.flatnonzero((excess[:-1] <= 0) & (excess[1:] > 0))
     if not len(rises):
         return None
-    slopes = (ahead[rises + 1] - ahead[rises]) / (LAGS[rises + 1] - LAGS[rises])
-    found = LAGS[rises] - ahead[rises] / slopes
+    slopes = (excess[rises + 1] - excess[rises]) / (LAGS[rises + 1] - LAGS[rises])
+    found = LAGS[rises] - excess[rises] / slopes
     nearest = np.argmin(np.abs(found))
     delay, slope = found[nearest], slopes[nearest]
     if slope < _LEAST_SLOPE:

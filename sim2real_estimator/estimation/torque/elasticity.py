@@ -1,70 +1,73 @@
 """
-Joints that give way like a spring between motor and link, by their response to frequency.
+Elastic joints, with a spring between motor and link, by their frequency response.
 
-Where a joint is rigid its motor feels the same inertia at all frequencies: the torque T beyond
-gravity and friction is P = M a. Behind a spring the part b of the inertia resonates,
+The motor of a rigid joint has the same inertia at all frequencies: the torque T beyond gravity and
+friction is P = M a. Behind a spring the part b of the inertia resonates,
 
     T / P = 1 - b + b / (1 - (f / f0)^2),
 
-at the frequency f0 at which the link swings while the motor is held: the ratio rises above one
-and falls below zero beyond f0 (the antiresonance of a two-mass drive). Noise of encoders draws it
-towards zero, in proportion to what it adds to the power of P. So spectra of short windows are
-summed, and regressed on both: how many standard deviations b is from zero is the test. Positions
-are as encoders give them, not smoothed, which would take away more of P the higher f is.
+at the frequency f0 at which the link swings while the motor is held: the ratio rises above one and
+falls below zero beyond f0 (the antiresonance of a two-mass drive). Noise of encoders biases the
+ratio towards zero, in proportion to what it adds to the power of P. So cross spectra of short
+windows are summed and regressed on both effects; the test is by how many standard deviations b
+differs from zero. Positions are measured ones, since smoothing takes away more of P the higher f.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-# Windows of so many seconds, one every so many, tapered by a power of a sine. Chosen, as all
-# below, on arms in MuJoCo, where shorter ones blur what resonates and longer ones are rare.
+# Length and spacing of windows [ns], tapered by this power of a sine. Chosen, as all below, on
+# arms in MuJoCo, where shorter windows blur resonances and longer ones are rare.
 _WINDOW_NS, _EVERY_NS, _POWER = 800_000_000, 200_000_000, 4
-# Frequencies [Hz]: friction acts on lower ones, and encoders do not see higher ones.
+# Frequencies [Hz]: friction acts on lower ones, and encoders do not resolve higher ones.
 _FREQUENCIES = np.arange(3.0, 24.5)
-# Nor is any seen where samples are further apart [s].
+# Longest time between samples [s].
 _STEP = 0.5 / _FREQUENCIES[-1]
-# What f0 may be [Hz], and how widely modes of several joints are spread: a damping ratio.
+# Candidates of f0 [Hz], and the damping ratio, which stands for the spread of modes of several
+# joints.
 _RESONANCES, _DAMPING = np.arange(5.0, 16.1, 0.5), 0.08
-# A joint has to move in so much of a window.
+# Share of a window in which a joint has to move.
 _MOVING = 0.95
-# The variance of encoders that is learned is too small by about that factor, give or take so
-# much; the part of it by which it is wrong at single frequencies: steps of encoders are not white.
-_ENCODER, _ENCODER_SPREAD, _COLOUR = 1.5, 1.0, 0.3
-# Jitter of stamps is not white, and is learned to a factor of two where it is more than this [s]:
-# frequencies at which so much of it would be what is seen tell nothing. By rigid arms in MuJoCo
-# whose stamps jitter by 1 ms; what springs do may be taken for jitter of .1 ms.
+# The learned variance of encoders is too small by about this factor, with this standard deviation;
+# and the part of it by which it is wrong at single frequencies, since quantization is not white.
+_ENCODER, _ENCODER_SPREAD, _COLOURED = 1.5, 1.0, 0.3
+# Jitter of stamps is not white, and is known to a factor of two where it is more than this [s];
+# its effect on accelerations is allowed for at up to twice the learned one. By rigid arms in
+# MuJoCo whose stamps jitter by 1 ms; the effect of springs may be taken for jitter of .1 ms.
 _JITTER = 1.5e-4
 # Prior standard deviation of the factor by which the inertia is wrong.
 _WRONG_INERTIA = 0.1
-# Windows overlap: what they tell is worth so many times less, and so many are one.
-_OVERLAP, _ALIKE = 1.5, 3.0
-# So many windows tell something. b of all joints in standard deviations, as the root of the sum of
-# squares, from which on an arm is elastic; from which on, and between which b, a joint of it is.
-# At any time rigid arms reached 4.5, elastic ones 4.85 and more but for two that are missed.
+# Windows overlap: their information counts so many times less, and so many make one independent
+# one.
+_OVERLAP, _PER_INDEPENDENT = 1.5, 3.0
+# Fewest windows of a test. An arm is elastic from this root of the sum over its joints of squares
+# of b in standard deviations; a joint of it from the next number on, and if b is between the last
+# two. Rigid arms never reached more than 4.5, elastic ones 4.85 and more but for two that are
+# missed.
 _FEWEST, _ARM, _JOINT, _PARTS = 20, 4.7, 2.0, (0.3, 1.5)
-# Torque against acceleration, as part of P, over so many frequencies between f0 and so many times
-# it: neither noise of encoders nor friction makes it negative.
+# T / P of an elastic joint falls below this, as a mean over so many adjacent frequencies between
+# f0 and so many times f0: neither noise of encoders nor friction makes it negative.
 _AGAINST, _ADJACENT, _ABOVE = -0.02, 3, 2.0
-# So many windows are kept: what a robot was like half a minute of motion ago may be over.
+# Windows that are kept, half a minute of motion: the robot may have changed since earlier ones.
 _KEPT = 150
 
 
 # Inertias are known well enough to tell elastic joints after so many seconds of rows.
 _INERTIAS_KNOWN = 3.0
-# An arm is elastic if it is found so at so many posteriors in a row: a rigid one in MuJoCo was at
-# two.
+# An elastic arm is reported if it is found at so many posteriors in a row: a rigid one in MuJoCo
+# was at two.
 _CONFIRMED = 4
 
 
 @dataclass(frozen=True)
 class Samples:
     """
-    What was measured, and smoothed, in the order of time.
+    Measurements and the smoothed motion, in the order of time.
 
-    stamps [N]: of encoders [ns]; away [N, n]: what they say less what is smoothed, zero where
-    nothing was measured; velocities [N, n]: smoothed; torque_stamps [M]; residuals [M, J]: torques
-    less predicted ones; usable [M, J]; positions, accelerations [M, n]: smoothed.
+    stamps [N]: of encoders [ns]; away [N, n]: measured less smoothed positions, zero where none
+    was measured; velocities [N, n]: smoothed; torque_stamps [M]; residuals [M, J]: measured less
+    predicted torques; usable [M, J]; positions, accelerations [M, n]: smoothed.
     """
 
     stamps: np.ndarray
@@ -96,8 +99,8 @@ class Spectra:
     A window at F frequencies, transformed.
 
     accelerations [F, n]; torques [F, J]: beyond gravity and friction; position [n]: in the middle;
-    is_moving [J]: joints that count; noise [F, n, n]: covariance that encoders and the jitter of
-    their stamps, which is the same for all joints, add to accelerations.
+    is_moving [J]: joints that count; noise [F, n, n]: covariance of accelerations by the noise of
+    encoders and the jitter of their stamps, which is common to all joints.
     """
 
     accelerations: np.ndarray
@@ -119,8 +122,8 @@ class Response:
         """
         Return this with the windows that `Samples` complete.
 
-        noise: `MotionNoise` of the encoders; inertias: function from positions [K, n] to torques
-        by accelerations [K, J, n], as they were believed when residuals were computed.
+        noise: `MotionNoise` of the encoders; inertias: function from positions [K, n] to the mass
+        matrix [K, J, n] with which residuals were computed.
         """
         if self.samples is not None and self.samples.stamps[-1] < samples.stamps[0]:
             waiting, begin_ns = self.samples.then(samples), self.begin_ns
@@ -139,7 +142,7 @@ class Response:
         """
         Return (f0 [Hz], b, b in standard deviations, least T / P above f0), all [J].
 
-        inertias: as above, as they are believed now.
+        inertias: as above, as they are known now.
         """
         names = ('accelerations', 'torques', 'position', 'is_moving', 'noise')
         by_name = (np.stack([getattr(window, name) for window in self.windows]) for name in names)
@@ -155,9 +158,9 @@ class Response:
 
     def elastic(self, inertias):
         """
-        Return the resonance of each joint [J] [Hz], NaN of those that seem rigid.
+        Return the resonances of joints [J] [Hz], NaN of rigid ones.
 
-        What a spring does shows in all joints that move its link: they are judged together.
+        A spring acts on all joints that move its link: they are judged together.
         """
         frequencies, parts, scores, least = self.resonances(inertias)
         is_spring = (parts > _PARTS[0]) & (parts < _PARTS[1]) & (least < _AGAINST)
@@ -200,7 +203,7 @@ def _inertias(model, found):
 
 
 def _shapes():
-    """Return by how much T / P of a spring differs from one, [resonances, frequencies]."""
+    """Return T / P less one of a spring behind which all inertia is, [resonances, frequencies]."""
     ratio = _FREQUENCIES / _RESONANCES[:, None]
     return (1 / (1 - ratio**2 + 2j * _DAMPING * ratio)).real - 1
 
@@ -212,15 +215,15 @@ def _regressed(cross, motion, torque, noise, number):
     """
     Return (f0, b, b in standard deviations, least T / P above f0), all [J].
 
-    Of K windows, [J, K, F], zero where one does not count: cross: T times P, in phase; motion,
-    torque, noise: squares of P, of T, and of what encoders add to P; number [J]: of windows that
-    are not empty.
+    Of K windows, [J, K, F], zero where one does not count: cross: real part of the cross spectrum
+    of T and P; motion, torque, noise: power of P, of T, and of the noise of encoders in P; number
+    [J]: of windows that count.
     """
     sums = cross.sum(1), motion.sum(1), torque.sum(1), noise.sum(1)
-    # What of T does not follow P is how noisy a window is.
+    # The part of T that is not in phase with P is noise.
     squares = np.maximum(sums[2] - sums[0] ** 2 / np.maximum(sums[1], 1e-300), 0.0)
     variance = _OVERLAP * sums[1] * squares / np.maximum(number, 1.0)[:, None] / 2
-    variance = variance + (_COLOUR * sums[3]) ** 2 + 1e-300
+    variance = variance + (_COLOURED * sums[3]) ** 2 + 1e-300
     rigid = np.maximum(sums[1] - _ENCODER * sums[3], 0.0)
     columns = np.empty((len(_RESONANCES), *rigid.shape, 3))
     columns[..., 0] = _SHAPES[:, None] * rigid
@@ -235,14 +238,14 @@ def _regressed(cross, motion, torque, noise, number):
     scores[:, number < _FEWEST] = 0.0
     best, joints = np.argmax(scores, 0), np.arange(len(number))
     found, covariance = found[best, joints], covariance[best, joints]
-    # A few windows in which the model was wrong may not decide: windows have to agree.
+    # Sandwich variance over windows, so that a few in which the model is wrong do not decide.
     share = motion / np.maximum(sums[1][:, None], 1e-300)
     explained = share * (columns[best, joints] @ found[..., None])[:, None, :, 0]
-    pulls = (beyond - explained) @ np.swapaxes(weighted[best, joints], 1, 2)
-    pulls = (pulls @ covariance)[..., 0]
-    spread = np.sqrt(np.maximum(covariance[:, 0, 0], _OVERLAP * (pulls**2).sum(1)))
-    # What a few windows show of how they scatter is itself uncertain, as in Student's t.
-    freedom = np.maximum(number, 1.0) / _ALIKE
+    scores_of_windows = (beyond - explained) @ np.swapaxes(weighted[best, joints], 1, 2)
+    scores_of_windows = (scores_of_windows @ covariance)[..., 0]
+    spread = np.sqrt(np.maximum(covariance[:, 0, 0], _OVERLAP * (scores_of_windows**2).sum(1)))
+    # The variance of few windows is itself uncertain: the normal equivalent of Student's t.
+    freedom = np.maximum(number, 1.0) / _PER_INDEPENDENT
     scores = np.sign(found[:, 0]) * np.sqrt(
         freedom * np.log1p((found[:, 0] / spread) ** 2 / freedom)
     )
@@ -256,7 +259,7 @@ def _regressed(cross, motion, torque, noise, number):
 
 
 def _spectra(window, begin_ns, noise, inertias):
-    """Return the `Spectra` of a window of `Samples` as a tuple, empty where it tells nothing."""
+    """Return (`Spectra`,) of a window of `Samples`, () where it cannot be used."""
     stamps = window.stamps, window.torque_stamps
     if min(map(len, stamps)) < 2 or max(_longest_step(s, begin_ns) for s in stamps) > _STEP:
         return ()
@@ -264,14 +267,14 @@ def _spectra(window, begin_ns, noise, inertias):
     if not is_moving.any():
         return ()
     position = window.positions[len(window.positions) // 2]
-    # By parts: what is transformed is the second derivative of positions, which nobody measures.
+    # Accelerations are not measured: integration by parts moves both derivatives to the window.
     _, twice = _kernels(window.stamps, begin_ns)
     once, _ = _kernels(window.torque_stamps, begin_ns)
     smoothed = once @ window.accelerations
     torques = once @ np.where(window.usable, window.residuals, 0.0)
     torques = torques + smoothed @ inertias(position[None])[0].T
     gain = np.abs(twice) ** 2
-    # Who is seen too early or too late is elsewhere, all joints at once.
+    # A wrong stamp displaces all joints at once, by their velocities.
     allowed = np.clip(noise.jitter / _JITTER, 1.0, 2.0)
     shifts = allowed * noise.jitter * window.velocities
     added = gain.sum(1)[:, None, None] * np.diag(noise.sd**2)
@@ -286,7 +289,7 @@ def _longest_step(stamps, begin_ns):
 
 
 def _kernels(stamps, begin_ns):
-    """Return (w, w'') at samples [F, N], times their spacing; w: a tapered wave of each f."""
+    """Return (w, w'') at samples [F, N], times their spacing; w: tapered waves."""
     times = 1e-9 * (stamps - begin_ns)
     turn = np.pi / (1e-9 * _WINDOW_NS)
     sine, cosine = np.sin(turn * times), np.cos(turn * times)

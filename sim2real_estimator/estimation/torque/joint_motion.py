@@ -1,10 +1,14 @@
 """
 The motion of joints from encoders alone: a smoother driven by white jerk.
 
-Each joint is a chain position, velocity, acceleration whose jerk is white noise of an intensity
-that is learned together with the encoder's noise, by the likelihood of innovations. What is
-smoothed is the mean given samples before and a little after, so what remains of the error is
-uncorrelated with the estimate (a Berkson error): regressing torque on it attenuates nothing.
+Each joint is a chain of position, velocity and acceleration whose jerk is white noise (Kalman and
+Rauch-Tung-Striebel; solved here as one banded system for all samples of a window). The intensity
+of the jerk and the noise of the encoder are learned by marginal likelihood. The smoothed motion is
+the mean given samples before and a little after, so that its error is uncorrelated with the
+estimate (a Berkson error): regressing torques on it does not attenuate parameters.
+
+In the order of an update: `without_spikes`, `with_learned_noise`, `followed_motion`,
+`without_outliers`.
 """
 
 from dataclasses import dataclass, replace
@@ -39,28 +43,29 @@ _OUTLIER_SDS = 8.0
 # Where more than this part of the samples of a window are outliers the motion is unknown: after a
 # clock was set back two motions are mixed.
 _MOST_OFF = 0.1
-# Jerk intensity over encoder variance, in units of the spacing of samples: what is looked through.
-# Below the least a window of samples is a parabola, and its equations are ill-conditioned.
+# Candidates of jerk intensity over encoder variance, in units of the spacing of samples. Below the
+# least one a window of samples is a parabola, and its equations are ill-conditioned.
 _RATIOS = tuple(10.0 ** np.arange(-8.0, 6.1, 0.5))
 # No encoder is better than this [rad or m].
 _LEAST_SD = 2e-7
-# What is configured of the noise of encoders is right to about this, a logarithm.
+# Prior standard deviation of the logarithm of an encoder's noise about the configured one.
 _SD_SPREAD = np.log(10.0)
-# Fewer samples tell nothing of how a joint moves, or not even where it is.
+# Fewest samples of a joint to learn its noise, and to smooth its motion.
 _FEWEST, _FEWEST_TO_SMOOTH = 8, 4
 # Stamps that are closer than this part of the usual spacing count as so far apart: information
 # goes with one over the fifth power of the step; below a twelfth equations are ill-conditioned.
 _LEAST_STEP = 0.1
-# Jitter of stamps is looked for in so many joints, of these times their encoder's deviation at the
-# usual speed; it is evident where it makes samples so much likelier (twice a logarithm).
+# Jitter of stamps is learned from so many joints. Candidates are these multiples of an encoder's
+# noise at the joint's usual speed; it is evident where twice the log likelihood gains so much.
 _JITTER_JOINTS, _JITTERS, _EVIDENT_JITTER = 4, (0.7, 2.0, 6.0, 20.0, 60.0), 20.0
-# Over how much time speeds are judged roughly [s].
+# Speeds for the effect of jitter are differences over this time [s].
 _ROUGHLY = 0.04
-# A sample is far off that differs from the median of so many about it by more than so many times
-# what lies about that median, and by more than so many standard deviations of its encoder.
+# A spike differs from the median of so many samples about it by more than so many times the
+# distance of the samples next to the median, and more than so many standard deviations of its
+# encoder.
 _ABOUT, _SPREADS, _DEVIATIONS = 7, 3.0, 8.0
-# Where samples are too close together for so little jerk that equations cannot be solved there is
-# so many times as much of it; a joint whose equations have no solution at all rests.
+# Where samples are too close together for so little jerk, and equations cannot be solved, they are
+# tried with so many times as much; a joint whose equations have no solution at all rests.
 _MORE_JERK = (1.0, 1e2, 1e4, 1e6, 1e8)
 # Transition of (position, velocity, acceleration) over one unit of time, and the covariance that
 # white jerk of unit intensity adds.
@@ -74,11 +79,11 @@ _NOISE_ROOT = np.linalg.cholesky(_NOISE_INVERSE).T
 @dataclass(frozen=True)
 class MotionNoise:
     """
-    How joints move and how well their encoders see it.
+    Noise of the motion and of the encoders.
 
     jerk [n]: intensity of white jerk [rad^2/s^5 or m^2/s^5]; sd [n]: of encoders [rad or m];
-    jitter: standard deviation of the time between a sample and its stamp [s]: whoever is seen so
-    much earlier or later, alike in all joints, is elsewhere by that times the velocity.
+    jitter: standard deviation of the time between a sample and its stamp [s], common to all
+    joints, which displaces each of them by that time its velocity.
     """
 
     jerk: np.ndarray
@@ -106,7 +111,7 @@ def with_learned_noise(model, state, seconds, report):
     if not state.is_noise_compared and state.learned >= _COMPARED_AT:
         report.events += noise_in_words(model, state.noise)
         state = replace(state, is_noise_compared=True)
-    if before is not None and not is_alike_jitter(before.jitter, state.noise.jitter):
+    if before is not None and not is_similar_jitter(before.jitter, state.noise.jitter):
         # The frequency responses collected so far were computed with another jitter.
         state = state.without_responses()
         if state.noise.jitter > _NOTABLE_JITTER:
@@ -141,7 +146,7 @@ def noise_in_words(model, noise):
 
 
 def have_moved(positions, encoder_sd):
-    """Tell whether any joint has moved within samples [N, n]."""
+    """Tell whether any joint moves within samples [N, n]."""
     low = np.where(np.isfinite(positions), positions, np.inf).min(0)
     high = np.where(np.isfinite(positions), positions, -np.inf).max(0)
     return bool((high - low > np.maximum(_MOVED, _MOVED_SDS * encoder_sd)).any())
@@ -151,8 +156,8 @@ def learned_noise(times, positions, encoder_sd, before, is_jitter_known=False):
     """
     Return the `MotionNoise` of the newest samples; before: that of earlier ones, None if none.
 
-    times [N] ns; positions [N, n]; encoder_sd [n]: as the sensors say; is_jitter_known: whether
-    that of stamps stays as it was.
+    times [N] ns; positions [N, n]; encoder_sd [n]: as configured; is_jitter_known: whether the
+    jitter of stamps stays as it was.
     """
     inner = slice(-MOST_SAMPLES, -_AT_AN_END)
     times, positions = times[inner][_AT_AN_END:], positions[inner][_AT_AN_END:]
@@ -160,28 +165,30 @@ def learned_noise(times, positions, encoder_sd, before, is_jitter_known=False):
     jitter = 0.0 if before is None else before.jitter
     known = encoder_sd, jitter, is_jitter_known
     noise = learn_motion_noise(seconds, positions, *known)
-    sound = _sound(positions, smoothed_motion(seconds, positions, noise)[0])
-    if not np.array_equal(sound, positions, equal_nan=True):
-        noise = learn_motion_noise(seconds, sound, *known)
-    if before is None or not is_alike_jitter(noise.jitter, before.jitter):
+    cleaned = _without_far_off(positions, smoothed_motion(seconds, positions, noise)[0])
+    if not np.array_equal(cleaned, positions, equal_nan=True):
+        noise = learn_motion_noise(seconds, cleaned, *known)
+    if before is None or not is_similar_jitter(noise.jitter, before.jitter):
         return noise
-    # Motion that was slow of late may be fast again.
+    # Motion that is slow just now may become fast again.
     return replace(noise, jerk=np.maximum(noise.jerk, before.jerk))
 
 
 def followed_motion(seconds, positions, noise):
     """
-    Return (motion [3, N, n] of a window of samples, `MotionNoise` by which it was smoothed).
+    Return (smoothed motion [3, N, n] of a window of samples, `MotionNoise` that was used).
 
-    Where the motion does not follow its samples, joints move in another way than was learned.
+    Where the motion does not follow its samples, joints move with more jerk than was learned.
     """
     motion = smoothed_motion(seconds, positions, noise)
     missed = 1.48 * _median(np.abs(positions - motion[0]) / noise.deviations(seconds, positions))
     is_off = missed > _MISSED_SDS
     if not is_off.any():
         return motion, noise
-    new = learn_motion_noise(seconds, _sound(positions, motion[0]), None, noise.jitter, True)
-    # How good encoders are is learned from longer times, but soon.
+    new = learn_motion_noise(
+        seconds, _without_far_off(positions, motion[0]), None, noise.jitter, True
+    )
+    # Only jerk: the noise of encoders is learned from more samples, soon.
     jerk = np.where(is_off, np.maximum(new.jerk, noise.jerk), noise.jerk)
     noise = replace(noise, jerk=jerk)
     return smoothed_motion(seconds, positions, noise), noise
@@ -189,10 +196,10 @@ def followed_motion(seconds, positions, noise):
 
 def without_outliers(seconds, positions, motion, noise, encoder_sd):
     """
-    Return (motion without samples that are far off, `away`, whether it is known).
+    Return (motion smoothed without outliers, `away`, whether the motion is known).
 
-    away [N, n]: positions [N, n] less the motion, zero where there is none. motion [3, N, n]:
-    that is smoothed from all positions, at seconds [N].
+    away [N, n]: positions [N, n] less the motion, zero where there is none; motion [3, N, n]:
+    smoothed from all positions, at seconds [N].
     """
     usual = np.maximum(noise.deviations(seconds, positions), encoder_sd)
     off = np.abs(positions - motion[0]) > _OUTLIER_SDS * usual
@@ -207,10 +214,10 @@ def learn_motion_noise(times, positions, expected=None, jitter=0.0, is_jitter_kn
     """
     Return the `MotionNoise` of samples in which joints move, by marginal likelihood.
 
-    times [N] s; positions [N, n], NaN where a sample lacks a joint; expected [n]: standard
-    deviations of the encoders, give or take a factor of ten; None: any; jitter: of stamps, as far
-    as is known [s]; is_jitter_known: whether that is left as it is. A joint that stands still all
-    the time has the median of the others, which is enough to see that it stands still.
+    times [N] s; positions [N, n], NaN where a sample lacks a joint; expected [n]: configured
+    standard deviations of the encoders, None: unknown; jitter: of stamps, as learned before [s];
+    is_jitter_known: whether to leave it as it is. A joint that stands still all the time gets the
+    median of the others.
     """
     spacing = float(np.median(np.diff(times)))
     steps = np.maximum(np.diff(times) / spacing, _LEAST_STEP)
@@ -224,16 +231,14 @@ def learn_motion_noise(times, positions, expected=None, jitter=0.0, is_jitter_kn
         np.full(positions.shape[1], np.nan),
     )
     moving = np.flatnonzero(is_moving)
-    for group in _alike(is_there, moving):
+    for group in _seen_together(is_there, moving):
         places[group], variances[group] = likelihood.of_group(group)
     speeds = _speeds(times, positions)
     if not is_jitter_known:
         jitter = _likeliest_jitter(likelihood, moving, speeds, (places, variances), jitter)
     if jitter > 0:
         for joint in moving:
-            place, _, variance, _ = likelihood.beside_jitter(
-                joint, places[joint], speeds[:, joint]
-            )
+            place, _, variance, _ = likelihood.with_jitter(joint, places[joint], speeds[:, joint])
             places[joint], variances[joint] = place, variance
     jerk = np.array(_RATIOS)[places] * variances / spacing**5
     sd = np.sqrt(variances)
@@ -243,42 +248,42 @@ def learn_motion_noise(times, positions, expected=None, jitter=0.0, is_jitter_kn
     return MotionNoise(jerk, sd, jitter)
 
 
-def _likeliest_jitter(likelihood, joints, speeds, start, before):
+def _likeliest_jitter(likelihood, joints, speeds, without, before):
     """
-    Return the standard deviation of the times of samples beside their stamps [s], zero if none.
+    Return the standard deviation of the jitter of stamps [s], zero if there is none.
 
-    By those joints that move fastest: samples of them scatter the more the faster they are.
-    joints: that move; speeds [N, n]; start: (numbers of ratios, variances) [n] of no jitter;
-    before: what it was, as it is again where nothing is evident.
+    By the joints that move fastest, whose samples scatter in proportion to their speed. joints:
+    that move; speeds [N, n]; without: (numbers of ratios, variances) [n] of no jitter; before: the
+    one learned before, which is kept if the evidence is weak.
     """
     usual = (speeds[:, joints] ** 2).mean(0)
-    fastest, found, against = joints[np.argsort(-usual)[:_JITTER_JOINTS]], [], 0
+    fastest, found, evidence_against = joints[np.argsort(-usual)[:_JITTER_JOINTS]], [], 0
     for joint in fastest:
-        place = start[0][joint]
+        place = without[0][joint]
         none = likelihood.score(joint, place)[0]
-        _, score, _, jitter = likelihood.beside_jitter(joint, place, speeds[:, joint])
+        _, score, _, jitter = likelihood.with_jitter(joint, place, speeds[:, joint])
         if none - score > _EVIDENT_JITTER:
             found.append(jitter)
         elif before > 0:
-            shape = before / np.sqrt(start[1][joint]) * speeds[:, joint]
-            against += likelihood.climb(joint, place, shape)[1] - none > _EVIDENT_JITTER
-    # A single joint may scatter with its speed for reasons of its own.
+            shape = before / np.sqrt(without[1][joint]) * speeds[:, joint]
+            evidence_against += likelihood.climb(joint, place, shape)[1] - none > _EVIDENT_JITTER
+    # A single joint may scatter with its speed for other reasons.
     if len(found) >= min(2, len(fastest)) and found:
         return float(np.median(found))
-    return 0.0 if against > len(fastest) / 2 else before
+    return 0.0 if evidence_against > len(fastest) / 2 else before
 
 
-def _alike(is_there, joints):
-    """Yield groups of joints that are seen at the same samples; is_there [N, n]."""
+def _seen_together(is_there, joints):
+    """Yield groups of joints that are measured in the same samples; is_there [N, n]."""
     while len(joints):
-        are_alike = (is_there[:, joints] == is_there[:, joints[:1]]).all(0)
-        yield joints[are_alike]
-        joints = joints[~are_alike]
+        are_together = (is_there[:, joints] == is_there[:, joints[:1]]).all(0)
+        yield joints[are_together]
+        joints = joints[~are_together]
 
 
 def _speeds(times, positions):
     """
-    Return speeds [N, n] of joints, roughly: over some samples and `_ROUGHLY` seconds.
+    Return rough speeds [N, n] of joints: differences over `_ROUGHLY` seconds.
 
     times [N] s; positions [N, n], NaN where a sample lacks a joint.
     """
@@ -301,18 +306,18 @@ def _speeds(times, positions):
 
 class _Likelihood:
     """
-    How likely samples are, by the intensity of jerk over the variance of encoders.
+    The marginal likelihood of samples, by the ratio of jerk intensity to encoder variance.
 
-    Scores are twice the negative logarithm of the marginal likelihood, of the best variance. The
-    first state may be any.
+    Scores are minus twice its logarithm, at the likeliest variance. The prior of the first state
+    is flat.
     """
 
     def __init__(self, steps, positions, is_there, expected):
         """
         Take samples.
 
-        steps [N - 1]: between them, in units of the spacing; positions [N, n] from where joints
-        began, zero where they were not seen; is_there [N, n]; expected [n]: standard deviations
+        steps [N - 1]: between them, in units of the spacing; positions [N, n], relative to the
+        first ones, zero where they are missing; is_there [N, n]; expected [n]: standard deviations
         of the encoders, or None.
         """
         self._steps, self._dynamics = steps, _dynamics_bands(steps)
@@ -321,9 +326,9 @@ class _Likelihood:
 
     def of_group(self, joints):
         """
-        Return (numbers of the likeliest ratios, encoder variances) of joints seen alike, [g].
+        Return (numbers of the likeliest ratios, encoder variances) of joints of a group, [g].
 
-        They have the same equations.
+        Joints that are measured in the same samples have the same equations.
         """
         found, last = {}, len(_RATIOS) - 1
 
@@ -338,7 +343,7 @@ class _Likelihood:
             def score(place, k=k):
                 return tried(place)[0][k]
 
-            # Every fourth first: between them the likelihood has no other maximum.
+            # Coarse to fine: every fourth one brackets the only maximum.
             best = min(range(0, len(_RATIOS), 4), key=score)
             for step in (2, 1):
                 best = min((best, max(best - step, 0), min(best + step, last)), key=score)
@@ -349,7 +354,7 @@ class _Likelihood:
         """
         Return (score, encoder variance) of a joint at the ratio of a number.
 
-        shape [N]: by how many times as much as the encoder's noise samples scatter besides.
+        shape [N]: additional scatter of samples, over the encoder's noise.
         """
         weights = self._is_there[:, joint].astype(float)
         if shape is not None:
@@ -357,9 +362,9 @@ class _Likelihood:
         scores, variances = self._scores(np.array([joint]), place, weights)
         return scores[0], variances[0]
 
-    def climb(self, joint, start, shape):
+    def climb(self, joint, first, shape):
         """Return (number of the likeliest ratio near one, score, encoder variance) of a joint."""
-        found, last, best = {}, len(_RATIOS) - 1, int(start)
+        found, last, best = {}, len(_RATIOS) - 1, int(first)
 
         def score(place):
             if place not in found:
@@ -373,7 +378,7 @@ class _Likelihood:
                 best = min((best, max(best - step, 0), min(best + step, last)), key=score)
         return best, *found[best]
 
-    def beside_jitter(self, joint, place, speeds):
+    def with_jitter(self, joint, place, speeds):
         """
         Return (number of the likeliest ratio, score, encoder variance, jitter) of a joint.
 
@@ -385,7 +390,7 @@ class _Likelihood:
         best = place, score, variance, 0.0
         usual = max(float(np.sqrt((speeds**2).mean())), 1e-12)
         for ratio in _JITTERS:
-            # Of the encoder's standard deviation, at the usual speed.
+            # In units of the encoder's noise at the usual speed.
             place, score, variance = self.climb(joint, place, ratio / usual * speeds)
             if score < best[1]:
                 best = place, score, variance, float(ratio / usual * np.sqrt(variance))
@@ -403,7 +408,7 @@ class _Likelihood:
         bands[-1, ::3] += weights
         root, status = dpbtrf(bands, overwrite_ab=True)
         if status:
-            # Samples that are too close together for so little jerk.
+            # Samples are too close together for so little jerk.
             return [np.inf] * len(joints), np.full(len(joints), _LEAST_SD**2)
         right = np.zeros((len(joints), 3 * count))
         right[:, ::3] = weights * positions
@@ -425,10 +430,10 @@ class _Likelihood:
 
 def without_spikes(positions, sd):
     """
-    Return positions [N, n] with NaN where a sample is far off from those before and after it.
+    Return positions [N, n] with NaN in place of spikes.
 
-    sd [n]: of encoders, as the sensors say. One that is far off moves all that is smoothed about
-    it, and makes encoders look noisy. Those at either end stay.
+    sd [n]: configured, of encoders. A spike disturbs the smoothed motion about it, and makes
+    encoders look noisy. Samples at either end are not checked.
     """
     if len(positions) < _ABOUT:
         return positions
@@ -461,7 +466,7 @@ def smoothed_motion(times, positions, noise):
     for joint, column in enumerate(positions.T):
         is_there = np.isfinite(column)
         if is_there.sum() < _FEWEST_TO_SMOOTH:
-            # What nobody measures is where it was seen last, or at zero, and rests.
+            # A joint that is not measured rests where it was measured last, or at zero.
             result[:, :, joint] = 0.0
             result[0, :, joint] = column[is_there][-1] if is_there.any() else 0.0
             continue
@@ -486,7 +491,7 @@ def smoothed_motion(times, positions, noise):
 
 def _roughness(steps, states):
     """
-    Return the squared lengths [n] of the unit white jerk between states.
+    Return the sums of squares [n] of the whitened jerk between states.
 
     steps [N - 1]; states [n, N, 3].
     """
@@ -495,7 +500,7 @@ def _roughness(steps, states):
     q = q - steps * (before[..., 1] + steps / 2 * before[..., 2])
     v = v - steps * before[..., 2]
     impulses = np.stack([q * steps**-2.5, v * steps**-1.5, a * steps**-0.5])
-    # The root of the inverse covariance makes a sum of squares of it.
+    # Whitened by the root of the inverse covariance.
     impulses = _NOISE_ROOT @ impulses.reshape(3, -1)
     return (impulses**2).sum(0).reshape(len(states), -1).sum(1)
 
@@ -517,18 +522,18 @@ def _dynamics_bands(steps):
         for j in range(3):
             if j >= i:
                 bands[5 - (j - i), j::3] += diagonal[:, i, j]
-            # Columns of the next state stand three further right.
+            # Columns of the next state are three further right.
             bands[5 - (3 + j - i), 3 + j :: 3] += above[:, i, j]
     return bands
 
 
-def is_alike_jitter(jitter, before):
-    """Tell whether the jitter of stamps is about what it was before."""
+def is_similar_jitter(jitter, before):
+    """Tell whether jitter of stamps has hardly changed."""
     return max(jitter, before) < _ANOTHER_JITTER * min(jitter, before) or jitter == before
 
 
-def _sound(positions, smoothed):
-    """Return positions [N, n] with NaN where one is far off what is smoothed, beside others."""
+def _without_far_off(positions, smoothed):
+    """Return positions [N, n] with NaN in place of outliers about the smoothed ones."""
     away = np.abs(positions - smoothed)
     usual = 1.48 * _median(away)
     with np.errstate(invalid='ignore'):

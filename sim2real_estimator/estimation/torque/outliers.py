@@ -2,8 +2,8 @@
 Torques that are far off for a moment, after which the robot is what it was.
 
 A torque that is stuck for half a second, a sensor that shows another one's torque, somebody who
-leans on the arm: no cause explains such rows, and they are of another robot than the one that is
-estimated. Sums are additive, so rows are taken out again once it is known what they were.
+leans on the arm: no cause of a change explains such rows. Sums are additive, so these rows are
+subtracted again once torques are as usual. Torques that stay different are a change instead.
 """
 
 from dataclasses import dataclass, replace
@@ -12,22 +12,24 @@ import numpy as np
 
 from .regression import Fit, Rows
 
-# A torque is far off whose rows of an update are off by so many deviations (rms) of what is
-# predicted, and as usual again from so many on. Torques that are stuck or mixed up are off by 20
-# and more; of eight pairs of days of a UR10e two were off by 8, where a joint had begun to move.
+# A torque is far off if the residuals of its rows in an update are so many standard deviations of
+# the prediction (root mean square), and as usual again below the second number. Torques that are
+# stuck or mixed up reach 20 and more; of eight pairs of days of a UR10e two reached 8, where a
+# joint had begun to move.
 _FAR, _USUAL = 8.0, 3.0
-# So many updates with rows, an eighth of a second each, are as usual before rows are taken out,
-# and so many it takes at most until the last one that is far off, or until that is given up.
-_CALM, _MOST, _GIVEN_UP = 8, 25, 80
+# Updates with rows, an eighth of a second each: so many are as usual before rows are taken out; so
+# many lie between the first and the last one that is far off, at the most; and after so many the
+# rows stay.
+_CALM, _MOST, _MOST_WAITED = 8, 25, 80
 # Seconds of rows after which rows are checked.
 _CHECKED_AFTER = 1.0
-# Of so much of a block a joint has a row.
+# Share of a block from which on a joint has a row.
 _LEAST_SHARE = 0.1
 
 
 @dataclass(frozen=True)
 class Disruption:
-    """Torques are far off: known: `Fit` of before; since_ns: end of the last update before."""
+    """Torques are far off since the update after since_ns; known: `Fit` of before."""
 
     known: Fit
     since_ns: int
@@ -70,7 +72,7 @@ def left_out_in_words(model, taken):
 
 
 def are_far_off(model, fit, rows):
-    """Return [J] where `Rows` of one update are far off what is predicted by a `Fit`."""
+    """Return [J] where the `Rows` of one update are far off the prediction of a `Fit`."""
     squares, _ = _squares(fit, rows)
     is_far = squares > _FAR**2 * fit.noise.variance
     if not (is_far & fit.noise.explained).any():
@@ -80,7 +82,7 @@ def are_far_off(model, fit, rows):
 
 def judge(model, disruption, recent):
     """
-    Return (whether it goes on, [N, J] where rows are to be taken out) of a `Disruption`.
+    Return (whether a `Disruption` goes on, [N, J] where rows are to be taken out).
 
     recent: ((end_ns, `Rows`), ...), the newest.
     """
@@ -88,7 +90,7 @@ def judge(model, disruption, recent):
     known, count = disruption.known, len(after)
     ratios = np.array([_ratios(model, known, rows) for rows in after])
     taken = np.zeros((len(recent), ratios.shape[1]), dtype=bool)
-    if count > _GIVEN_UP:
+    if count > _MOST_WAITED:
         return False, taken
     for joint in np.flatnonzero(known.noise.explained):
         there = np.flatnonzero(np.isfinite(ratios[:, joint]))
@@ -102,11 +104,11 @@ def judge(model, disruption, recent):
         unusual = np.flatnonzero(calm > _USUAL**2)
         begun = unusual[-1] + 1 if len(unusual) else 0
         if begun > _CALM:
-            # What follows is neither far off nor as it was.
+            # Torques that follow are neither far off nor as before: a change.
             return False, np.zeros_like(taken)
         if len(calm) - begun < _CALM:
             return True, np.zeros_like(taken)
-        # Updates at either end are in part of it.
+        # The updates before and after may be disturbed in part.
         first, last = there[far[0]] - 1, there[far[-1] + begun] + 1
         place = len(recent) - count
         taken[max(place + first, 0) : place + last + 1, joint] = True
@@ -133,7 +135,7 @@ def _squares(fit, rows):
 
 
 def _ratios(model, fit, rows):
-    """Return mean squared residuals over what is predicted of them [J]."""
+    """Return mean squared residuals over their predicted variances [J]."""
     squares, number = _squares(fit, rows)
     spread = model.standard(fit.mean)[1] @ fit.root
     unsure = fit.scales**2 * ((rows.columns @ spread) ** 2).sum((0, 2))

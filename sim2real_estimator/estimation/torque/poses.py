@@ -5,14 +5,13 @@ A sample y of a sensor whose clock is late by d is a nonlinear measurement of th
 
     y = h(q(t - d), x) + e,
 
-lengths, encoder zeros, mounts, the pose of the world of motion capture and d, which is another
-later, as the clock runs fast or slow: d = d_0 + r (t - t_0). Samples that are
-spread over the motion are kept as they came, each with the positions of joints about its time,
-and are linearised anew for every posterior; what becomes too many is added to sums that are
-linearised where the posterior is then. As of torques, the variance s^2 of every position and turn
-is learned, and so is the inflation f by which correlated samples tell less than independent ones.
-A sample is left out that is far off what is usual for its sensor, so one that follows another
-marker for a while moves nothing.
+lengths, encoder zeros, mounts, the pose of the world of motion capture and d, which drifts if the
+clock runs fast or slow: d = d_0 + r (t - t_0). Samples spread over the motion are kept, each with
+the positions of joints about its time, and are linearized anew for every posterior (Gauss-Newton);
+older ones are added to sums that are linearized at the posterior of that time. As of torques, the
+variance s^2 of every position and turn is learned, and so is the inflation f, the factor by which
+correlated samples have less information than independent ones. Samples with unusually large
+residuals are left out, so that a sensor that follows another marker for a while has no effect.
 """
 
 from dataclasses import dataclass, replace
@@ -25,37 +24,36 @@ from ..protocol import Gaussian
 from .joint_motion import REPORTED_FACTOR
 from .regression import inflations
 
-# A sample is kept if joints have moved by so much since the last one [rad or m], and so many
-# nanoseconds later; or after so many at rest.
+# A sample is kept if joints have moved by so much since the last one [rad or m] and this time has
+# passed [ns]; at rest, after the second time [ns].
 _MOVED, _SPACING_NS, _AT_REST_NS = 0.02, 45_000_000, 1_000_000_000
-# So many of a sensor are kept at the most; of the older half then every second one joins the sums.
+# Samples of a sensor that are kept, at the most; then every second one of the older half is added
+# to the sums.
 _MOST_KEPT = 160
-# So many samples wait at the most: without encoders nobody ever knows the motion.
+# Samples that wait for the motion, at the most: without encoders they would wait forever.
 _MOST_WAITING = 4000
-# Positions of joints about a sample are a polynomial through so many points. They reach as far as
-# the delay may be off, in standard deviations, but no less and no farther than so many seconds.
+# Positions of joints about a sample are a polynomial through so many points, which reach so many
+# standard deviations of the delay to either side, within bounds [s].
 _POINTS, _DEVIATIONS, _LEAST_REACH, _MOST_REACH = 5, 3.0, 0.004, 0.1
-# Steps of Gauss and Newton at the most. They end with a step of so many deviations, when variances
-# change by less than this part.
-_STEPS, _SETTLED, _SAME = 8, 0.1, 0.1
-# The posterior is worked out anew after so many nanoseconds of data; so many times whenever it is
-# asked for.
+# Most Gauss-Newton steps. They have converged when a step is below so many standard deviations,
+# and variances change by less than this part.
+_STEPS, _CONVERGED, _UNCHANGED = 8, 0.1, 0.1
+# How often the posterior is computed [ns of data]; the first so many times at every opportunity.
 RENEWED_NS, FIRST_RENEWALS = 2_000_000_000, 20
-# Samples are left out whose position or turn is so many times as far off as is usual. The usual
-# distance of two or three normal numbers from zero is the root of their median square.
+# Samples are left out whose position or turn has a residual of so many times the usual one, judged
+# by the median of the sum of two or three squared standard normals.
 _OUTLIER, _MEDIAN_SQUARES = 3.0, {2: 1.386, 3: 2.366}
-# Of fewer samples nobody knows what is usual.
+# Fewest samples from which the usual residual is judged.
 _LEAST_JUDGED = 6
-# Samples that the configured standard deviations count for.
+# Number of samples that the configured standard deviations count for.
 _PRIOR_SAMPLES = 10.0
-# Correlation is judged over so many samples, and expected to be so much.
+# Lags over which correlation is judged, and its prior inflation.
 _LAGS, _PRIOR_INFLATION = 40, 2.0
-# Noise that was learned is told if it is so many times as large, or as small, as configured, and
-# motion capture is off of which less than this part of the samples is used.
+# A sensor is reported to be off if less than this part of its samples is used.
 _MOSTLY = 0.6
-# By how many seconds a clock goes wrong in one, standard deviation: that of a usual crystal.
+# Prior standard deviation of the rate of a clock, in seconds per second: that of a usual crystal.
 _RATE = 5e-5
-# Values of a pose beyond this [m] are no measurements.
+# Values of a pose beyond this are no measurements [m].
 _MOST = 1e6
 _AXES, _NANO = 3, 1e-9
 _POWERS = np.arange(_POINTS)
@@ -69,8 +67,8 @@ class Poses:
     Samples of sensors, N of them in the order of time.
 
     sensors [N]: their numbers; stamps [N] ns; delays [N] s: of their clocks, as known when they
-    came; reaches [N] s; paths [N, 5, n]: positions of joints as polynomials of time about that, in
-    units of the reach; values [N, .]: measured.
+    came; reaches [N] s; paths [N, 5, n]: coefficients of polynomials of the positions of joints in
+    time, relative to the time of the sample, in units of the reach; values [N, .]: measured.
     """
 
     sensors: np.ndarray
@@ -82,7 +80,7 @@ class Poses:
 
     @staticmethod
     def joined(parts):
-        """Return several one after the other."""
+        """Return the samples of several parts, one after the other."""
         return Poses(*(np.concatenate(part) for part in zip(*(vars(p).values() for p in parts))))
 
     def pick(self, which):
@@ -90,7 +88,7 @@ class Poses:
         return Poses(*(part[which] for part in vars(self).values()))
 
     def motion(self, delays):
-        """Return positions and velocities [N, n] when they were taken, for delays [N]."""
+        """Return positions and velocities [N, n] of joints at the samples, for delays [N]."""
         along = (self.delays - delays) / self.reaches
         positions = np.einsum('nk,nkj->nj', along[:, None] ** _POWERS, self.paths)
         rates = _POWERS[1:] * along[:, None] ** _POWERS[:-1] / self.reaches[:, None]
@@ -112,7 +110,7 @@ class PoseSums:
     number: np.ndarray
 
     def squares_left(self, away):
-        """Return the sum of squared residuals [G] at coordinates [k] beside the prior's mean."""
+        """Return the sums of squared residuals [G] at coordinates [k] less the prior's mean."""
         left = self.square - 2 * self.cross @ away + (self.gram @ away) @ away
         return np.maximum(left, 0.0)
 
@@ -136,7 +134,7 @@ class PoseFit:
 @dataclass(frozen=True)
 class PoseState:
     """
-    All that is carried on: what has been seen, and what is known of it.
+    All that is carried on: samples, and the posterior.
 
     fit: `PoseFit` of the kinematics [k], delays as they are now; whole: of the kinematics with
     delays as they were at the stamp begun_ns, followed by the rates of clocks that may be late;
@@ -165,7 +163,7 @@ def begin(model, prior):
     Return the `PoseState` before any data.
 
     model: with `parts` [G] of (sensor, slice of its rows), `places` [k], `sensors`, `read`,
-    `delays` and `residuals`, as `problem.pose_model.PoseModel`; prior: `Gaussian` of all
+    `delays` and `residuals`, as `prediction.pose_model.PoseModel`; prior: `Gaussian` of all
     coordinates.
     """
     root = np.linalg.qr(prior.root[model.places].T, 'r').T
@@ -180,7 +178,7 @@ def begin(model, prior):
 
 
 def _late(model):
-    """Return (sensors whose clocks may be late, the coordinates that are their delays)."""
+    """Return (numbers of sensors whose clocks may be late, coordinates of their delays)."""
     _, slope = model.delays(np.zeros(len(model.places)))
     late = np.flatnonzero((slope > 0).any(1))
     return late, slope[late].argmax(1)
@@ -195,7 +193,7 @@ def _delays_of(model, mean, sensors, stamps, begun_ns):
 
 
 def _as_now(model, whole, age):
-    """Return the `PoseFit` of kinematics whose delays are those of so many seconds later."""
+    """Return the `PoseFit` of the kinematics with the delays of so many seconds later."""
     size = len(model.places)
     late, columns = _late(model)
     later = np.eye(size, len(whole.mean))
@@ -205,11 +203,11 @@ def _as_now(model, whole, age):
 
 
 def received(model, state, frame):
-    """Return the state with what a frame holds waiting for the motion."""
+    """Return the state with the samples of a frame, which wait for the motion of the joints."""
     if not frame.samples:
         return state
     found, moved_ns = model.read(frame, state.moved_ns)
-    # No pose is that far away; beside parts that are missing all are to be finite.
+    # Missing parts are NaN; all others are finite and of a plausible size.
     found = tuple(each for each in found if not (np.abs(each[-1]) > _MOST).any())
     waiting = (*state.waiting, *found)[-_MOST_WAITING:]
     return replace(state, waiting=waiting, moved_ns=moved_ns)
@@ -219,8 +217,8 @@ def placed(model, state, until_ns, positions_at=None, known_ns=None):
     """
     Return the state with those samples kept that were taken before a stamp.
 
-    positions_at: function from stamps [M] ns to positions of joints [M, n]; None: nobody knows
-    the motion; known_ns: (first, last) stamp at which it does.
+    positions_at: function from stamps [M] ns to positions of joints [M, n], None: the motion is
+    unknown; known_ns: (first, last) stamp at which it is known.
     """
     delays, slope = model.delays(state.fit.mean)
     spread = np.sqrt(((slope @ state.fit.root) ** 2).sum(1))
@@ -253,7 +251,7 @@ def placed(model, state, until_ns, positions_at=None, known_ns=None):
         np.einsum('kp,npj->nkj', _TO_POLYNOMIAL, positions),
         np.array([values for _, _, _, values in due])[inside],
     )
-    kept = _spread(state.kept, new)
+    kept = _far_apart(state.kept, new)
     if not len(kept.sensors):
         return state
     before = () if state.kept is None else (state.kept,)
@@ -266,10 +264,9 @@ def placed(model, state, until_ns, positions_at=None, known_ns=None):
 
 def in_words(model, before, state, is_last=False):
     """
-    Return what is remarkable about new poses: noise, once, and sensors that are mostly off.
+    Return 'noise of SENSOR PART FACTOR SD', once, and 'poses off: SENSOR' when that begins.
 
-    before: `PoseFit` of before; is_last: whether no more poses come. 'noise of SENSOR PART FACTOR
-    SD', 'poses off: SENSOR'.
+    before: `PoseFit` of before; is_last: whether no more poses come.
     """
     found, fit = [], state.fit
     if (
@@ -287,8 +284,8 @@ def in_words(model, before, state, is_last=False):
     return tuple(found)
 
 
-def _spread(kept, new):
-    """Return those of the new `Poses` that are far enough from the one before, of each sensor."""
+def _far_apart(kept, new):
+    """Return the new `Poses` that are far enough from the one before of the same sensor."""
     last = {}
     if kept is not None:
         for k, number in enumerate(kept.sensors.tolist()):
@@ -309,9 +306,9 @@ def _spread(kept, new):
 @dataclass(frozen=True)
 class _Linear:
     """
-    Samples seen from a mean: residuals [N, parts, 3], slopes [.., k], and which part of G.
+    Samples linearized at a mean: residuals [N, parts, 3], slopes [.., k], parts: numbers of G.
 
-    sizes [G]: how many rows of a part there are; others are zero.
+    sizes [G]: number of rows of a part; further rows are zero.
     """
 
     residuals: np.ndarray
@@ -321,7 +318,7 @@ class _Linear:
 
 
 def renewed(model, state, now_ns):
-    """Return the state with the posterior of all samples so far, if it is time for it."""
+    """Return the state with the posterior of all samples so far, if it is due."""
     is_late = now_ns - state.renewed_ns >= RENEWED_NS or state.renewals < FIRST_RENEWALS
     if state.seen == state.fitted or not is_late:
         return state
@@ -329,13 +326,13 @@ def renewed(model, state, now_ns):
     prior, fit = state.prior, state.whole
     for _ in range(_STEPS):
         at, before = fit.mean, fit.variance
-        seen = _linearised(model, at, state)
+        seen = _linearized(model, at, state)
         used, variance = _judged(state, fit, seen)
         mean, root, step = _step(state, fit, variance, at, _own_sums(seen, used, len(variance)))
         if not np.isfinite(mean).all():
             return state
         fit = replace(fit, mean=mean, root=root, variance=variance)
-        if np.abs(step).max() < _SETTLED and (np.abs(variance / before - 1) < _SAME).all():
+        if np.abs(step).max() < _CONVERGED and (np.abs(variance / before - 1) < _UNCHANGED).all():
             break
     inflation, share = _correlated(seen, used, len(variance))
     whole = replace(fit, inflation=inflation, share=share)
@@ -355,15 +352,15 @@ def _step(state, fit, variance, at, own):
     gradient = sums.cross - sums.gram @ away - cross
     information = prior.root.T @ np.tensordot(weights, gram + sums.gram, 1) @ prior.root
     information[np.diag_indices_from(information)] += 1.0
-    pull = prior.root.T @ (weights @ gradient)
-    pull -= solve_triangular(prior.root, away, lower=True)
+    whitened = prior.root.T @ (weights @ gradient)
+    whitened -= solve_triangular(prior.root, away, lower=True)
     factor = np.linalg.cholesky(information)
-    step = solve_triangular(factor, pull, lower=True)
+    step = solve_triangular(factor, whitened, lower=True)
     inverse = solve_triangular(factor, np.eye(len(factor)), lower=True).T
     return at + prior.root @ (inverse @ step), prior.root @ inverse, step
 
 
-def _linearised(model, mean, state):
+def _linearized(model, mean, state):
     """Return the `_Linear` of the samples that are kept, at a mean of all coordinates."""
     most = max(sum(number == k for number, _ in model.parts) for k in range(len(model.sensors)))
     kept, size = state.kept, len(model.places)
@@ -391,7 +388,7 @@ def _linearised(model, mean, state):
             length = part.stop - part.start
             residuals[own, column, :length] = rows[:, part]
             slopes[own, column, :length] = by_mean[:, part]
-            # What is missing has neither residual nor slope.
+            # Missing parts have neither residual nor slope.
             parts[own, column] = np.where(rows[:, part].any(1), place, -1)
     sizes = np.array([part.stop - part.start for _, part in model.parts])
     return _Linear(residuals, slopes, parts, sizes)
@@ -419,7 +416,7 @@ def _judged(state, fit, seen):
         total = size * _PRIOR_SAMPLES + squares[own].sum() + left[part]
         number = size * (_PRIOR_SAMPLES + own.sum() + state.sums.number[part])
         variance[part] = (total + unsure / fit.inflation[part]) / number
-    # A sensor that follows another body has neither its place nor its turn right.
+    # A sensor that follows another body has both a wrong place and a wrong turn.
     is_off = ((seen.parts >= 0) & ~used).any(1)
     return used & ~is_off[:, None], variance
 
@@ -454,9 +451,9 @@ def _correlated(seen, used, count):
 
 def _folded(state, seen, used, away):
     """
-    Return the state with no more samples than are kept; the others are in the sums.
+    Return the state with at most the samples that are kept; older ones are added to the sums.
 
-    away [k]: where they are linearised, beside the prior's mean.
+    away [k]: mean at which they are linearized, relative to the prior's.
     """
     folded = np.zeros(len(state.kept.sensors), dtype=bool)
     for number in np.unique(state.kept.sensors):
@@ -484,15 +481,15 @@ def _folded(state, seen, used, away):
 
 def conditioned(gaussian, places, fit):
     """
-    Return a `Gaussian` [p] in which some coordinates are what poses tell.
+    Return a `Gaussian` [p] in which the marginal of some coordinates is that of poses.
 
-    places [k]: their numbers; fit: `PoseFit`. Others are as they are given these, which
-    count as known from here on.
+    places [k]: their numbers; fit: `PoseFit`. Other coordinates have their conditional
+    distribution given these, which later rows of torques do not change.
     """
     others = np.setdiff1d(np.arange(len(gaussian.mean)), places)
     order, size = np.concatenate([places, others]), len(places)
     root = np.linalg.qr(gaussian.root[order].T, 'r').T
-    # Others move by this much with those that poses tell.
+    # Regression of the other coordinates on those of poses.
     slope = solve_triangular(root[:size, :size], root[size:, :size].T, lower=True, trans='T').T
     mean = gaussian.mean.copy()
     mean[places] = fit.mean

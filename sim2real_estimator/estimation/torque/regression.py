@@ -3,18 +3,19 @@ Least squares on measured torques, with noise, gains and correlation learned as 
 
 A joint's torque is linear in the standard parameters phi of the robot (ten numbers of every body,
 what resists each joint), up to a gain: u_j = c_j Y_j phi. Means over short blocks of samples are
-rows; their sums G = sum Y'Y, g = sum Y'u, sum u^2 and number are all that is kept of each joint,
-so the posterior follows at any time from the prior and
+rows; the sums G = sum Y'Y, g = sum Y'u, sum u^2 and their number are all that is kept of each
+joint, so that the posterior follows at any time from the prior and
 
     A = inverse of prior covariance + sum_j c_j^2 G_j / (s_j^2 h_j)
     B = inverse of prior covariance + sum_j c_j^2 G_j f_j / (s_j^2 h_j^2)
     covariance = inverse of A, times B, times inverse of A
 
-with the variance s_j^2 of a row and the inflation f_j by which correlated rows tell less than
-independent ones. The mean is weighted least squares, to which a row counts for 1 / (s_j^2 h_j);
-its tempering h_j may be another than f_j, and the covariance of such a mean is the sandwich. All
-are as they are known *now*: early rows need not be gone through again. Residuals are not whitened:
-that weighs fast motion, where models of real robots are wrong.
+with the variance s_j^2 of a row and the inflation f_j, the factor by which correlated rows have
+less information than independent ones (with the window of Bartlett; Newey and West 1987). The mean
+is weighted least squares, in which a row counts for 1 / (s_j^2 h_j); its tempering h_j may differ
+from f_j, and the covariance of such a mean is the sandwich (White 1982). All of these are as they
+are known *now*: early rows need not be processed again. Residuals are not whitened by their
+correlation, which would give more weight to fast motion, where models of real robots are wrong.
 """
 
 from dataclasses import dataclass, replace
@@ -26,44 +27,47 @@ from ..factors import solve_triangular
 # Rows are means over blocks of this length.
 BLOCK_NS = 20_000_000
 # Rows that the prior of a joint's variance counts for, and its standard deviation as part of the
-# joint's limit. Chosen on recordings of a UR10e and on arms in MuJoCo.
+# joint's effort limit. Chosen on recordings of a UR10e and on arms in MuJoCo.
 _PRIOR_ROWS, _PRIOR_SD = 1.0, 1e-3
-# Prior of the inflation, and the number of rows that it counts for. As above.
+# Prior of the inflation, and the number of rows that it counts for. Chosen as above.
 _PRIOR_INFLATION, _INFLATION_ROWS = 6.0, 80.0
 # Rows of less than this share of a block's samples do not count as rows.
 _SHARE_OF_A_ROW = 0.3
-# The same of the tempering. What a model lacks is alike in all of the first motion, so that its
-# rows move the mean less than their correlation tells. By torques that arms in MuJoCo predict
-# after ten seconds; on the UR10e it hardly matters.
+# The same of the tempering. Errors of the model are the same in all of the first motion, so that
+# its rows should move the mean less than their correlation says. By torques that arms in MuJoCo
+# predict after ten seconds; on the UR10e it hardly matters.
 _PRIOR_TEMPERING, _TEMPERING_ROWS = 20.0, 200.0
-# Noise of sensors averages out. What hangs together is what the model lacks: parameters took up
-# some of it, and it comes back with the motion, so that covariances count so many times what is
-# seen of it; the mean is as good without that. By the agreement of eleven recordings of a UR10e,
-# and by the truth of arms in MuJoCo of much noise and of little.
-_COMES_BACK = 3.0
-# What pulls at parameters is added up over so many rows; what it would be if rows were independent
-# is worked out at every so many rows.
-_PULLED, _LOOKED_AT = 25, 8
-# Rows of a joint that gives way like a spring are wrong in the same way whenever it speeds up: so
-# many times less they tell. By how often intervals hold the truth of elastic arms in MuJoCo.
+# Noise of sensors averages out. Correlated residuals are errors of the model: parameters have
+# absorbed a part of them, and they recur with the motion, so that covariances count so many times
+# the correlation observed; the mean is as good without that. By the agreement of eleven recordings
+# of a UR10e, and by the truth of arms in MuJoCo of much noise and of little.
+_RECURS = 3.0
+# The scores of parameters are summed over so many rows; their expectation for independent rows is
+# computed at every so many rows.
+_ROWS_PER_SCORE, _COMPARED_AT = 25, 8
+# Rows of an elastic joint are wrong in the same way whenever it accelerates: they have so many
+# times less information. By the coverage of intervals of elastic arms in MuJoCo.
 ELASTIC_INFLATION = 5.0
-# Friction is never quite as its columns have it. Between one kind of motion and another this part
-# of it is wrong in the same way for so many rows: no reason to believe that the robot has changed.
-# By arms in MuJoCo and a UR10e that did not.
+# Columns describe friction imperfectly: from one kind of motion to another this part of it is
+# wrong in the same way for so many rows, which is no evidence of a change of the robot. By arms in
+# MuJoCo and a UR10e that did not change.
 _WRONG_FRICTION, _WRONG_ROWS = 0.008, 100.0
 # Gauss-Newton steps; the problem is bilinear at worst, and starts at the last mean.
 _STEPS = 3
-# Rows of the last half minute that vary so many times as much as all before are of more noise.
+# Noise has become larger if rows of the last half minute have so many times the variance of all
+# rows.
 _NOISIER = 2.0
-# Residual over signal from which a joint's torque counts as not explained, with so many rows.
+# Residual over signal (root mean squares) from which a joint counts as not explained, and the
+# fewest rows for that.
 _UNEXPLAINED, ROWS_TO_JUDGE = 0.5, 160.0
-# So few rows are judged where so much of the signal is left, and so many times what predictions
-# are uncertain by (root mean squares).
-_ROWS_OF_RUBBISH, _RUBBISH, _BEYOND_UNSURE = 25.0, 0.8, 2.0
-# So much a joint that was left out has to have at the most to be of use again.
+# Of so few rows a joint counts as not explained if residuals are this part of the signal, and so
+# many times the uncertainty of predictions (root mean squares).
+_ROWS_OF_NONSENSE, _NONSENSE, _BEYOND_UNSURE = 25.0, 0.8, 2.0
+# Residual over signal below which a joint that was left out is used again.
 _EXPLAINED_AGAIN = 0.4
-# What rows vary by within so many of them is noise, and no misfit: it counts for neither residual
-# nor signal, if so much of the signal's power is left (five times what is uncertain of 30 s).
+# The variance within groups of so many rows is noise of sensors, and no misfit: it is subtracted
+# from residual and signal, if this part of the signal's power remains (five times the uncertainty
+# after 30 s).
 _GROUPED, _LEAST_SIGNAL = 5, 0.1
 
 
@@ -73,8 +77,8 @@ class Rows:
     Means over blocks of samples: K blocks, J joints, P standard parameters.
 
     columns [K, J, P]; torques [K, J]; both times the root of shares [K, J]: the part of a block's
-    samples that could be used, zero where a joint has no row. late [K, J, lags]: as torques, those
-    of `torque_delay.LAGS` later, NaN where unknown; no lags: where nobody asks for them.
+    samples that was usable, zero where a joint has no row. late [K, J, lags]: as torques, those of
+    `delay.LAGS` later, NaN where unknown; no lags where they are not needed.
     """
 
     columns: np.ndarray
@@ -99,7 +103,7 @@ class Rows:
 
     @staticmethod
     def joined(parts):
-        """Return several one after the other."""
+        """Return the rows of several parts, one after the other."""
         return Rows(*(np.concatenate(part) for part in zip(*(vars(p).values() for p in parts))))
 
     def part(self, which):
@@ -136,7 +140,7 @@ def with_columns(rows, columns):
 
 @dataclass(frozen=True)
 class Sums:
-    """What is kept of all rows of J joints: gram [J, P, P], cross [J, P], square, number [J]."""
+    """Sums over all rows of J joints: gram [J, P, P], cross [J, P], square, number [J]."""
 
     gram: np.ndarray
     cross: np.ndarray
@@ -150,7 +154,7 @@ class Sums:
         return Sums(gram, np.zeros((joints, size)), np.zeros(joints), np.zeros(joints))
 
     def of(self, parts):
-        """Return the sums of several `Rows` of the same joints, and of nothing else."""
+        """Return the sums of several `Rows` of the same joints, without those of this."""
         sums = Sums.none(*self.cross.shape)
         for rows in parts:
             sums = sums.plus(rows)
@@ -182,13 +186,13 @@ class Sums:
 @dataclass(frozen=True)
 class TorqueNoise:
     """
-    What is left of torques. All [J].
+    The noise of rows. All [J].
 
-    variance: of a row [(N m)^2 or N^2]; inflation: how many times less correlated rows tell than
-    independent ones, at least one; tempering: how many times less they count for the mean, which
-    a large inflation would hold at the prior; explained: whether the robot's model explains the
-    joint's torque at all: if not, its rows are left out; misfit: how many times less still they
-    tell of changes, None: not at all.
+    variance: of a row [(N m)^2 or N^2]; inflation: factor, at least one, by which correlated rows
+    have less information than independent ones; tempering: factor by which rows count less for the
+    mean, which a large inflation would hold at the prior; explained: whether the robot's model
+    explains the joint's torque at all: if not, its rows are left out; misfit: what is added to the
+    inflation when changes are judged, None: nothing.
     """
 
     variance: np.ndarray
@@ -199,7 +203,7 @@ class TorqueNoise:
 
     @staticmethod
     def prior(limits):
-        """Return what is expected beforehand, by the largest efforts [J] of the joints."""
+        """Return the noise expected a priori, by the effort limits [J] of joints."""
         variance = 25.0 * _least_variance(limits)
         inflation, tempering = (
             np.full(len(limits), usual) for usual in (_PRIOR_INFLATION, _PRIOR_TEMPERING)
@@ -212,28 +216,28 @@ class TorqueNoise:
 
     @property
     def of_changes(self):
-        """The noise by which changes are judged: friction is wrong in other ways elsewhere."""
+        """The noise by which changes are judged, which has the misfit of friction."""
         if self.misfit is None:
             return self
         return replace(self, inflation=self.inflation + self.misfit)
 
     @property
     def weights(self):
-        """What a row tells [J], one over (N m)^2."""
+        """Information of a row [J], one over (N m)^2."""
         return np.where(self.explained, 1.0 / (self.variance * self.inflation), 0.0)
 
     @property
     def weights_of_mean(self):
-        """What a row counts for in the mean [J], one over (N m)^2."""
+        """Weight of a row in the mean [J], one over (N m)^2."""
         return np.where(self.explained, 1.0 / (self.variance * self.tempering), 0.0)
 
     def of_elastic(self, joints):
-        """Return this of a robot of which some joints [J] give way like springs."""
+        """Return the noise of a robot of which some joints [J] are elastic."""
         factor = np.where(joints, ELASTIC_INFLATION, 1.0)
         return replace(self, inflation=factor * self.inflation, tempering=factor * self.tempering)
 
     def of_rigid(self, joints):
-        """Return this without what is due to joints [J] that give way: inverse of the above."""
+        """Return the noise without that of elastic joints [J]: the inverse of `of_elastic`."""
         factor = np.where(joints, ELASTIC_INFLATION, 1.0)
         inflation, tempering = (
             np.maximum(value / factor, 1.0) for value in (self.inflation, self.tempering)
@@ -244,10 +248,10 @@ class TorqueNoise:
 @dataclass(frozen=True)
 class Earlier:
     """
-    What is kept of rows that are no longer in the sums, but had the same noise. All [J].
+    The noise of rows that are no longer in the sums. All [J].
 
     left: sum of squared residuals; square: of torques; number: of rows; inflation, tempering: of
-    theirs.
+    these rows.
     """
 
     left: np.ndarray
@@ -258,7 +262,7 @@ class Earlier:
 
     @staticmethod
     def of(sums, noise, most):
-        """Return what counts for as many rows as `Sums` have, but for so many at the most."""
+        """Return the noise of the rows of `Sums`, which counts for so many rows at the most."""
         number = np.minimum(sums.number, most)
         square = number * sums.square / np.maximum(sums.number, 1.0)
         left = number * noise.variance
@@ -289,8 +293,8 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS, el
     those that no other torque depends on, and `is_friction` [P]; prior: `Gaussian` of the
     coordinates; sums: `Sums`; recent: the newest `Rows`, in the order of time, by which
     correlation is judged over so many lags; before: `Fit` to begin from; earlier: `Earlier` rows,
-    None where there are none; steps: of Gauss and Newton; elastic [J]: joints that give way like
-    springs, None: none.
+    None where there are none; steps: of Gauss and Newton; elastic [J]: which joints are elastic,
+    None: none.
     """
     mean, noise = before.mean, before.noise
     if earlier is None:
@@ -307,15 +311,16 @@ def fit(model, prior, sums, recent, before, lags, earlier=None, steps=_STEPS, el
         noise = _learned(
             model, sums, earlier, (recent, residuals, white), noise, standard, scales, spread, lags
         )
-        excused = _excused(white, noise.inflation)
+        sensor_noise = _sensor_noise(white, noise.inflation)
         if elastic is not None:
             noise = noise.of_elastic(elastic)
-        noise = _reconsidered(model, prior, sums, noise, mean, excused)
+        noise = _reconsidered(model, prior, sums, noise, mean, sensor_noise)
     if not used.explained.all():
-        # What is not explained may be the same in all rows, and then they tell no more than one.
+        # Unexplained residuals may be the same in all rows, which then have the information of
+        # one.
         inflation = np.maximum(noise.inflation, sums.number)
-        alike = replace(used, variance=noise.variance, inflation=inflation)
-        _, root = _with_own(model, sums, alike, mean, shared)
+        common = replace(used, variance=noise.variance, inflation=inflation)
+        _, root = _with_own(model, sums, common, mean, shared)
     return Fit(mean, root, noise, standard, scales)
 
 
@@ -357,7 +362,7 @@ def _step(model, prior, sums, noise, mean):
     step = solve_triangular(factor, gradient - away, lower=True)
     inverse = solve_triangular(factor, np.eye(len(factor)), lower=True).T
     narrow = prior.root @ inverse
-    # What the mean is off by has the covariance of the sandwich.
+    # The error of the mean has the covariance of the sandwich.
     spread = np.linalg.cholesky(information(weights * noise.inflation / noise.tempering))
     root = narrow @ solve_triangular(factor, spread, lower=True)
     return mean + narrow @ step, narrow, root, slope
@@ -365,10 +370,10 @@ def _step(model, prior, sums, noise, mean):
 
 def _with_own(model, sums, noise, mean, root):
     """
-    Return (mean [p], root [p, p]) with what joints that are not explained tell of themselves.
+    Return (mean [p], root [p, p]) with the own coordinates of joints that are not explained.
 
-    Their rows determine what only they depend on, given all else, and nothing of that: a cut
-    posterior, in which bodies are as if these rows were not there.
+    Their rows determine the coordinates that only they depend on, given all others, which they do
+    not change: a cut posterior (Plummer 2015), in which bodies are as without these rows.
     """
     for joint in np.flatnonzero(~noise.explained):
         own = list(model.own[joint])
@@ -377,19 +382,20 @@ def _with_own(model, sums, noise, mean, root):
         (standard, slope), (scales, _) = model.standard(mean), model.scales(mean)
         scale, gram = scales[joint], sums.gram[joint]
         weight = scale / (noise.variance[joint] * noise.inflation[joint])
-        pulls = weight * slope[:, own].T
-        away = pulls @ (sums.cross[joint] - scale * (gram @ standard))
-        # Coordinates of standard normals: those along which all else stays move its own alone.
+        scores = weight * slope[:, own].T
+        away = scores @ (sums.cross[joint] - scale * (gram @ standard))
+        # Directions of the whitened coordinates in which all others stay move those of the joint
+        # only.
         rest = np.delete(root, own, axis=0)
         axes = np.linalg.qr(rest.T, 'complete')[0]
         others, alone = root @ axes[:, : len(rest)], (root @ axes[:, len(rest) :])[own]
-        pulls = alone.T @ (scale * (pulls @ gram))
-        information = pulls @ slope[:, own] @ alone
+        scores = alone.T @ (scale * (scores @ gram))
+        information = scores @ slope[:, own] @ alone
         information[np.diag_indices_from(information)] += 1.0
         factor = np.linalg.cholesky(information)
         by_own = solve_triangular(factor, alone.T, lower=True).T
         step = solve_triangular(factor, alone.T @ away, lower=True)
-        others[own] -= by_own @ solve_triangular(factor, pulls @ (slope @ others), lower=True)
+        others[own] -= by_own @ solve_triangular(factor, scores @ (slope @ others), lower=True)
         mine = np.zeros((len(mean), len(own)))
         mine[own] = by_own
         mean = mean.copy()
@@ -401,7 +407,7 @@ def _with_own(model, sums, noise, mean, root):
 
 def not_negative(mean, root, positive):
     """
-    Return the likeliest coordinates [p] of a normal distribution where some are not negative.
+    Return the mode [p] of a normal distribution restricted to coordinates that are not negative.
 
     root [p, p]: of its covariance; positive: numbers of the coordinates that cannot be.
     """
@@ -412,7 +418,7 @@ def not_negative(mean, root, positive):
             break
         bound = np.union1d(bound, below)
         rows = root[bound]
-        # What is bound is at zero; all else goes where that makes it likeliest.
+        # Bound coordinates are zero; the others follow as the conditional mean.
         result = mean - root @ (rows.T @ np.linalg.solve(rows @ rows.T, mean[bound]))
         result[bound] = 0.0
     return result
@@ -432,19 +438,19 @@ def _learned(model, sums, earlier, newest, noise, standard, scales, spread, lags
         _PRIOR_ROWS + number
     )
     lags = min(lags, max(recent.count - 2, 0))
-    pulls = pulled(recent, residuals, standard, scales, *spread)
-    inflation = inflations(residuals, recent.shares, lags, earlier.inflation, pulls)
-    tempering = temperings(residuals, recent.shares, lags, earlier.tempering, pulls)
-    # Else the covariance of a mean that follows rows of little worth exceeded the prior's.
-    tempering = np.maximum(tempering, inflation / _COMES_BACK)
-    # Who has become noisier is so from now on.
+    scores = score_inflations(recent, residuals, standard, scales, *spread)
+    inflation = inflations(residuals, recent.shares, lags, earlier.inflation, scores)
+    tempering = temperings(residuals, recent.shares, lags, earlier.tempering, scores)
+    # Otherwise the covariance of a mean that follows rows of little information exceeds the prior.
+    tempering = np.maximum(tempering, inflation / _RECURS)
+    # The noise of joints that have become noisier counts from now on.
     now = (residuals**2).sum(0) / np.maximum(recent.shares.sum(0), ROWS_TO_JUDGE)
     variance = np.where(now > _NOISIER * variance, now, variance)
     friction = np.where(model.is_friction, scales[:, None] * standard, 0.0)
     power = np.einsum('jp,jpq,jq->j', friction, sums.gram, friction, optimize=True)
     wrong = _WRONG_FRICTION**2 * power / np.maximum(sums.number, 1.0)
     misfit = _WRONG_ROWS * wrong / variance
-    left, square = _without_noise(left, square, number * _excused(white, inflation))
+    left, square = _without_noise(left, square, number * _sensor_noise(white, inflation))
     explained = _are_explained(left, square, number, unsure, noise.explained)
     return TorqueNoise(variance, inflation, tempering, explained, misfit)
 
@@ -454,7 +460,7 @@ def _unsure(sums, standard, scales, spread, scaled):
     Return the sum of the variances of predicted torques [J].
 
     spread [P, p], scaled [J, p]: roots of the covariances of standard parameters and of scales,
-    which hang together: that all is heavier by some part looks like a gain.
+    which are correlated: a robot that is heavier by some part looks like a gain.
     """
     fitted = np.einsum('jpq,q->jp', sums.gram, standard)
     found = scales**2 * np.einsum('pr,jpr->j', spread, sums.gram @ spread)
@@ -466,9 +472,9 @@ def _unsure(sums, standard, scales, spread, scaled):
 
 def white_noise(residuals, shares):
     """
-    Return the variance of rows [K, J] within a few of them [J], zero until there are rows enough.
+    Return the variance of rows [K, J] within groups of a few [J], zero of too few rows.
 
-    As of motions, what a model lacks hardly changes within a tenth of a second.
+    Errors of the model, as the motion, hardly change within a tenth of a second.
     """
     starts = np.arange(0, len(shares), _GROUPED)
     if not len(starts):
@@ -478,21 +484,22 @@ def white_noise(residuals, shares):
     between = (sums**2 / np.maximum(total, 1e-9)).sum(0)
     freedom = (shares > 0).sum(0) - (total > 0).sum(0)
     within = np.maximum((residuals**2).sum(0) - between, 0.0) / np.maximum(freedom, 1)
-    return np.where(shares.sum(0) >= _ROWS_OF_RUBBISH, within, 0.0)
+    return np.where(shares.sum(0) >= _ROWS_OF_NONSENSE, within, 0.0)
 
 
-def _excused(white, inflation):
+def _sensor_noise(white, inflation):
     """
-    Return the variance of rows [J] that counts as noise of sensors, of `white_noise` [J].
+    Return the part of `white_noise` [J] that counts as noise of sensors.
 
-    Next to noise a torque may hold so little else that what is left of that looks well explained.
-    Noise does not hang together: where residuals do so more than is usual, it excuses the less.
+    Beside its noise a torque may have so little signal that any residual looks well explained.
+    Noise of sensors is not correlated: where residuals are so more than usual, less of them is
+    noise.
     """
     return white * np.minimum(1.0, _PRIOR_INFLATION / inflation)
 
 
 def _without_noise(left, square, noise):
-    """Return squares left, and of torques, without those of noise where there is a signal."""
+    """Return squares of residuals and of torques without noise [J], where there is a signal."""
     noise = np.where(square - noise > _LEAST_SIGNAL * square, noise, 0.0)
     return np.maximum(left - noise, 0.0), square - noise
 
@@ -501,26 +508,26 @@ def _are_explained(left, square, number, unsure, were):
     """
     Tell which joints' torques [J] the model explains; until there are rows enough, all.
 
-    left, square: sums of squared residuals and torques of so many rows, earlier ones included: of
-    a slow minute little but noise may be left. unsure: that by which predictions are uncertain;
-    were: which of them it did explain.
+    left, square: sums of squared residuals and torques of so many rows, earlier ones included,
+    since a slow minute may have little but noise; unsure: sum of variances of predictions; were:
+    which of the joints it explained before.
     """
     most = np.where(were, _UNEXPLAINED, _EXPLAINED_AGAIN)
     is_too_large = (left > most**2 * square) & (number >= ROWS_TO_JUDGE)
-    # Fewer rows are enough where next to nothing is explained, and not for want of knowledge.
-    is_rubbish = (left > _RUBBISH**2 * square) & (left > _BEYOND_UNSURE**2 * unsure)
-    return ~is_too_large & ~(is_rubbish & (number >= _ROWS_OF_RUBBISH))
+    # Fewer rows suffice where hardly anything is explained and predictions are certain.
+    is_nonsense = (left > _NONSENSE**2 * square) & (left > _BEYOND_UNSURE**2 * unsure)
+    return ~is_too_large & ~(is_nonsense & (number >= _ROWS_OF_NONSENSE))
 
 
-def _reconsidered(model, prior, sums, noise, mean, excused):
+def _reconsidered(model, prior, sums, noise, mean, sensor_noise):
     """
     Return the `TorqueNoise` with joints that would be explained if they were not left out.
 
-    excused [J]: variance of their rows that is noise of sensors.
+    sensor_noise [J]: variance of their rows that is noise of sensors.
 
-    Those are not known by the rows of others alone, so without their own they would stay so. Each
-    is tried without the others that are left out, and with the noise that is usual: what is left
-    of a torque that nobody fits is no measure of it.
+    The rows of other joints do not determine them, so that they would stay unexplained without
+    their own. Each is tried without the others that are left out, and with the usual noise:
+    residuals of a torque that is not fitted are no measure of it.
     """
     usual = TorqueNoise.prior(model.limits)
     for joint in np.flatnonzero(~noise.explained):
@@ -532,9 +539,9 @@ def _reconsidered(model, prior, sums, noise, mean, excused):
         found, root, _, _ = _step(model, prior, sums, tried, mean)
         found = not_negative(found, root, model.positive)
         left = sums.squares_left(model.standard(found)[0], model.scales(found)[0])
-        beyond, signal = _without_noise(left, sums.square, sums.number * excused)
+        beyond, signal = _without_noise(left, sums.square, sums.number * sensor_noise)
         if beyond[joint] < _EXPLAINED_AGAIN**2 * signal[joint]:
-            # Carefully: what it is believed to be worth is learned as it is fitted.
+            # Carefully: its noise is learned as it is fitted.
             variance[joint] = max(variance[joint], left[joint] / sums.number[joint])
             inflation[joint] = max(inflation[joint], noise.inflation[joint])
             tempering[joint] = max(tempering[joint], noise.tempering[joint])
@@ -546,64 +553,69 @@ def _least_variance(limits):
     return (_PRIOR_SD * np.asarray(limits)) ** 2
 
 
-def pulled(rows, residuals, standard, scales, spread, scaled):
+def score_inflations(rows, residuals, standard, scales, spread, scaled):
     """
-    Return how many times more residuals pull at parameters than independent ones would, [J].
+    Return the variance of scores over that of independent residuals, [J].
 
-    Residuals [K, J] of `Rows` that hardly hang together may still pull the same way for a while:
-    those of a torque that is late do. The sum of squares of pulls, each added up over half a
-    second, in deviations of the posterior (spread, scaled: see `_unsure`).
+    Scores are gradients of the log likelihood. Residuals [K, J] of `Rows` that are hardly
+    correlated may still have scores that are: those of a torque that is late do. Squares of
+    scores, each summed over half a second, in standard deviations of the posterior (spread,
+    scaled: see `_unsure`).
     """
     joints, size = len(scales), len(standard)
-    windows = rows.count // _PULLED
+    windows = rows.count // _ROWS_PER_SCORE
     if windows < 2:
         return np.ones(joints)
-    newest = slice(rows.count - windows * _PULLED, None)
+    newest = slice(rows.count - windows * _ROWS_PER_SCORE, None)
     found = np.zeros(joints)
     for joint, gain in enumerate(scales):
-        columns = rows.columns[newest, joint].reshape(windows, _PULLED, size)
-        left = residuals[newest, joint].reshape(windows, 1, _PULLED)
-        pulls = (left @ columns)[:, 0]
+        columns = rows.columns[newest, joint].reshape(windows, _ROWS_PER_SCORE, size)
+        left = residuals[newest, joint].reshape(windows, 1, _ROWS_PER_SCORE)
+        scores = (left @ columns)[:, 0]
         found[joint] = (
-            (gain * pulls @ spread + np.outer(pulls @ standard, scaled[joint])) ** 2
+            (gain * scores @ spread + np.outer(scores @ standard, scaled[joint])) ** 2
         ).sum()
-    some = rows.part(slice(None, None, _LOOKED_AT))
+    some = rows.part(slice(None, None, _COMPARED_AT))
     slope = (some.columns @ spread) * scales[:, None]
     slope += (some.columns @ standard)[..., None] * scaled
     power = (residuals**2).sum(0) / np.maximum(rows.shares.sum(0), 1.0)
-    expected = power * (slope**2).sum((0, 2)) * windows * _PULLED / some.count
-    # One of so many windows is taken up by parameters.
+    expected = power * (slope**2).sum((0, 2)) * windows * _ROWS_PER_SCORE / some.count
+    # Parameters absorb the residuals of one of so many windows.
     return found / (expected + 1e-30) * windows / (windows - 1)
 
 
-def inflations(residuals, shares, lags, usual=_PRIOR_INFLATION, pulls=1.0):
+def inflations(residuals, shares, lags, usual=_PRIOR_INFLATION, scores=1.0):
     """
-    Return how many times less correlated rows tell than independent ones, [J].
+    Return the factors [J] by which correlated rows have less information than independent ones.
 
-    One, and what comes back: so many times twice the sum of the autocorrelation of residuals
-    [K, J], with the window of Bartlett over so many lags, or what they pull more at parameters, if
-    that is more (`pulled`). Drawn to the usual one where there are few rows.
+    One plus, times the factor of what recurs, the excess by residuals [K, J] (`_excess`), shrunk
+    to the usual factor where there are few rows.
     """
-    found = 1 + _COMES_BACK * _excess(residuals, lags, pulls)
-    return _drawn(found, shares, usual, _INFLATION_ROWS)
+    found = 1 + _RECURS * _excess(residuals, lags, scores)
+    return _shrunk(found, shares, usual, _INFLATION_ROWS)
 
 
-def temperings(residuals, shares, lags, usual=_PRIOR_TEMPERING, pulls=1.0):
-    """Return how many times less rows count for the mean [J]: as above, with nothing come back."""
-    return _drawn(1 + _excess(residuals, lags, pulls), shares, usual, _TEMPERING_ROWS)
+def temperings(residuals, shares, lags, usual=_PRIOR_TEMPERING, scores=1.0):
+    """Return the factors [J] by which rows count less for the mean: as above, nothing recurs."""
+    return _shrunk(1 + _excess(residuals, lags, scores), shares, usual, _TEMPERING_ROWS)
 
 
-def _excess(residuals, lags, pulls):
-    """Return how many times less correlated rows tell as far as that is seen, less one, [J]."""
+def _excess(residuals, lags, scores):
+    """
+    Return the factors [J] by which correlated rows have less information, less one, as observed.
+
+    Twice the sum of the autocorrelations of residuals [K, J] over so many lags, with the window of
+    Bartlett (Newey and West 1987), or those of scores (`score_inflations`) if they are larger.
+    """
     power = (residuals**2).sum(0) + 1e-30
     excess = np.zeros(residuals.shape[1])
     for lag in range(1, lags):
         products = (residuals[lag:] * residuals[:-lag]).sum(0)
         excess += 2 * (1 - lag / lags) * products / power
-    return np.maximum(np.maximum(excess, pulls - 1), 0.0)
+    return np.maximum(np.maximum(excess, scores - 1), 0.0)
 
 
-def _drawn(found, shares, usual, rows):
-    """Return what was found [J] of rows with shares [K, J], drawn to the usual by so many rows."""
+def _shrunk(found, shares, usual, rows):
+    """Return values [J] of rows with shares [K, J], shrunk to the usual ones by so many rows."""
     number = (shares > _SHARE_OF_A_ROW).sum(0)
     return (found * number + usual * rows) / (number + rows)

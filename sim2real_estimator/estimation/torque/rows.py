@@ -79,9 +79,9 @@ def rows_between(model, known, torques, window, bounds, late):
     seconds = 1e-9 * (times - origin)
     at = motion_at(1e-9 * (stamps - origin), seconds, motion)
     if wrenches.shape[1]:
-        # Whoever pushes the robot saves its motors as much.
-        pushes = fit.scales * model.pushes(at[0], wrenches)
-        torques, late = torques + pushes, late + pushes[..., None]
+        # Known wrenches on the robot do a part of the work of its motors.
+        of_wrenches = fit.scales * model.of_wrenches(at[0], wrenches)
+        torques, late = torques + of_wrenches, late + of_wrenches[..., None]
     moves = are_moving(seconds, motion[1][:, model.velocities], model.slowest)
     nearest = np.searchsorted(seconds, 1e-9 * (stamps - origin)).clip(0, len(seconds) - 1)
     usable = np.isfinite(torques) & moves[nearest]
@@ -102,9 +102,9 @@ def rows_between(model, known, torques, window, bounds, late):
 
 def _torques_between(model, state, until_ns):
     """
-    Return (since the last block, torques [M, J, lags] of later).
+    Return ((stamps [M], torques [M, J], known wrenches [M, W]), torques [M, J, lags] of later).
 
-    The former are stamps [M], torques [M, J] and known wrenches [M, W].
+    Of the samples since the last block.
     """
     stamps = np.array([ns for ns, _ in state.torques], dtype=np.int64)
     torques = np.array([values for _, values in state.torques])
@@ -120,7 +120,7 @@ def motion_at(times, samples, motion):
     """
     Return positions, velocities, accelerations [3, M, n] at times [M] between samples [N].
 
-    motion [3, N, n]: at the samples. Accelerations are straight between them.
+    motion [3, N, n]: at the samples. Accelerations are interpolated linearly.
     """
     before = np.clip(np.searchsorted(samples, times, side='right') - 1, 0, len(samples) - 2)
     step = samples[before + 1] - samples[before]
@@ -140,8 +140,8 @@ def are_moving(samples, speeds, slowest):
     """
     Return [N, J] where a joint moves, at samples [N] s with speeds [N, J].
 
-    Whoever turns round is slow for a moment only. Who is slow for longer may stick, and so may who
-    has just begun to move.
+    A joint that reverses is slow for a moment only. One that is slow for longer may stick, and so
+    may one that has just begun to move.
     """
     is_slow = np.abs(speeds) < slowest
     since = np.where(is_slow, np.inf, samples[:, None])
@@ -156,8 +156,8 @@ def are_moving(samples, speeds, slowest):
 
 
 def _outliers(residuals, usable, limits):
-    """Return [M, J] where a torque is far off from all others about it."""
-    # What is not usable is sorted to the end.
+    """Return [M, J] where a torque is far off from the median of those about it."""
+    # Samples that are not usable are sorted to the end.
     order, middle = np.where(usable, residuals, np.inf), np.maximum(usable.sum(0) - 1, 0) // 2
     joints = np.arange(len(limits))
     with np.errstate(invalid='ignore'):
@@ -166,11 +166,11 @@ def _outliers(residuals, usable, limits):
         return np.abs(residuals - centre) > _OUTLIER_SDS * np.maximum(spread, 5e-3 * limits)
 
 
-def sound_reading(model, reading):
+def valid_reading(model, reading):
     """
-    Return (`Reading` without numbers that nothing can be computed with, whether there were any).
+    Return (`Reading` without invalid numbers, whether there were any).
 
-    What is not a number is missing, and no fault; what is infinite or beyond all sizes is.
+    NaN is a missing value, and valid; infinite and absurdly large values are not.
     """
     refused = False
 
@@ -185,23 +185,34 @@ def sound_reading(model, reading):
         return tuple(found)
 
     positions = checked(reading.positions, _MOST)
-    # Behind the torques of joints come the numbers of wrenches, which have no limits of their own.
+    # Behind the torques of joints there are those of wrenches, which have no limits of their own.
     torques = checked(reading.torques, _MOST * model.limits.max())
     return replace(reading, positions=positions, torques=torques), refused
 
 
-def sound_rows(rows):
-    """Tell whether all numbers of `Rows` are such that sums of their squares are of use."""
+def are_valid_rows(rows):
+    """Tell whether all numbers of `Rows` are finite and of a size that sums can take."""
     parts = rows.columns, rows.torques, rows.shares
     return all((np.abs(part) < _MOST_OF_ROWS).all() for part in parts)
 
 
-def with_geometry(problem, state):
-    """
-    Return the state with rows by the lengths and offsets that poses tell.
+def with_kinematics(problem, state, now_ns, report):
+    """Return the `TorqueState` with kinematics by poses, if due, and rows that agree with it."""
+    before = state.poses.fit
+    poses = pose_regression.renewed(problem.poses, state.poses, now_ns)
+    state = replace(state, poses=poses)
+    report.events += pose_regression.in_words(problem.poses, before, poses)
+    if poses.fit is not before and problem.poses.geometry:
+        return _with_geometry(problem, state)
+    return state
 
-    Rows are made anew where that matters to torques. Where it matters much, those that are too old
-    for it are left out, with what the prior of rows to come has of them.
+
+def _with_geometry(problem, state):
+    """
+    Return the `TorqueState` with rows that agree with the lengths and offsets by poses.
+
+    The newest rows are computed anew if torques change notably. If they change much, older rows
+    are dropped, and so is the part of the prior that came from them.
     """
     model, fit = problem.torque, state.fit
     mean = fit.mean.copy()
@@ -216,10 +227,10 @@ def with_geometry(problem, state):
     matters = (np.sqrt((moved**2).mean(0)) / np.sqrt(fit.noise.variance)).max()
     slope = model.by_geometry(*visited, fit.standard, geometry)
     slope += columns @ model.standard_by_geometry(fit.mean)
-    state = replace(state, by_geometry=_moved_with(problem, state, columns, slope))
+    state = replace(state, by_geometry=_derivative_by_geometry(problem, state, columns, slope))
     number = sum(rows.shares.sum(0) for _, rows in state.recent)
-    is_whole = (number >= state.sums.number - 1.0).all()
-    if matters < (_MATTERS if is_whole else _MATTERS_MUCH):
+    are_all_recent = (number >= state.sums.number - 1.0).all()
+    if matters < (_MATTERS if are_all_recent else _MATTERS_MUCH):
         return state
     if matters >= _MATTERS_MUCH and state.earlier is not None:
         branches = tuple(replace(b, prior=_prior_before_rows(problem, b)) for b in state.branches)
@@ -239,18 +250,19 @@ def with_geometry(problem, state):
 
 
 def _prior_before_rows(problem, branch):
-    """Return the prior of a `Branch` before any rows."""
+    """Return the prior of a `Branch` before any rows, of before the last change or since."""
     prior, memory = problem.prior, branch.memory
     if memory is None or memory.jump is None:
         return prior
     return after_change(prior, memory.jump)
 
 
-def _moved_with(problem, state, columns, slope):
+def _derivative_by_geometry(problem, state, columns, slope):
     """
-    Return how coordinates move with geometry where torques are to stay what they are, [p, g].
+    Return the derivative [p, g] of coordinates by geometry at unchanged torques.
 
-    columns [K, J, P], slope [K, J, g]: of torques, at some of all rows.
+    columns [K, J, P], slope [K, J, g]: derivatives of torques by standard parameters and geometry,
+    at some of the rows.
     """
     fit, prior = state.fit, problem.prior.root.copy()
     prior[problem.poses.places] = 0.0

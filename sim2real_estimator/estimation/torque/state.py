@@ -1,9 +1,9 @@
 """
-What is carried on about a robot whose torques are measured, and the posterior that follows.
+The state of the estimator of measured torques, and the posterior that follows from it.
 
-A state holds one `Branch` for each answer to what has changed last that is still possible: these
-are the components of the mixture. What is old is let go of: friction drifts, and rows of many
-minutes are off in the same ways.
+A state holds a `Branch` for each cause of the last change that is still possible: these are the
+components of the mixture. Old information is discounted: friction drifts, and errors of the model
+are the same in rows of many minutes.
 """
 
 from dataclasses import dataclass, replace
@@ -14,27 +14,29 @@ from ...records import UpdateReport
 from ..changes.isolation import Memory
 from ..mixture import Mixture
 from ..protocol import Gaussian
-from .changes import favour, FREEDOM, name_of_return, Onset
+from .changes import FREEDOM, name_of_return, Onset, prior_log_odds
 from .delay import Delay
 from .elasticity import Response
 from .joint_motion import MotionNoise
 from .outliers import Disruption
 from .poses import PoseState
 from .regression import BLOCK_NS, Earlier, Fit, ROWS_TO_JUDGE, Sums
-from .units import Watch
+from .units import MisfitWatch
 
-# Friction warms up and wears: in so many seconds of rows it may change by this part, and what is
-# known of the noise counts for so many rows then.
+# Joints warm up and wear: within so many seconds of rows friction may drift by this part. After
+# that the learned noise counts for so many rows.
 _DRIFTS_AFTER, _DRIFT, _DRIFT_ROWS = 60.0, 0.03, 2000.0
-# This part of the information of all else is kept then: an arm in MuJoCo that nothing happened to
-# was as sure as it is good after a minute, and 4.4 times as sure after twenty without this.
+# This part of the information beyond the prior is kept after that. Of an unchanged arm in MuJoCo
+# standard deviations agreed with errors after a minute; after twenty they were 4.4 times too small
+# without this.
 _REMEMBERED = 0.5
-# Answers to what has changed: the least weight of one, and how many are carried on.
+# Branches: the least weight of one, and how many are kept.
 _LEAST_WEIGHT, _MOST_BRANCHES = 0.01, 4
-# Friction is never known better than this part of it, which its columns do not describe: with it
-# mean squared errors are .5 (UR10e) to 1.1 (arms of little noise in MuJoCo), without it .9 to 9.
-# When a change is asked for, this part may be another: it is another tomorrow.
-_LOSS_FLOOR, _OTHER_TOMORROW = 0.035, 0.05
+# Friction is not known better than to this part of its size, which its columns do not describe:
+# with this, normalized squared errors are .5 (UR10e) to 1.1 (arms of little noise in MuJoCo),
+# without it .9 to 9. When rows are compared with what was known earlier, friction may have drifted
+# by the second part since then.
+_FRICTION_MISFIT, _FRICTION_LATER = 0.035, 0.05
 
 
 # That a joint is not explained is said again only if it was not for so many posteriors, less those
@@ -45,17 +47,17 @@ _SAID_AGAIN = 40
 @dataclass(frozen=True)
 class Branch:
     """
-    One answer to what has changed: its prior of the rows since then, and their `Fit`.
+    A possible cause of the last change: the prior of the rows since then, and their `Fit`.
 
-    memory: of what was known before, None where nothing has changed; log_weight: of the answer;
-    favour: by how much it was more probable than others before any rows.
+    memory: of what was known before, None where no change was found; log_weight: posterior
+    probability of the cause; prior_log_odds: before any rows.
     """
 
     prior: Gaussian
     fit: Fit
     memory: Memory | None = None
     log_weight: float = 0.0
-    favour: float = 0.0
+    prior_log_odds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,75 +65,82 @@ class TorqueState:
     """
     All that is carried on.
 
-    branches: the answers that are possible, the likeliest first; sums: of all `Rows` since the
-    robot changed last; motion: (stamps [N] ns, positions [N, n]) of the newest samples; earlier:
-    what `Earlier` rows tell of noise; recent: ((end_ns, `Rows`), ...), the newest; torques:
-    ((stamp_ns, torques and known wrenches [J + W]), ...) from shortly before until_ns on: the end
-    of the last block; noise: `MotionNoise`, None before any motion; moved, learned: seconds of
-    motion, and of those when noise was learned last; used: seconds of rows since the last change;
-    renewed_ns, looked_ns: when the posterior was worked out, and when changes were looked for;
-    renewals: how often; snapshots: of the last seconds; memories: of what was known before
-    changes; onset: of the last change, while it is still asked what it was; disruption: of torques
-    that are far off just now; loud [J]: looks on end that found joints noisier; is_change_pending:
-    whether the last look found a change; place: (positions, velocities) at the end of the newest
-    block; posterior: `Mixture` of all this; is_questioned: whether the noise of encoders was held
-    against what is configured; is_surprised: whether joints have moved in another way than was
-    learned since;
-    poses: `PoseState` of what motion capture has seen, None where it tells of nothing unknown;
-    geometry: lengths and offsets by which the columns of rows are made, None: as the prior has
-    them; visited: motion [3, K, n] at the rows of each of `recent`; by_geometry [p, g]: how
-    coordinates move with these if torques are to stay what they are; response: of joints to
-    frequency; elastic [J]: resonances of those that are said to give way like springs [Hz], NaN of
-    others; swings: looks on end that found any; delay: `Delay` of torques; coupled: pairs of
-    numbers of joints that seem to share a motor; unexplained [J]: in how many renewals more joints
-    have to be explained until it is told again that they are not; misfits: `Watch` for wrong units
-    and mounts.
+    Samples. motion: (stamps [N] ns, positions [N, n]) of the newest encoder samples; torques:
+    ((stamp_ns, torques and known wrenches [J + W]), ...) from shortly before until_ns on, the end
+    of the last block; place: (positions, velocities) at that end.
+
+    Noise of motion. noise: `MotionNoise`, None before any motion; moved, learned: seconds of
+    motion so far, and when noise was learned last; is_noise_compared: whether learned noise has
+    been compared with the configured one; is_noise_outdated: whether joints have begun to move in
+    another way since it was learned.
+
+    Rows. sums: of all `Rows` since the last change; earlier: noise of `Earlier` rows; recent:
+    ((end_ns, `Rows`), ...), the newest; visited: motion [3, K, n] at each of these; used: seconds
+    of rows since the last change; disruption: of torques that are far off just now; unexplained
+    [J]: for how many more posteriors joints have to be explained until it is reported again that
+    they are not; response: frequency `Response` of joints; elastic [J]: resonances of elastic
+    joints [Hz], NaN of others; times_elastic: how often in a row any was found; delay: `Delay` of
+    torques; coupled: pairs of numbers of joints that seem to share a motor; misfits: `MisfitWatch`
+    for wrong units and mounts.
+
+    Kinematics. poses: `PoseState` of motion capture, None where it observes no unknown; geometry:
+    lengths and offsets with which columns of rows are computed, None: those of the prior;
+    by_geometry [p, g]: derivative of coordinates by these at unchanged torques.
+
+    Posterior. branches: possible causes of the last change, the likeliest first; renewed_ns,
+    renewals: when the posterior was computed last, and how often; posterior: `Mixture` of all
+    this.
+
+    Changes. searched_ns: when changes were searched for last; snapshots: of the last seconds;
+    is_change_pending: whether the last search found a change; memories: of what was known before
+    changes; onset: of the last change, while its cause is being isolated; noisy_searches [J]: how
+    many searches in a row found a joint noisier.
     """
 
     branches: tuple
     sums: Sums
     motion: tuple
-    earlier: Earlier | None = None
-    recent: tuple = ()
     torques: tuple = ()
     until_ns: int | None = None
+    place: tuple | None = None
     noise: MotionNoise | None = None
     moved: float = 0.0
     learned: float = 0.0
-    used: float = 0.0
-    renewed_ns: int | None = None
-    searched_ns: int | None = None
-    renewals: int = 0
-    snapshots: tuple = ()
-    memories: tuple = ()
-    onset: Onset | None = None
-    disruption: Disruption | None = None
-    noisy_searches: tuple = ()
-    is_change_pending: bool = False
-    place: tuple | None = None
-    posterior: Mixture | None = None
     is_noise_compared: bool = False
     is_noise_outdated: bool = False
-    poses: PoseState | None = None
-    geometry: np.ndarray | None = None
+    earlier: Earlier | None = None
+    recent: tuple = ()
     visited: tuple = ()
-    by_geometry: np.ndarray | None = None
+    used: float = 0.0
+    disruption: Disruption | None = None
+    unexplained: tuple = ()
     response: Response | None = None
     elastic: np.ndarray | None = None
     times_elastic: int = 0
     delay: Delay = Delay()
     coupled: tuple = ()
-    unexplained: tuple = ()
-    misfits: Watch = Watch()
+    misfits: MisfitWatch = MisfitWatch()
+    poses: PoseState | None = None
+    geometry: np.ndarray | None = None
+    by_geometry: np.ndarray | None = None
+    renewed_ns: int | None = None
+    renewals: int = 0
+    posterior: Mixture | None = None
+    searched_ns: int | None = None
+    snapshots: tuple = ()
+    is_change_pending: bool = False
+    memories: tuple = ()
+    onset: Onset | None = None
+    noisy_searches: tuple = ()
 
     @property
     def fit(self):
-        """The `Fit` of the likeliest answer."""
+        """The `Fit` of the likeliest cause."""
         return self.branches[0].fit
 
     @property
     def is_elastic(self):
-        """Which joints [J] are said to give way like springs."""
+        """Which joints [J] have been reported to be elastic."""
         return ~np.isnan(self.elastic)
 
     @property
@@ -182,15 +191,15 @@ def with_unexplained(model, state, report):
 
 
 def old_root(model, found):
-    """Return a root [p, p] of the covariance of a `Fit` of before: friction is another now."""
-    return _with_other_friction(model, found, _OTHER_TOMORROW)
+    """Return a root [p, p] of the covariance that an earlier `Fit` has now: friction drifts."""
+    return _with_friction_drift(model, found, _FRICTION_LATER)
 
 
-def _with_other_friction(model, found, part):
-    """Return a root [p, p] of the covariance of a `Fit` whose friction has changed by a part."""
+def _with_friction_drift(model, found, part):
+    """Return a root [p, p] of the covariance of a `Fit` whose friction drifts by a part."""
     covariance = found.root @ found.root.T
     covariance[np.diag_indices_from(covariance)] += (part * model.friction(found.mean)) ** 2
-    # Numbers of one size: some coordinates are a million times as large as others.
+    # Scaled to ones: some coordinates are a million times as large as others.
     sd = np.sqrt(np.diag(covariance))
     return sd[:, None] * np.linalg.cholesky(covariance / sd / sd[:, None])
 
@@ -202,7 +211,7 @@ def are_well_known(state):
 
 
 def restarted(state, onset):
-    """Return the state of a robot that has changed at an `Onset`, another one than was thought."""
+    """Return the state of a robot changed at an `Onset`: its rows are those since then."""
     later = [each for each in state.recent if each[0] > onset.end_ns]
     recent, visited = ((onset.end_ns, onset.since), *later), ()
     if onset.visited is not None:
@@ -215,7 +224,7 @@ def restarted(state, onset):
 
 
 def branches_of(model, state, causes):
-    """Return the `Branch`es of the likeliest `Cause`s of the last change."""
+    """Return a `Branch` for each of the likeliest `Cause`s of the last change."""
     known, found = state.onset.known, []
     root, fits = old_root(model, known), {}
     if state.last_change is not None:
@@ -228,27 +237,27 @@ def branches_of(model, state, causes):
         parameters = (cause.memory or cause.jump).parameters
         memory = Memory(cause.name, parameters, known.mean, root, cause.jump)
         begun = replace(known, mean=prior.mean, root=prior.root)
-        more = favour(model.jumps(), cause)
+        more = prior_log_odds(model.jumps(), cause)
         begun = fits.get(cause.name, begun)
         found.append(Branch(prior, begun, memory, cause.evidence, more))
     return _normalized(found)
 
 
 def after_change(gaussian, jump):
-    """Return the `Gaussian` of a robot that has changed by a `ModelChange`."""
+    """Return the `Gaussian` of a robot after a `ModelChange`, which adds to its covariance."""
     wide = np.hstack([gaussian.root, jump.root])
     return Gaussian(gaussian.mean, np.linalg.qr(wide.T, 'r').T)
 
 
 def without_present(state):
-    """Return the memories without what the robot is again, the newest of each name."""
+    """Return the newest memory of each name, without that of the robot as it is now."""
     newest = {memory.name: memory for memory in state.memories}
     is_now = state.last_change.name
     return tuple(m for m in newest.values() if name_of_return(m.name) != is_now)
 
 
 def with_name_of_change(state, change):
-    """Return the memories, that of before the last change called by what it is put down to."""
+    """Return the memories, that of before the last change named after its cause."""
     return tuple(
         replace(m, name=change.name, parameters=change.parameters)
         if state.onset is not None and m.mean is state.onset.known.mean
@@ -258,7 +267,7 @@ def with_name_of_change(state, change):
 
 
 def with_weights(sums, branches):
-    """Return `Branch`es with their weights by all rows, the likeliest first, without the rest."""
+    """Return `Branch`es weighted by all rows, the likeliest first, without improbable ones."""
     if len(branches) == 1:
         return tuple(branches)
     noise = branches[0].fit.noise.of_changes
@@ -269,13 +278,13 @@ def with_weights(sums, branches):
         away = np.linalg.solve(branch.prior.root, branch.fit.mean - branch.prior.mean)
         volume = np.linalg.slogdet(branch.fit.root)[1] - np.linalg.slogdet(branch.prior.root)[1]
         score = ((FREEDOM + number) * np.log1p(squares / FREEDOM)).sum() + away @ away
-        log_weight = float(branch.favour + volume - score / 2)
+        log_weight = float(branch.prior_log_odds + volume - score / 2)
         found.append(replace(branch, log_weight=log_weight))
     return _normalized(found)
 
 
 def _normalized(branches):
-    """Return `Branch`es the likeliest first, without those that are hardly possible."""
+    """Return `Branch`es with normalized weights, the likeliest first, without improbable ones."""
     branches = sorted(branches, key=lambda branch: -branch.log_weight)
     weights = np.exp([branch.log_weight - branches[0].log_weight for branch in branches])
     kept = weights >= _LEAST_WEIGHT
@@ -286,9 +295,9 @@ def _normalized(branches):
 
 def with_drift(model, state, prior):
     """
-    Return a state in which rows that are old are not of what friction is now.
+    Return a state in which old rows have become the prior of new ones, if it is time for it.
 
-    What they have told becomes the prior of rows to come, in which friction has moved on.
+    Friction has drifted in that prior, and a part of its information is forgotten.
     """
     (branch, *others), sums = state.branches, state.sums
     if (
@@ -298,23 +307,24 @@ def with_drift(model, state, prior):
     ):
         return state
     found = branch.fit
-    root = _forgotten(_with_other_friction(model, found, _DRIFT), prior.root)
+    root = _forgotten(_with_friction_drift(model, found, _DRIFT), prior.root)
     return replace(
         state,
         branches=(replace(branch, prior=Gaussian(found.mean, root)),),
         sums=sums.of(()),
         earlier=Earlier.of(sums, found.noise.of_rigid(state.is_elastic), _DRIFT_ROWS),
-        # Only differences of sums are looked at.
+        # Only differences of sums are used.
         snapshots=tuple(replace(s, sums=s.sums.less(sums)) for s in state.snapshots),
     )
 
 
 def _forgotten(root, prior):
     """
-    Return a root [p, p] of a covariance of which a part has been forgotten; prior: that of first.
+    Return a root [p, p] of a covariance after exponential forgetting; prior: the first root.
 
-    Information is a mean of what it was and of the prior's: nothing gets less known than at
-    first. Rows of many minutes are off in the same ways, which no noise of rows tells.
+    The information becomes a mean of what it was and of the prior's, so that no direction is less
+    known than in the prior. Errors of the model are the same in rows of many minutes, which no
+    noise of rows describes.
     """
     part = np.linalg.solve(prior, root)
     sizes, axes = np.linalg.eigh(part @ part.T)
@@ -323,32 +333,32 @@ def _forgotten(root, prior):
 
 
 def posterior_of(problem, state):
-    """Return the `Mixture` of the possible answers, at the newest state that is known."""
+    """Return the `Mixture` of the possible causes, at the newest known state of the robot."""
     size, count = problem.tangent_size, len(problem.prior.mean)
     fits = [branch.fit for branch in state.branches]
     roots = np.zeros((len(fits), size + count, size + count))
     roots[:, size:, size:] = [
-        _with_other_friction(problem.torque, found, _LOSS_FLOOR) for found in fits
+        _with_friction_drift(problem.torque, found, _FRICTION_MISFIT) for found in fits
     ]
     means = np.stack([found.mean for found in fits], 1)
     if state.by_geometry is not None:
         for k, found in enumerate(fits):
             away = problem.torque.geometry(found.mean) - state.geometry
             means[:, k] += state.by_geometry @ away
-            # What is not known of lengths is not known of bodies that hang together with them.
+            # Uncertainty of lengths adds to that of the bodies that are correlated with them.
             roots[k, size:, size:] = _sheared(problem, state.by_geometry, roots[k, size:, size:])
     weights = np.array([branch.log_weight for branch in state.branches])
     return Mixture(weights, points_of(problem, state, len(fits)), means, roots)
 
 
 def _sheared(problem, by_geometry, root):
-    """Return a root [p, p] of the covariance of coordinates that move with geometry."""
+    """Return a root [p, p] of the covariance of coordinates that depend on geometry."""
     sheared = root + by_geometry @ root[problem.torque.geometry_places]
     return np.linalg.qr(sheared.T, 'r').T
 
 
 def points_of(problem, state, count):
-    """Return the newest state [nx, K] that is known, for so many components."""
+    """Return the newest known state of the robot [nx, K], for so many components."""
     point = problem.neutral.copy()
     if state.place is not None:
         known = np.concatenate(state.place)

@@ -1,15 +1,15 @@
 """
-Whether a unit, a sign or the mount of the robot explains torques better than its description.
+Whether a wrong unit, sign or mount of the robot explains torques better than its description.
 
-Least squares finds a robot for nearly any torques: one that weighs twice as much where torques are
-in other units, one with strange centres of mass where the base is mounted in another way. Such a
-robot is far from the description. So a few hypotheses are held against the rows at hand, each a
-factor on torques, another direction of gravity, or positions in degrees: how far from the
-description the robot would have to be under it, and what it leaves of the torques. It is believed
-of the first one whose posterior density is that much higher at its mode.
+Least squares finds a robot for nearly any torques: one that weighs twice as much if torques are in
+other units, one with strange centres of mass if the base is mounted in another way. Such a robot
+is far from the description. So a few hypotheses are tested on the newest rows: a factor on
+torques, another direction of gravity, or positions in degrees. Each one is judged by the posterior
+density at its mode, that is by the distance of the robot from the description and by the
+residuals.
 
-Volumes of posteriors are not compared: with priors as wide as those of masses, evidence (the
-marginal likelihood) is for the robot that weighs twice as much.
+Evidence, which has the volume of the posterior as a factor, is not used: with priors as wide as
+those of masses it favours the robot that weighs twice as much.
 """
 
 from dataclasses import dataclass, replace
@@ -20,50 +20,53 @@ from ..misfits import FITS, MISFIT
 from ..protocol import Gaussian
 from .regression import not_negative, Rows
 
-# By how many nats a hypothesis has to exceed none: to be said; that all torques are too large;
-# that those of one joint are; that any are too small; and for as long as it holds. Arms in MuJoCo
-# that are as described reach 2, 2, 8 and 4, a UR10e, whose friction and rotors are not as guessed,
-# 4, 4, 6 and 8; of a fresh arm that is heavier than described the second is 9: not solved.
-_SAID, _SAID_OF_ALL, _SAID_OF_ONE, _SAID_OF_LESS, _HOLDS = 6.0, 8.0, 10.0, 15.0, 3.0
-# A factor is no unit's error if it is between one over this and this, of all torques if it is so
-# of the second: a robot may weigh so many times what is described; nor is a gravity that is turned
-# by less than that [rad] another mount; and a factor has to be better than this one.
+# Nats by which a hypothesis has to exceed that of no misfit to be reported: in general; that all
+# torques are too large; that those of one joint are; that any are too small; and to persist. Arms
+# in MuJoCo that are as described reach 2, 2, 8 and 4, a UR10e, whose friction and rotors differ
+# from the guesses, 4, 4, 6 and 8; a fresh arm that is heavier than described reaches 9 in the
+# second: not solved.
+_REPORTED, _OF_ALL_JOINTS, _OF_ONE_JOINT, _OF_TOO_SMALL, _HOLDS = 6.0, 8.0, 10.0, 15.0, 3.0
+# A factor between one over this and this is no wrong unit, with the second number for all torques:
+# a robot may be that much heavier than described. Gravity that is turned by less than the third
+# number is no other mount [rad]. A factor has to be better than the last one.
 _FACTOR, _FACTOR_OF_ALL, _TURNED, _USUAL = 1.5, 1.8, 0.5, 1.25
-# Robots stand, hang or are on walls: any other direction has to be so much better.
+# Robots stand, hang or are mounted on walls: any other direction has to be better by so many nats.
 _OBLIQUE = 6.0
-# Factors that are tried of all torques, and of those of a joint; where one of them is better than
-# none by so many nats those about it are, too.
+# Factors that are tried on all torques, and on those of a joint. A factor that is better than none
+# by so many nats is refined by these multiples.
 _OF_ALL = np.geomspace(0.01, 100.0, 11)
 _OF_ONE = np.array([0.1, 0.4, 2.0, 5.0, -1.0])
-_WORTH_A_LOOK, _FINER = 2.0, np.array([0.63, 0.8, 1.0, 1.25, 1.6])
-# So many rows that hang together count as one. Noise is so large a part of the limit for so many.
+_WORTH_REFINING, _FINER = 2.0, np.array([0.63, 0.8, 1.0, 1.25, 1.6])
+# So many correlated rows count as one. The prior of the noise is this part of the effort limit,
+# and counts for so many rows.
 _INFLATION, _NOISE, _PRIOR_ROWS = 12.0, 1e-3, 1.0
-# Friction, offsets and rotors may be so many times as far from what is guessed: the wrist of a
-# UR10e has four times as much of all, which looks like a unit. A load that nobody has described is
-# no misfit, where it explains as much, on one of so many links at the end: an arm that holds 3 kg
-# looks as if all torques were ten times too large.
-_GUESSED, _LINKS = 4.0, 2
-# Rows that are looked at, at most; steps in which noise and parameters are found in turn.
+# Priors of friction, offsets and rotors, which are guesses, are so many times as wide: the wrist
+# of a UR10e has four times as much of all, which looks like a wrong unit. A payload that is not
+# described is no misfit, if it explains as much on one of so many last links: an arm that holds 3
+# kg looks as if all torques were ten times too large.
+_GUESS_FACTOR, _LINKS = 4.0, 2
+# Rows that are used, at most; steps in which noise and parameters are found in turn.
 _ROWS, _STEPS = 150, 3
-# Directions of which rows say less than this, over the prior, stay as described.
+# Directions about which rows have less information than this, relative to the prior, stay as
+# described; and the part of the prior by which they may move to keep masses positive.
 _LEAST_INFORMATION, _STIFF = 0.03, 1e-3
 # No joint turns so far, unless positions are in degrees [rad].
 _FARTHEST = 4 * np.pi
-# A joint is asked only if it has rows of so many independent ones.
+# A joint is tested only if its rows have the information of so many independent ones.
 _LEAST_ROWS = 2.0
-# It is looked when rows are of so many seconds, and so many times as many; not after so many,
-# unless something is wrong.
+# The test is done after so many seconds of rows, again whenever there are so many times as many,
+# and no more after so many unless there is a misfit.
 _FIRST, _AGAIN, _LAST = 0.4, 1.35, 30.0
 
 
 @dataclass(frozen=True)
 class Misfit:
     """
-    What is wrong with a description or a unit.
+    A wrong unit, sign or mount.
 
-    kind: 'unit', 'sign', 'gravity' or 'degrees'; joint: number of the one that it is about, None:
-    all; factor: torques as measured over what the description predicts; upward [3]: direction
-    against gravity in axes of the description's base; evidence: by how many nats it is better.
+    kind: 'unit', 'sign', 'gravity' or 'degrees'; joint: number of the joint concerned, None: all;
+    factor: measured torques over those of the description; upward [3]: direction against gravity
+    in axes of the description's base; evidence: by how many nats it is better than no misfit.
     """
 
     kind: str
@@ -74,11 +77,11 @@ class Misfit:
 
     @property
     def threshold(self):
-        """From which evidence on it is said."""
+        """From which evidence on it is reported."""
         if self.kind != 'unit':
-            return _SAID
-        more = _SAID_OF_ALL if self.joint is None else _SAID_OF_ONE
-        return more if self.factor > 1 else _SAID_OF_LESS
+            return _REPORTED
+        more = _OF_ALL_JOINTS if self.joint is None else _OF_ONE_JOINT
+        return more if self.factor > 1 else _OF_TOO_SMALL
 
     def is_of(self, other):
         """Tell whether another `Misfit` is about the same."""
@@ -86,28 +89,28 @@ class Misfit:
 
 
 @dataclass(frozen=True)
-class Watch:
-    """What has been found so far: misfit, None where none holds; looked: seconds of rows then."""
+class MisfitWatch:
+    """The misfit that holds, or None; tested: seconds of rows at the last test."""
 
     misfit: Misfit | None = None
-    looked: float = 0.0
+    tested: float = 0.0
 
     def is_due(self, seconds):
-        """Tell whether it is time to look, after so many seconds of rows."""
-        is_late = seconds >= max(_FIRST, _AGAIN * self.looked)
+        """Tell whether a test is due, after so many seconds of rows."""
+        is_late = seconds >= max(_FIRST, _AGAIN * self.tested)
         return is_late and (seconds <= _LAST or self.misfit is not None)
 
     def after(self, found, seconds):
         """
-        Return (what is known after a look that found a `Misfit` or None, whether it is news).
+        Return (`MisfitWatch` after a test that found a `Misfit` or None, whether it is news).
 
-        found: `look` at so many seconds of rows.
+        found: by `find_misfit`, at so many seconds of rows.
         """
         before, known = self.misfit, found
         if found is not None and found.evidence < found.threshold:
             known = found if found.is_of(before) and found.evidence >= _HOLDS else None
         is_new = not known.is_of(before) if known is not None else before is not None
-        return replace(self, misfit=known, looked=seconds), is_new
+        return replace(self, misfit=known, tested=seconds), is_new
 
 
 def with_misfit(problem, state, report):
@@ -115,7 +118,7 @@ def with_misfit(problem, state, report):
     if not (state.is_undisturbed and state.recent and state.misfits.is_due(state.used)):
         return state
     rows = Rows.joined([rows for _, rows in state.recent])
-    found = look(problem.torque, problem.prior, rows, np.concatenate(state.visited, 1))
+    found = find_misfit(problem.torque, problem.prior, rows, np.concatenate(state.visited, 1))
     misfits, is_news = state.misfits.after(found, state.used)
     if is_news:
         known = misfits.misfit
@@ -124,7 +127,7 @@ def with_misfit(problem, state, report):
 
 
 def words_of(misfit, joints):
-    """Return a `Misfit` as a word of reports: kind, numbers, and the joint or 'all'."""
+    """Return the event of a `Misfit`: kind, numbers, and the joint or 'all'."""
     if misfit.kind == 'gravity':
         return MISFIT + ' '.join(['gravity', *(f'{each:.2f}' for each in misfit.upward)])
     if misfit.kind == 'degrees':
@@ -133,11 +136,11 @@ def words_of(misfit, joints):
     return f'{MISFIT}{misfit.kind} {misfit.factor:.2g} {joint}'
 
 
-def look(model, prior, rows, visited):
+def find_misfit(model, prior, rows, visited):
     """
     Return the likeliest `Misfit`, None where none is better than none.
 
-    model: as in `torque_regression.fit`, with `weights` and `columns` as `TorqueModel` has them;
+    model: as of `regression.fit`, with `weights` and `columns` as `TorqueModel` has them;
     prior: `Gaussian` of the coordinates before any data; rows: the newest `Rows`; visited
     [3, K, n]: motion at them.
     """
@@ -145,7 +148,8 @@ def look(model, prior, rows, visited):
     best = max(found, key=lambda each: each.evidence)
     if best.evidence < _HOLDS:
         return None
-    best = replace(best, evidence=best.evidence - _of_loads(model, prior, rows, visited, none))
+    less = _gain_of_payloads(model, prior, rows, visited, none)
+    best = replace(best, evidence=best.evidence - less)
     return best if best.evidence >= _HOLDS else None
 
 
@@ -153,7 +157,7 @@ def candidates(model, prior, rows, visited):
     """
     Return (a `Misfit` for each hypothesis that is tried, score of no misfit).
 
-    Arguments as of `look`.
+    Arguments: as of `find_misfit`.
     """
     case = _Case(model, prior, rows, visited)
     sums = case.summed(case.columns)
@@ -176,13 +180,13 @@ class _Explained:
 
 
 class _Case:
-    """The rows of a look, and the robot as described."""
+    """The rows of a test, and the robot as described."""
 
     def __init__(self, model, prior, rows, visited):
-        """Take what `look` takes."""
+        """Take the arguments of `find_misfit`."""
         which = slice(None, None, max(-(-rows.count // _ROWS), 1))
         root = prior.root.copy()
-        root[model.guessed] *= _GUESSED
+        root[model.guessed] *= _GUESS_FACTOR
         prior = Gaussian(prior.mean, root)
         self.model, self.prior = model, prior
         self.standard, slope = model.standard(prior.mean)
@@ -192,7 +196,7 @@ class _Case:
         rows = rows.part(which)
         self.visited, self.roots = visited[:, which], np.sqrt(rows.shares)
         self.columns, self.torques = self.scales[:, None] * rows.columns, rows.torques
-        # What is looked at stands for all, and rows that hang together for one.
+        # The rows that are used stand for all, and several correlated ones for one.
         self.share = self.number / np.maximum(rows.shares.sum(0), 1e-9)
         self.least = (_NOISE * np.asarray(model.limits)) ** 2
 
@@ -220,8 +224,8 @@ class _Case:
         to_coordinates = self.prior.root if basis is None else self.prior.root @ basis
         factors = np.broadcast_to(factors, len(self.number))
         gram, measured, predicted, square, product, known = sums
-        # What is predicted is so many times larger; what may be otherwise is so only where that is
-        # less. Else a factor would be better for being free to follow whatever the model lacks.
+        # Predictions are multiplied by the factor, deviations from the description by at most one.
+        # Otherwise a large factor would win because it can follow any error of the model.
         widths = np.clip(factors, -1.0, 1.0)
         gram = gram * (widths**2)[:, None, None]
         side = widths[:, None] * (measured - factors[:, None] * predicted)
@@ -234,28 +238,28 @@ class _Case:
             matrix = np.tensordot(weights, gram, 1)
             matrix[np.diag_indices_from(matrix)] += 1.0
             inverse = np.linalg.inv(matrix)
-            away = inverse @ (weights @ side)
-            mean = self.prior.mean + to_coordinates @ away
+            shift = inverse @ (weights @ side)
+            mean = self.prior.mean + to_coordinates @ shift
             if (mean[self.model.positive] < 0).any():
-                # What rows tell nothing of can hardly move, but it can.
+                # Unobservable directions can move, but hardly.
                 root = to_coordinates @ np.linalg.cholesky(inverse)
                 root = np.hstack([root, _STIFF * self.prior.root])
                 mean = not_negative(mean, root, self.model.positive)
-                away = np.linalg.solve(self.prior.root, mean - self.prior.mean)
-                away = away if basis is None else basis.T @ away
-            left = square + (gram @ away - 2 * side) @ away
+                shift = np.linalg.solve(self.prior.root, mean - self.prior.mean)
+                shift = shift if basis is None else basis.T @ shift
+            left = square + (gram @ shift - 2 * side) @ shift
             unsure = np.einsum('jpq,pq->j', gram, inverse)
             left = np.maximum(left, 0.0) + unsure
             variance = (_PRIOR_ROWS * self.least + self.share * left) / freedom
-        score = -0.5 * float(freedom @ np.log(variance) + away @ away)
+        score = -0.5 * float(freedom @ np.log(variance) + shift @ shift)
         return _Explained(score, variance, inverse)
 
 
-def _of_loads(model, prior, rows, visited, none):
+def _gain_of_payloads(model, prior, rows, visited, none):
     """
-    Return by how much a load at the end explains torques better than none does, at least 0.
+    Return by how many nats a payload explains torques better than none does, at least 0.
 
-    none: score of no load.
+    none: score of no payload.
     """
     jumps, best = [jump for jump in model.jumps() if jump.body is not None][:_LINKS], none
     for jump in jumps:
@@ -266,9 +270,9 @@ def _of_loads(model, prior, rows, visited, none):
 
 
 def _of_factors(case, sums, none):
-    """Yield `Misfit`s of torques that are so many times what they should be."""
+    """Yield `Misfit`s of a factor on torques: of all, and of each joint."""
     joints = len(case.number)
-    # The same, in the directions of which these rows tell anything: of many joints these are few.
+    # In the observable directions only: of many joints these are few.
     left, axes = np.linalg.eigh(none.inverse)
     basis = axes[:, left < 1 / (1 + _LEAST_INFORMATION)]
     gram, measured, predicted, *squares = sums
@@ -297,7 +301,7 @@ def _best_factor(case, sums, none, which, tried):
 
     scores = [score(factor, variance=none.variance, steps=1) for factor in tried]
     best = int(np.argmax(scores))
-    if scores[best] < none.score + _WORTH_A_LOOK:
+    if scores[best] < none.score + _WORTH_REFINING:
         return float(tried[best]), scores[best]
     least = _FACTOR_OF_ALL if which.all() else _FACTOR
     finer = [f for f in _FINER * tried[best] if f < 0 or not 1 / least <= f <= least]
@@ -313,11 +317,12 @@ def _best_factor(case, sums, none, which, tried):
 
 
 def _of_gravity(case):
-    """Yield `Misfit`s of a base that is mounted otherwise than described."""
+    """Yield `Misfit`s of a base that is mounted in another way than described."""
     weights = case.model.weights(case.visited[0])
     weights = weights * (case.scales[:, None] * case.roots[..., None])
     rest = case.columns - weights[2]
-    # Where gravity points if all bodies are as described; then, what else it may be.
+    # The direction of gravity by least squares if all bodies are as described, and the nearest of
+    # the usual mounts.
     effects = (weights @ case.standard).transpose(1, 2, 0)
     noise = 1 / np.sqrt(case.least + (case.torques**2).mean(0))
     by = (noise[:, None] * effects).reshape(-1, 3)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures('one_thread')
 
 
 def config(**priors):
-    """Return a `Config` of the arm in which nobody tells efforts."""
+    """Return a `Config` of the arm whose efforts are unknown."""
     known = seen_arms.config(KINEMATICS)
     estimate = {name: known.estimate[name] for name in KINEMATICS}
     joints = {joint: JointConfig('unknown') for joint in JOINTS}
@@ -84,7 +84,7 @@ def moving():
     return recording.truth, *followed(without_efforts(recording))
 
 
-def test_a_moving_arm_tells_its_kinematics_and_clocks(moving):
+def test_kinematics_and_clocks_follow_from_a_moving_arm(moving):
     truth, pipeline, events = moving
     assert pipeline.estimator.name == 'kinematic_calibration'
     assert events == ['fitted']
@@ -98,7 +98,7 @@ def test_a_moving_arm_tells_its_kinematics_and_clocks(moving):
 
 
 @pytest.mark.parametrize('seed', range(3))
-def test_postures_tell_kinematics_and_nothing_of_clocks(seed):
+def test_kinematics_follows_from_postures_and_clocks_do_not(seed):
     truth = drawn(seed)
     pipeline, events = followed(postures(truth, seed=seed))
     assert events == ['fitted']
@@ -135,7 +135,7 @@ def test_poses_noisier_than_configured_are_said_and_believed_less():
     assert 'identified' not in pipeline.findings().verdicts
 
 
-def test_poses_of_which_nobody_knows_the_motion_are_counted():
+def test_poses_without_a_known_motion_are_counted():
     samples = postures(drawn(1))
     # The hand is seen a quarter of a second after the encoders were read.
     late = [
@@ -159,7 +159,7 @@ def test_a_run_goes_on_from_a_file_bit_for_bit(tmp_path):
     assert posterior_bytes(second) == posterior_bytes(whole)
 
 
-def test_it_is_chosen_where_no_effort_is_told_and_all_joints_have_encoders():
+def test_it_is_chosen_where_no_effort_is_known_and_all_joints_have_encoders():
     def chosen(wish):
         return Pipeline.from_config(wish).estimator.name
 

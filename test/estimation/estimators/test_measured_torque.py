@@ -117,7 +117,7 @@ def test_the_first_estimate_comes_within_half_a_second_of_motion(expected):
     assert stages == sorted(stages) and set(stages) == {'batch', 'filter'}
 
 
-def test_what_rests_tells_nothing_and_half_a_second_of_motion_does():
+def test_rest_has_no_information_and_half_a_second_of_motion_has():
     still = record(3.0)
     still.q[:] = still.q[0] + 1e-5 * np.random.default_rng(0).standard_normal(still.q.shape)
     pipeline, events = followed(still.samples())
@@ -248,7 +248,7 @@ def test_a_torque_of_much_noise_is_explained(samples, recording, held_out):
     assert away(pipeline, recording.truth) < 1.4
 
 
-def test_what_is_not_explained_is_told_once_and_harms_no_other_joint(samples, recording):
+def test_what_is_not_explained_is_reported_once_and_harms_no_other_joint(samples, recording):
     rng, size = np.random.default_rng(0), recording.tau.std(0)
     drift = np.cumsum(rng.standard_normal((4 * len(samples), 2)), 0)
     drift *= size / drift.std(0)
@@ -311,7 +311,7 @@ def test_any_rate_will_do(rate, seconds, held_out):
     assert away(pipeline, arm.truth) < 1.4
 
 
-def test_a_load_that_is_taken_up_is_found_and_what_was_before_is_known_again():
+def test_a_payload_is_found_and_what_was_known_before_returns_without_it():
     """It is named, its mass is right, and after it has been put down the robot is the old one."""
     problem = measured_arms.pipeline().problem
     truth = measured_arms.drawn_truth()
@@ -380,11 +380,11 @@ def shaken(stiff=True, seconds=14.0):
     return replace(arm, q=q, tau=arm.tau + tau)
 
 
-def test_springs_are_told_once_with_their_frequency():
+def test_springs_are_reported_once_with_their_frequency():
     pipeline, events = followed(shaken(stiff=False).samples())
-    told = [event for event in events if event.startswith('elastic')]
-    assert sorted(event.split()[1] for event in told) == ['elbow', 'shoulder']
-    assert all(7 <= float(event.split()[2]) <= 11 and event.endswith(' Hz') for event in told)
+    reported = [event for event in events if event.startswith('elastic')]
+    assert sorted(event.split()[1] for event in reported) == ['elbow', 'shoulder']
+    assert all(7 <= float(event.split()[2]) <= 11 and event.endswith(' Hz') for event in reported)
     assert pipeline.state.is_elastic.all()
 
 
@@ -404,14 +404,14 @@ def late(samples, seconds):
 
 
 @pytest.mark.parametrize('delay', [-0.006, 0.008, 0.016, 0.026])
-def test_late_torques_are_told_and_used_as_they_were(delay, held_out):
+def test_late_torques_are_reported_and_used_as_they_were(delay, held_out):
     arm = record(12.0, rate=125.0)
     pipeline, events = followed(late(arm.samples(), delay))
     found = pipeline.state.delay
     assert found.mean == pytest.approx(delay, abs=min(0.002, 3 * found.sd))
     assert found.applied == pytest.approx(delay, abs=0.002)
-    told = [event for event in events if event.startswith('torque late: ')]
-    assert told and float(told[-1].split()[2]) == pytest.approx(1e3 * found.applied, abs=0.05)
+    delays = [event for event in events if event.startswith('torque late: ')]
+    assert delays and float(delays[-1].split()[2]) == pytest.approx(1e3 * found.applied, abs=0.05)
     assert not alarms_of(events)
     assert error_of(pipeline, held_out) < 0.01
     assert away(pipeline, arm.truth) < 1.4
@@ -425,14 +425,14 @@ def test_a_delay_that_does_no_harm_is_not_used(held_out):
         assert found.applied == 0.0 and events == ['fitted']
 
 
-def test_no_delay_is_told_of_coarse_torques():
+def test_no_delay_is_found_in_coarse_torques():
     pipeline, events = followed(late(record(12.0, rate=40.0).samples(), 0.016))
     assert pipeline.state.delay.applied == 0.0 and 'fitted' in events
 
 
 def test_it_goes_on_from_a_file_with_late_torques_bit_for_bit(tmp_path):
     samples = late(record(8.0, rate=125.0).samples(), 0.016)
-    events = goes_on_alike(samples, lambda state: state.delay.applied, tmp_path / 'arm.npz')
+    events = goes_on_the_same(samples, lambda state: state.delay.applied, tmp_path / 'arm.npz')
     assert any(event.startswith('torque late: ') for event in events)
 
 
@@ -462,7 +462,7 @@ def test_it_goes_on_from_a_file_bit_for_bit(expected, samples, stop, tmp_path):
     assert again.counts.table() == expected[0].counts.table()
 
 
-def goes_on_alike(samples, is_then, path):
+def goes_on_the_same(samples, is_then, path):
     """Return the events of a run that is saved once a state is so, and goes on bit for bit."""
     whole, estimates = new_pipeline(), []
     for sample in samples:
@@ -491,14 +491,14 @@ def test_it_goes_on_after_a_change_bit_for_bit(tmp_path):
     before = record(16.0, 1, rate=100.0, truth=truth)
     after = record(6.0, 2, rate=100.0, truth=heavy, begin=16.0)
     samples = [*before.samples(), *after.samples()]
-    events = goes_on_alike(samples, lambda state: state.memories, tmp_path / 'arm.npz')
+    events = goes_on_the_same(samples, lambda state: state.memories, tmp_path / 'arm.npz')
     assert 'changed' in events
 
 
 def test_it_goes_on_from_a_file_while_torques_are_far_off(tmp_path):
     arm = record(9.0, 1, rate=100.0)
     samples = changed(arm.samples(), EFFORTS, 5.0, 5.6, lambda tau: [tau[0] + 5.0, tau[1]])
-    events = goes_on_alike(
+    events = goes_on_the_same(
         samples, lambda state: state.disruption is not None, tmp_path / 'arm.npz'
     )
     assert 'left out: shoulder' in events
@@ -522,7 +522,7 @@ def test_two_recordings_are_joined_to_one_posterior(tmp_path, held_out):
     assert len(both.recordings) == 2
 
 
-def test_it_begins_from_what_another_recording_told(tmp_path, held_out):
+def test_it_begins_from_the_posterior_of_another_recording(tmp_path, held_out):
     first, _ = followed(record(6.0).samples())
     first.save(tmp_path / 'first.npz')
     pipeline = new_pipeline()

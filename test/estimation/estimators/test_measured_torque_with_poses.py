@@ -46,7 +46,7 @@ def test_kinematics_are_found_and_intervals_hold(expected, recording):
     for body in BODIES:
         mean, sd = spread_of(pipeline, f'{body}.delay')
         assert sd < 5e-4 and abs(mean - recording.truth[f'{body}.delay']) < 4 * sd
-    # What every pose tells is known to fractions of a millimetre.
+    # Lengths that every pose depends on are known to fractions of a millimetre.
     assert spread_of(pipeline, 'elbow_body.mount.x')[1] < 5e-4
     assert spread_of(pipeline, 'shoulder_pitch.offset')[1] < 2e-3
 
@@ -147,7 +147,7 @@ def test_neither_a_stop_nor_pushing_all_at_once_changes_a_bit(expected, recordin
     assert posterior_bytes(second) == posterior_bytes(expected[0])
 
 
-def test_what_poses_told_stays_where_a_body_is_taken_up():
+def test_kinematics_stays_when_a_payload_is_picked_up():
     truth = drawn_truth(2)
     loaded = dict(truth)
     loaded['hand.mass'] = truth['hand.mass'] + 2.0

@@ -52,7 +52,7 @@ def expected():
     return pipeline, feed(pipeline, samples_of(recorded()))
 
 
-def told_of(pipeline, recording, draws=2000):
+def intervals_of(pipeline, recording, draws=2000):
     """Return name -> (truth, quantiles at 5, 50 and 95 %) of what torques are made of."""
     problem = pipeline.problem
     found = problem.parametrization.to_named(
@@ -84,7 +84,7 @@ def test_it_learns_and_intervals_hold_the_truth():
         pipeline, recording = new_pipeline(), recorded(seed)
         events = events_of(feed(pipeline, samples_of(recording)))
         assert not {'changed', 'forgotten', 'update refused'} & set(events)
-        for name, (truth, low, middle, high) in told_of(pipeline, recording).items():
+        for name, (truth, low, middle, high) in intervals_of(pipeline, recording).items():
             held.append(low <= truth <= high)
             if 'damping' not in name:
                 assert middle == pytest.approx(truth, rel=0.1)
@@ -133,11 +133,11 @@ def test_segments_add_up_across_gaps(expected):
     state = pipeline.state
     whole = len(expected[0].state.windows) + expected[0].state.folded.number
     assert len(state.windows) + state.folded.number > 0.4 * whole
-    for truth, low, _, high in told_of(pipeline, recording).values():
+    for truth, low, _, high in intervals_of(pipeline, recording).values():
         assert low - 0.3 * (high - low) < truth < high + 0.3 * (high - low)
 
 
-def test_what_rests_tells_nothing():
+def test_rest_has_no_information():
     generator, stamps = np.random.default_rng(0), np.arange(200) * (SECOND // RATE) + 10**18
     pipeline = new_pipeline()
     samples = []
@@ -163,7 +163,7 @@ def test_a_burst_of_wrong_samples_is_left_out_and_the_robot_is_no_other():
     events = events_of(feed(pipeline, [wrong(s) for s in samples_of(recording)]))
     assert {'window doubted', 'outlier'} <= set(events)
     assert 'changed' not in events
-    for name, (truth, low, _, high) in told_of(pipeline, recording).items():
+    for name, (truth, low, _, high) in intervals_of(pipeline, recording).items():
         assert low - 0.3 * (high - low) < truth < high + 0.3 * (high - low), name
 
 
@@ -211,12 +211,12 @@ def test_a_load_is_noticed_named_weighed_and_its_return_recognised():
 def test_short_throws_add_up():
     recording = recorded()
     begin = recording.stamps[0]
-    # Stretches of less than the second by which it is otherwise told how lively a robot is.
+    # Stretches shorter than the second from which the length of windows is found otherwise.
     kept = [s for s in samples_of(recording) if ((s.stamp_ns - begin) / SECOND) % 1.5 < 0.7]
     pipeline = new_pipeline()
     events = events_of(feed(pipeline, kept))
     assert 'fitted' in events and 'changed' not in events
     assert len(pipeline.state.windows) >= 6
     name = 'moment of lower'
-    truth, low, _, high = told_of(pipeline, recording)[name]
+    truth, low, _, high = intervals_of(pipeline, recording)[name]
     assert low - 0.3 * (high - low) < truth < high + 0.3 * (high - low)

@@ -174,7 +174,7 @@ def test_what_is_missing_is_smoothed_over(rng):
     assert (again[:, :, 1:] == found[:, :, 1:]).all()
 
 
-def test_a_joint_that_nobody_measures_rests(rng):
+def test_a_joint_that_is_not_measured_rests(rng):
     times = np.arange(300) / RATE
     _, positions = measured(times, rng)
     positions[:, 1] = np.nan

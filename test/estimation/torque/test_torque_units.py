@@ -9,7 +9,7 @@ import pytest
 from seen_arms import pipeline as seven_joints
 
 from sim2real_estimator.estimation.misfits import FITS
-from sim2real_estimator.estimation.torque.units import Misfit, Watch, words_of
+from sim2real_estimator.estimation.torque.units import Misfit, MisfitWatch, words_of
 from sim2real_estimator.observability.findings import Assessment
 from sim2real_estimator.records import Frame, UpdateReport
 
@@ -26,7 +26,7 @@ def turned(arm, upward):
     return replace(arm, tau=arm.tau - weights[2] + np.tensordot(upward, weights, 1))
 
 
-def told(arm):
+def reported(arm):
     """Return (the pipeline, what it said of misfits)."""
     used = new_pipeline()
     events = events_of(feed(used, arm.samples()))
@@ -38,7 +38,7 @@ def verdicts(used):
 
 
 def test_what_fits_is_not_doubted(arm):
-    used, events = told(arm)
+    used, events = reported(arm)
     assert events == []
     assert 'identified' in verdicts(used)
     assert away(used, arm.truth) < 3.0
@@ -54,8 +54,8 @@ def test_what_fits_is_not_doubted(arm):
         ((1.0, 8.0), 'unit elbow'),
     ],
 )
-def test_a_wrong_unit_or_sign_is_told_once_and_nothing_is_identified(arm, factors, expected):
-    used, events = told(replace(arm, tau=arm.tau * factors))
+def test_a_wrong_unit_or_sign_is_reported_once_and_nothing_is_identified(arm, factors, expected):
+    used, events = reported(replace(arm, tau=arm.tau * factors))
     assert len(events) == 1
     kind, factor, owner = events[0].removeprefix('misfit: ').split()
     assert f'{kind} {owner}' == expected
@@ -65,17 +65,17 @@ def test_a_wrong_unit_or_sign_is_told_once_and_nothing_is_identified(arm, factor
     assert 'misfit' in verdicts(used)
 
 
-def test_positions_in_degrees_are_told(arm):
-    assert told(replace(arm, q=np.degrees(arm.q)))[1] == ['misfit: degrees']
+def test_positions_in_degrees_are_reported(arm):
+    assert reported(replace(arm, q=np.degrees(arm.q)))[1] == ['misfit: degrees']
 
 
 @pytest.mark.parametrize('upward', [(0.0, 0.0, -1.0), (-1.0, 0.0, 0.0)])
-def test_another_mount_is_told_with_its_direction(arm, upward):
-    _, events = told(turned(arm, upward))
+def test_another_mount_is_reported_with_its_direction(arm, upward):
+    _, events = reported(turned(arm, upward))
     assert len(events) == 1
     kind, *found = events[0].removeprefix('misfit: ').split()
     assert kind == 'gravity'
-    # About the axis of both joints nobody can tell.
+    # A turn about the axis of both joints is unobservable.
     assert np.dot([float(x) for x in found], upward) > 0.9
 
 
@@ -113,7 +113,7 @@ def test_weights_turn_with_the_base_and_are_part_of_columns():
 
 
 def test_a_misfit_is_taken_back_when_it_is_none_any_more():
-    watch, found = Watch(), Misfit('unit', 1, 2.0, evidence=11.0)
+    watch, found = MisfitWatch(), Misfit('unit', 1, 2.0, evidence=11.0)
     watch, is_news = watch.after(replace(found, evidence=5.0), 0.5)
     assert (watch.misfit, is_news) == (None, False)
     watch, is_news = watch.after(found, 0.8)

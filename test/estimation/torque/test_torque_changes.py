@@ -76,7 +76,7 @@ def test_a_change_is_found_and_named(truth, name):
 
 
 @pytest.mark.parametrize(('joint', 'part'), [(0, 0.7), (1, 0.7), (1, 1.3)])
-def test_a_gain_that_changes_is_told_from_bodies_and_friction(joint, part):
+def test_a_gain_that_changes_is_isolated_from_bodies_and_friction(joint, part):
     scales = np.ones(JOINTS)
     scales[joint] = part
     for seed in range(3):
@@ -84,7 +84,7 @@ def test_a_gain_that_changes_is_told_from_bodies_and_friction(joint, part):
         found, _ = course.found_within(np.append(TRUTH, scales), 4.0)
         name = ('gain of first', 'gain of second')[joint]
         assert found.causes[0].name == name
-        # A body is found as ever, and told from the gains that it resembles.
+        # A body is still found, and isolated from the gains that it resembles.
         course = Course(seed, has_gains=True)
         found, _ = course.found_within(HEAVIER, 4.0)
         assert found.causes[0].name == 'mass on hand'
@@ -188,7 +188,7 @@ def test_the_time_of_a_change_is_found_among_rows(before):
     assert onset.since.count == count - onset.before
 
 
-def test_a_change_that_is_asked_again_is_told_better_and_not_a_second_one():
+def test_a_change_is_isolated_better_later_and_is_no_second_one():
     """From before, with all rows since; what was answered first is of no account."""
     for truth, name in ((HEAVIER, 'mass on hand'), (STICKIER, 'friction of second')):
         course = Course()
@@ -205,7 +205,7 @@ def test_a_change_that_is_asked_again_is_told_better_and_not_a_second_one():
         assert evidence == sorted(evidence)
 
 
-def test_joints_that_no_cause_explains_are_told():
+def test_joints_that_no_cause_explains_are_reported():
     """Half of what the second joint should report comes: a gain, which this robot has not."""
     course = Course()
     rows = rows_of(HEAVIER, 200, np.random.default_rng(0), course.sd)

@@ -108,7 +108,7 @@ def test_what_follows_another_marker_moves_nothing(size):
     assert state.fit.share == pytest.approx(0.8, abs=0.1)
 
 
-def test_what_nobody_knows_the_motion_of_is_left_out():
+def test_poses_without_a_known_motion_are_left_out():
     model, state = Planar(), pose_regression.begin(Planar(), PRIOR)
     state = replace(state, waiting=((0, 10**9, np.zeros(2)), (0, 3 * 10**9, np.zeros(2))))
     state = pose_regression.placed(model, state, 2 * 10**9)

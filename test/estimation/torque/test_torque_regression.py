@@ -14,8 +14,8 @@ from sim2real_estimator.estimation.torque.regression import (
     fit,
     inflations,
     not_negative,
-    pulled,
     Rows,
+    score_inflations,
     Sums,
     white_noise,
 )
@@ -79,7 +79,7 @@ def test_it_is_weighted_least_squares_and_the_covariance_is_its_own(rng):
     assert not np.allclose(weights, found.noise.weights, rtol=0.1)
 
 
-def test_what_hangs_together_widens_the_posterior_more_than_it_holds_the_mean(rng):
+def test_correlation_widens_the_posterior_more_than_it_holds_the_mean(rng):
     found = fitted(LinearRobot(), rows_of(TRUTH, 3000, rng, memory=0.99))
     excess = found.noise.inflation - 1
     assert (excess > 10).all()
@@ -170,7 +170,7 @@ def test_correlated_rows_tell_less(rng, memory):
     residuals = rows.residuals(TRUTH, np.ones(JOINTS))
     found = inflations(residuals, rows.shares, LAGS)
     excess = (1 + memory) / (1 - memory) - 1
-    # What hangs together comes back with the motion, and counts three times.
+    # Correlated residuals recur with the motion, and count three times.
     assert found - 1 == pytest.approx([3 * excess] * JOINTS, rel=0.35)
     assert (inflations(residuals[:0], rows.shares[:0], LAGS) == 6).all()
     assert (inflations(residuals[:0], rows.shares[:0], LAGS, np.array([7.0, 9.0])) == [7, 9]).all()
@@ -182,25 +182,25 @@ def test_independent_rows_tell_most(rng):
     assert found == pytest.approx([1.0, 1.0], abs=0.3)
 
 
-def test_what_pulls_the_same_way_for_a_while_tells_less(rng):
+def test_correlated_scores_have_less_information(rng):
     """Residuals are white here, but a number of the robot is another one every second or so."""
     rows = rows_of(TRUTH, 4000, rng)
     wanders = np.repeat(rng.choice([-0.2, 0.2], 80), 50)
     torques = rows.torques + wanders[:, None] * rows.columns[..., 0]
     roots, scales = (np.eye(SIZE), np.zeros((JOINTS, SIZE))), np.ones(JOINTS)
     steady, wandering = (
-        pulled(each, each.residuals(TRUTH, scales), TRUTH, scales, *roots)
+        score_inflations(each, each.residuals(TRUTH, scales), TRUTH, scales, *roots)
         for each in (rows, replace(rows, torques=torques))
     )
     assert steady == pytest.approx([1.0, 1.0], abs=0.3)
     assert (wandering > 3).all()
     residuals = torques - rows.columns @ TRUTH
-    told = inflations(residuals, rows.shares, LAGS, pulls=wandering)
-    assert (told > 2 * inflations(residuals, rows.shares, LAGS)).all()
+    found = inflations(residuals, rows.shares, LAGS, scores=wandering)
+    assert (found > 2 * inflations(residuals, rows.shares, LAGS)).all()
 
 
 def test_what_gains_explain_makes_no_noise(rng):
-    """That all is heavier, or its torque told too small, is one thing: no prediction changes."""
+    """A heavier robot, or torques measured too small, predict the same."""
     model = LinearRobot(has_gains=True)
     found = fitted(
         model, rows_of(TRUTH, 3000, rng, scales=np.array([0.97, 1.02]), sd=(0.01, 0.01))
@@ -262,7 +262,7 @@ def test_a_joint_that_the_model_does_not_explain_is_left_out(rng):
     assert found.mean[:3] == pytest.approx(TRUTH[:3], abs=0.02)
 
 
-def test_a_joint_that_is_left_out_tells_of_what_is_its_own(rng):
+def test_a_joint_that_is_left_out_still_determines_its_own_coordinates(rng):
     """All else is as if its rows were not there, and what is its own goes with that."""
     model, rows = LinearRobot(), rows_of(TRUTH, 800, rng, sd=(0.05, 0.5))
     # The sign of what both feel is wrong in the second.
@@ -289,7 +289,7 @@ def test_what_is_left_out_is_known_given_all_else(rng):
     information = weight * (columns[:, 3] @ columns[:, 3]) + 1 / 9
     left = rows.torques[:, 1] - columns[:, 0] * found.mean[0]
     assert found.mean[3] == pytest.approx(weight * columns[:, 3] @ left / information, rel=0.05)
-    # What is wrong may be so in all rows alike.
+    # Errors may be the same in all rows.
     weight = 1 / (found.noise.variance[1] * rows.count)
     information = weight * (columns[:, 3] @ columns[:, 3]) + 1 / 9
     slope = -weight * (columns[:, 3] @ columns[:, 0]) / information
@@ -308,7 +308,7 @@ def test_noise_of_a_torque_is_no_misfit(rng):
     assert followed(LinearRobot(), slow).noise.explained.tolist() == [True, False]
 
 
-def test_noise_does_not_excuse_what_hangs_together_beside_it(rng):
+def test_correlated_residuals_are_no_noise_of_sensors(rng):
     """Of a torque of 5 N m noise of 8 hides an error of 2 that lasts for a second."""
     noisy = rows_of(TRUTH, 1000, rng, sd=(0.1, 8.0))
     slow = rows_of(0 * TRUTH, 1000, rng, sd=(1e-9, 2.0), memory=0.98)
@@ -344,9 +344,9 @@ def test_a_slow_minute_does_not_leave_a_joint_unexplained(rng):
     calm = rows_of(TRUTH, 400, rng)
     slow = Rows(0.005 * calm.columns, calm.torques - 0.995 * (calm.columns @ TRUTH), calm.shares)
     earlier = Earlier.of(sums, known.noise, 2000.0)
-    prior, told = Gaussian(known.mean, known.root), Sums.none(JOINTS, SIZE).plus(slow)
-    assert fit(model, prior, told, slow, known, LAGS, earlier).noise.explained.all()
-    assert not fit(model, prior, told, slow, known, LAGS).noise.explained.any()
+    prior, sums = Gaussian(known.mean, known.root), Sums.none(JOINTS, SIZE).plus(slow)
+    assert fit(model, prior, sums, slow, known, LAGS, earlier).noise.explained.all()
+    assert not fit(model, prior, sums, slow, known, LAGS).noise.explained.any()
 
 
 def test_few_rows_of_much_noise_are_no_rubbish(rng):
@@ -370,13 +370,13 @@ def test_joints_that_give_way_like_springs_tell_less(rng):
         found = fit(model, model.prior, sums, rows, known, LAGS, elastic=elastic)
     ratio = found.noise.inflation / known.noise.inflation
     assert ratio[0] == pytest.approx(1.0, rel=0.05)
-    # What pulls at parameters is weighed by how uncertain they are, which is more now.
+    # Scores are in standard deviations of parameters, which are larger now.
     assert 5.0 < ratio[1] < 6.0
     assert (found.root[3] ** 2).sum() > 4 * (known.root[3] ** 2).sum()
 
 
 def test_a_joint_that_was_not_explained_for_a_while_comes_back(rng):
-    """Its friction is told by no other joint, and unknown it explains nothing."""
+    """No other joint determines its friction, and while that is unknown nothing is explained."""
     bad = rows_of(TRUTH, 200, rng, sd=(0.1, 10.0), memory=0.9)
     good = rows_of(TRUTH, 6000, rng)
     model = LinearRobot()

@@ -8,24 +8,24 @@ from posteriors import feed
 
 
 def shared(arm, inertia, friction, sign=1.0):
-    """Return a recording whose joints have a motor besides, at the sum of their speeds."""
+    """Return a recording whose joints share one more motor, at the sum of their speeds."""
     _, v, a = arm.motion * np.array([1.0, sign])
     motor = inertia * a.sum(1) + friction * np.tanh(v.sum(1) / 0.02)
     return replace(arm, tau=arm.tau + motor[:, None])
 
 
-def told(arm):
+def reported(arm):
     pipeline = new_pipeline()
     events = events_of(feed(pipeline, arm.samples()))
     return [event for event in events if event.startswith('coupled')]
 
 
-def test_a_shared_motor_is_told_once():
-    assert told(shared(record(6.0, rate=125.0), 0.3, 3.0)) == ['coupled: elbow, shoulder']
+def test_a_shared_motor_is_reported_once():
+    assert reported(shared(record(6.0, rate=125.0), 0.3, 3.0)) == ['coupled: elbow, shoulder']
 
 
 def test_friction_of_single_joints_and_noise_are_no_shared_motor():
     arm = record(6.0, rate=125.0)
     single = 3.0 * np.tanh(arm.motion[1] / 0.02)
-    assert told(replace(arm, tau=arm.tau + single)) == []
-    assert told(record(6.0, rate=125.0, effort_sd=40 * EFFORT_SD)) == []
+    assert reported(replace(arm, tau=arm.tau + single)) == []
+    assert reported(record(6.0, rate=125.0, effort_sd=40 * EFFORT_SD)) == []
