@@ -56,7 +56,8 @@ class Pace:
         """
         Return stamps (from_ns, sure_ns), each [n], of efforts that are not renewed.
 
-        Efforts are unknown from the first on, which is certain from the second on. hold_ns: longest time that any is held; is_steady: whether the pace says when one is due.
+        They are unknown from the first stamp on, which is certain at the second. hold_ns: the
+        longest time that any is held; is_steady: whether the pace says when one is due.
         """
         longest_ns = self._stamp_ns + hold_ns
         if not is_steady or len(self._gaps) < _ENOUGH:

@@ -105,7 +105,7 @@ def _whole(findings):
 
 
 def _load(load):
-    """Return the values of what was taken up or put down last."""
+    """Return the values of the latest payload, negative masses where one was put down."""
     values = {'load on': load.link, 'load mass': load.mass, 'load mass std': load.mass_sd}
     for axis, centre, sd in zip('xyz', load.com, load.com_sd):
         values |= {f'load com {axis}': centre, f'load com {axis} std': sd}

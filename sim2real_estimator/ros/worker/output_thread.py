@@ -41,7 +41,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Published:
     """The `Progress` last published on a topic, and when, by a steady clock [s]."""
 
     progress: object
@@ -76,13 +76,15 @@ class OutputThread:
     def forget(self):
         """Begin again without any progress, as the pipeline does."""
         self._newest, self._judged, self._turn, self._trail = None, None, None, deque([], _TRAIL)
-        self._told, self._asked = {}, deque()
+        self._published, self._asked = {}, deque()
 
     def wish(self, wishes):
         """Set the node's `Wishes`; return why a part of them cannot be met, or an empty text."""
         before = self._wishes.topics if self._wishes else frozenset()
         # A new subscriber gets a message at once.
-        self._told = {topic: told for topic, told in self._told.items() if topic in before}
+        self._published = {
+            topic: published for topic, published in self._published.items() if topic in before
+        }
         self._wishes = wishes
         return self._composer.refusal(wishes)
 
@@ -142,18 +144,18 @@ class OutputThread:
 
     def _wait(self, topic, now):
         """Return the time until a topic is due [s], None where there is nothing new."""
-        told, subject = self._told.get(topic), self._subject(topic)
-        if subject is None or (told and (told.progress is subject or topic in _ONCE)):
+        published, subject = self._published.get(topic), self._subject(topic)
+        if subject is None or (published and (published.progress is subject or topic in _ONCE)):
             return None
-        if told is None or topic not in _RATES:
+        if published is None or topic not in _RATES:
             return 0.0
-        return max(told.time + 1 / _RATES[topic](self._wishes) - now, 0.0)
+        return max(published.time + 1 / _RATES[topic](self._wishes) - now, 0.0)
 
     def _jobs(self, topics, now):
         """Return the arguments to compose topics, which count as published from now on."""
         trail, jobs = tuple(self._trail), []
         for topic in topics:
-            self._told[topic] = _Told(self._subject(topic), now)
+            self._published[topic] = _Published(self._subject(topic), now)
             jobs.append((topic, self._subject(topic), self._wishes, trail))
         return jobs
 
