@@ -1,9 +1,9 @@
 """
-Taking frames in beside the stream: no fit holds up the samples that come meanwhile.
+Updates in a thread beside the stream, so that no fit delays the samples that come meanwhile.
 
-A thread computes what is known after a frame; everything else is done by whoever calls. When a
-result is there decides when it can be seen, and nothing else: the posterior is that of
-`Pipeline.step`, bit for bit, as long as the relief does not make frames longer.
+The thread computes the `Progress` after a frame; the caller does everything else. The time that
+takes decides only when a result can be seen: the posterior is that of `Pipeline.step`, bit for
+bit, unless the relief makes frames longer.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -12,17 +12,17 @@ import time
 
 from .pipeline import Progress
 
-# Frames get short again when so little of the limit waits: the rate must not flutter.
+# Frames get short again when less than this part of the limit waits: a hysteresis.
 _CAUGHT_UP = 0.25
 
 
 @dataclass(frozen=True)
 class Relief:
     """
-    Longer frames while too much data wait: fewer updates, and no sample left out.
+    Longer frames while too much data wait: fewer updates, without leaving out samples.
 
-    limit [s]: of data that may wait, None: any; rate [1/s]: of frames beyond it; full_rate
-    [1/s]: of frames otherwise.
+    limit: data that may wait [s], None: any; rate: of frames beyond it [1/s]; full_rate: of
+    frames otherwise [1/s].
     """
 
     limit: float | None
@@ -31,11 +31,11 @@ class Relief:
 
     @classmethod
     def from_config(cls, frames):
-        """Return the relief that a `FramesConfig` asks for."""
+        """Return the relief of a `FramesConfig`."""
         return cls(frames.overload, min(frames.overload_rate, frames.max_rate), frames.max_rate)
 
     def rate_at(self, lag, rate):
-        """Return the rate from now on; lag: seconds of data that wait; rate: that in use."""
+        """Return the next rate of frames [1/s]; lag: data that wait [s]; rate: the present one."""
         if self.limit is not None and lag > self.limit:
             return self.rate
         has_caught_up = self.limit is None or lag <= _CAUGHT_UP * self.limit
@@ -44,7 +44,7 @@ class Relief:
 
 @dataclass(frozen=True)
 class Update:
-    """What a frame has made known, and how many seconds that took."""
+    """The `Progress` after a frame, and the time that its computation took [s]."""
 
     progress: Progress
     seconds: float
@@ -57,11 +57,11 @@ class Update:
 
 class Background:
     """
-    A pipeline's `step` without the waiting.
+    `Pipeline.step`, computed in a thread.
 
-    Samples are pushed into the pipeline itself, and at any time it can be saved: the frame that
-    is being taken in is still among those that wait. To reset it or to load, close this first,
-    and begin another after it.
+    Samples are pushed into the pipeline itself. It can be saved at any time: the frame that is
+    being processed is still among those that wait. To reset or load it, close this first and
+    begin another one afterwards.
     """
 
     def __init__(self, pipeline, relief=None, on_update=None):
@@ -83,25 +83,25 @@ class Background:
 
     @property
     def is_relieved(self):
-        """Whether frames are longer than usual, since too much data wait."""
+        """Whether frames are longer than usual because too much data wait."""
         rate = self.pipeline.stream.max_rate
         return self._relief is not None and rate is not None and rate < self._relief.full_rate
 
     def step(self):
         """
-        Let the thread take in the next frame once it is free; return an `Update` if one is done.
+        Start the next update if the thread is free; return the `Update`s that have finished.
 
-        To be called after samples were pushed, and after every update. An error that an update
-        met is raised here, and the frame goes on waiting.
+        Call it after pushing samples and after every update. An error of an update is raised
+        here, and its frame goes on waiting.
         """
         return self._work(is_patient=False)
 
     def settle(self):
-        """Wait until all complete frames are taken in; return an `Update` for each."""
+        """Wait until all complete frames are processed; return an `Update` for each."""
         return self._work(is_patient=True)
 
     def finish(self):
-        """Wait until all frames are, the data having come to their end; as `settle`."""
+        """Process all frames left at the end of the data; return an `Update` for each."""
         return self._work(is_patient=True, is_end=True)
 
     def close(self):
@@ -119,7 +119,7 @@ class Background:
         return updates
 
     def _begun(self, is_end):
-        """Hand the next frame over to the thread, and tell whether there was one."""
+        """Start the update with the next frame, and tell whether there was one."""
         if not self.pipeline.waiting:
             self._adapt()
         frame = self.pipeline.next_frame(is_end)
@@ -135,7 +135,7 @@ class Background:
         return Update(progress, time.monotonic() - began)
 
     def _adapt(self):
-        """Make frames longer or shorter from now on, by how much data wait."""
+        """Set the rate of frames from now on by how much data wait."""
         stream = self.pipeline.stream
         if self._relief is None or stream.max_rate is None:
             return

@@ -1,8 +1,9 @@
 """
-The main flow: messages in, estimates out.
+The main flow, from messages to estimates: decode, buffer, cut frames, re-stamp, update, summarize.
 
-Live, replayed, offline and under test it is this one. Only stamps of data drive it: the same
-samples, settings and seed give the same posterior, bit for bit, whenever they arrive.
+Live operation, replay, offline identification and tests all use it. Only the stamps of the data
+drive it: the same samples, settings and seed give the same posterior, bit for bit, whenever they
+arrive.
 """
 
 from collections import Counter, deque
@@ -26,10 +27,10 @@ from .records import Estimate, Status, UpdateReport
 from .stream.restamping import Restamping
 
 _HERE = 'this pipeline'
-# By these words estimators report that they have left out the samples of a frame.
+# Events by which estimators report that they have left out the samples of a frame.
 _LEFT_OUT = Status.UPDATE_REFUSED, Status.OUTLIER
-# What numbers of bad data may raise where nobody has looked for it: matrices that have no inverse,
-# numbers that are too large. Anything else is a mistake in the program, and is not caught.
+# What bad data may raise in an update: singular matrices, overflow. Anything else is a mistake in
+# the program and is not caught.
 _NUMERICAL_ERRORS = np.linalg.LinAlgError, ArithmeticError
 _logger = logging.getLogger(__name__)
 
@@ -37,14 +38,15 @@ _logger = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Progress:
     """
-    How far the estimator has come: all that changes with a frame.
+    All that changes with a frame, as an immutable snapshot.
 
-    state: of the estimator; estimate: the same in the words of people, with the report and the
+    state: of the estimator; estimate: the posterior as an `Estimate`, with the report and the
     stamp of the last frame; mixture: the posterior of state and parameters, in the problem's
-    coordinates; recording: what the data are known by, None before any; assessment: what verdicts
-    are made from; restamping: which clocks are how late; outcomes: (sensor, `Status`) -> for how
-    many samples more that was the outcome; efforts: of the commands at the end of the last
-    frame, NaN where unknown, none where no frame had any.
+    coordinates; recording: identifies the data used, None before any; assessment: holds the
+    latest `Findings` and what the next ones need; restamping: the delays of late clocks and the
+    frames that wait for their samples; outcomes: (sensor, `Status`) -> number of samples whose
+    outcome this frame has decided; efforts: of the commands at the end of the last frame, NaN
+    where unknown, empty where no frame had any.
     """
 
     state: object
@@ -58,38 +60,215 @@ class Progress:
 
 
 class Pipeline:
-    """Samples -> stream -> frames -> estimator -> estimates."""
+    """
+    Samples -> stream -> frames -> estimator -> estimates.
+
+    The methods stand in the order of the flow; saving and continuing come last.
+    """
 
     def __init__(self, problem, estimator, stream, sources=(), restamping=None):
         """
-        Set up the flow.
+        Connect the parts and begin from the prior.
 
         problem: a `RobotProblem`; estimator: an `AbstractEstimator`; stream: a `Stream`;
-        sources: what decodes messages, each with a `name` that the stream knows; restamping:
-        the `Restamping` to begin with, None: no clock is late.
+        sources: decoders of messages, each with a `name` that the stream knows; restamping: the
+        initial `Restamping`, None: no clock may be late.
         """
         self.problem, self.estimator, self.stream = problem, estimator, stream
         self.sources = {source.name: source for source in sources}
         self.config, self._restamping = '', restamping or Restamping()
         self._libraries = ThreadpoolController()
-        # Frames that are complete and not yet taken in.
+        # Frames that are complete and await their update.
         self.waiting = deque()
         self._begin(problem.prior, (), problem.noise_prior)
 
     @classmethod
     def from_config(cls, config, plan=None):
-        """Return the pipeline of a `Config`; plan: a `RecordedPlan` to follow instead of its."""
-        from .setup.build import build_parts  # a pipeline of ready parts needs no settings
+        """Return the pipeline of a `Config`; plan: a `RecordedPlan` that replaces its frames."""
+        from .setup.build import build_parts  # imports all of physics
 
-        # As many threads as everywhere: with others the last digits are others.
+        # One thread, as everywhere: the last bits of a matrix product depend on their number.
         with ThreadpoolController().limit(limits=1, user_api='blas'):
             pipeline = cls(*build_parts(config, plan))
         pipeline.config = to_yaml(config)
         return pipeline
 
+    def receive(self, name, message, arrived_ns=None):
+        """
+        Decode a message of the source of that name, and buffer its samples.
+
+        arrived_ns: time of arrival [ns], for messages without a stamp of their own.
+        """
+        if name not in self.sources:
+            raise DataError(
+                f"there is no source '{name}' to decode a message; "
+                f'there are: {", ".join(sorted(self.sources)) or "none"}'
+            )
+        self.take(name, self.sources[name].decode(message, arrived_ns))
+
+    def take(self, name, decoded):
+        """Buffer the samples of a decoded message: the `Decoded` of the source of that name."""
+        for status in decoded.statuses:
+            self.counts.add(name, status)
+        for sample in decoded.samples:
+            self.push(sample)
+
+    def push(self, sample):
+        """Buffer a sample; return USED, or the `Status` that says why it is left out."""
+        return self.stream.push(sample)
+
+    def step(self):
+        """Update with every frame that is complete; return an `Estimate` for each."""
+        return self._update_with_all(is_end=False)
+
+    def finish(self):
+        """Update with all frames left, at the end of the data; return an `Estimate` for each."""
+        return self._update_with_all(is_end=True)
+
+    def _update_with_all(self, is_end):
+        estimates = []
+        while frame := self.next_frame(is_end):
+            self.accept(self.after(self.progress, frame))
+            estimates.append(self.estimate())
+        return estimates
+
+    def next_frame(self, is_end=False):
+        """
+        Return the next frame to update with, None where none is complete.
+
+        It stays among those `waiting` until the progress after it is accepted, and only then is
+        the next one cut. is_end: whether the data have come to their end.
+        """
+        if not self.waiting:
+            self.waiting.extend(self.stream.next_frames(is_end))
+        if is_end and not self.waiting and (end := self.progress.restamping.end()):
+            self.waiting.append(end)
+        return self.waiting[0] if self.waiting else None
+
+    def cut(self):
+        """
+        Cut all frames that are complete, and return their number.
+
+        For recordings, which are cut in blocks. Live, `next_frame` cuts them one by one, so that
+        they can be made longer while too much data wait.
+        """
+        before = len(self.waiting)
+        while frames := self.stream.next_frames():
+            self.waiting.extend(frames)
+        return len(self.waiting) - before
+
+    def after(self, progress, frame):
+        """
+        Return the `Progress` after one more frame, and change nothing in this pipeline.
+
+        So a thread may compute it while others push samples: re-stamp late clocks, update the
+        estimator with every frame that this completes, and summarize.
+        """
+        # Matrices are small. Threads of BLAS would wait for one another, which takes four times
+        # the processor, and hundreds of times where the robot's other programs need it as well.
+        with self._libraries.limit(limits=1, user_api='blas'):
+            progress, frames = self._restamped(progress, frame)
+            if not frames:
+                report = UpdateReport(progress.estimate.report.stage)
+                return replace(progress, estimate=replace(progress.estimate, report=report))
+            events = ()
+            for each in frames:
+                progress = self._updated_or_refused(progress, each, events)
+                events = progress.estimate.report.events
+            return progress
+
+    def _restamped(self, progress, frame):
+        """
+        Return (`Progress`, frames to update with) after samples of late clocks found their frames.
+
+        A clock whose delay the posterior knows well is set right by whole milliseconds: for the
+        frames that the estimator can still fit anew, and for all that follow.
+        """
+        restamping, state, outcomes = progress.restamping, progress.state, Counter()
+        for sensor in restamping.moved:
+            late = self.problem.late_sensors.get(sensor)
+            if late is None:
+                continue
+            delay, variance = progress.mixture.along(late)
+            if by_ns := restamping.left_to_move(sensor, delay, variance**0.5):
+                kept = self.estimator.kept_frames(state)
+                restamping, moved, outside = restamping.move(sensor, by_ns, kept)
+                state = self.estimator.with_frames(state, moved)
+                outcomes[sensor, Status.OUTSIDE] += len(outside)
+                outcomes[sensor, Status.USED] += _number(sensor, moved) - _number(sensor, kept)
+        restamping, frames, outside = restamping.take(frame)
+        for sample in outside:
+            outcomes[sample.sensor, Status.OUTSIDE] += 1
+        progress = replace(progress, state=state, restamping=restamping, outcomes=outcomes)
+        return progress, frames
+
+    def _updated_or_refused(self, progress, frame, events):
+        """
+        Return the `Progress` after a frame, without its samples where those cannot be used.
+
+        events: of the frames before this one that the same new frame completed. Where an update
+        fails numerically, the state is predicted without the samples; where that fails too, it
+        is estimated anew from the samples to come, with what is known of the parameters.
+        """
+        try:
+            return self._updated(progress, frame, events)
+        except _NUMERICAL_ERRORS:
+            _logger.exception(
+                'the frame that ends at %.3f s is left out: it could not be computed',
+                1e-9 * frame.end_ns,
+            )
+        outcomes = progress.outcomes.copy()
+        outcomes.update((sample.sensor, Status.UPDATE_REFUSED) for sample in frame.samples)
+        progress = replace(progress, outcomes=outcomes)
+        events = (*events, Status.UPDATE_REFUSED.value)
+        with suppress(*_NUMERICAL_ERRORS):
+            return self._updated(progress, replace(frame, samples=()), events)
+        report = UpdateReport(progress.estimate.report.stage, events=events)
+        findings, tangents = progress.assessment.latest, progress.assessment.tangents
+        known = self.problem, progress.mixture, frame.end_ns, report, findings, tangents
+        estimate, state = summarize(*known), self.estimator.interrupted(progress.state)
+        return replace(progress, state=state, estimate=estimate)
+
+    def _updated(self, progress, frame, events):
+        """Return the `Progress` after a frame; raise where an update cannot be computed."""
+        # Update: the filter step, or the fit, of the estimator.
+        state, report = self.estimator.update(self._begun, progress.state, frame)
+        # Where the estimator begins again from its prior, no data so far count.
+        is_forgotten = 'forgotten' in report.events
+        recording = progress.recording or Recording.begun(frame)
+        recording = None if is_forgotten else recording.until(frame)
+        # Summarize: what the posterior says of each parameter, and whether it can be believed.
+        mixture = self.estimator.mixture(self._begun, state)
+        last_change = partial(self.estimator.last_change, state)
+        assessment = progress.assessment.after(self.problem, mixture, frame, report, last_change)
+        events = (*events, *assessment.words_since(progress.assessment))
+        # Count what became of the samples.
+        outcome = next((s for s in _LEFT_OUT if s.value in report.events), Status.USED)
+        if report.left_out:
+            outcome = Status.USED
+        outcomes = progress.outcomes.copy()
+        for sample in frame.samples:
+            outcomes[sample.sensor, outcome] += 1
+        for sensor, status, number in report.left_out:
+            outcomes[sensor, Status.USED] -= number
+            outcomes[sensor, Status(status)] += number
+        report = replace(report, events=(*events, *report.events)) if events else report
+        findings, tangents = assessment.latest, assessment.tangents
+        estimate = summarize(self.problem, mixture, frame.end_ns, report, findings, tangents)
+        known = (state, estimate, mixture, recording, assessment, progress.restamping)
+        efforts = frame.efforts if frame.inputs else progress.efforts
+        return Progress(*known, outcomes, efforts)
+
+    def accept(self, progress):
+        """Make the `Progress` after the first of the `waiting` frames that of this pipeline."""
+        self.waiting.popleft()
+        self.progress = progress
+        for (sensor, status), number in progress.outcomes.items():
+            self.counts.add(sensor, status, number)
+
     @property
     def counts(self):
-        """How often what happened to whose samples: `Counts`."""
+        """The `Counts` of what became of the samples of each sensor."""
         return self.stream.counts
 
     @property
@@ -102,14 +281,39 @@ class Pipeline:
         """The posterior `Mixture` of the robot's state and the parameters, in coordinates."""
         return self.progress.mixture
 
+    def estimate(self):
+        """Return the latest `Estimate`, that of the prior before any frame."""
+        return self.progress.estimate
+
+    def latest_findings(self):
+        """Return the `Findings` with the verdicts of the estimate, at most a second old."""
+        found = self.progress.assessment.latest
+        with self._libraries.limit(limits=1, user_api='blas'):
+            # Computed when first asked for.
+            _ = found.parameters
+        return found
+
+    def findings(self, exact=True):
+        """
+        Return the `Findings` after the latest frame.
+
+        exact: whether draws follow the curves along which parameters are observationally
+        equivalent, which may take seconds, or their tangents, as for estimates.
+        """
+        now, assessment = self.estimate(), self.progress.assessment
+        change = self.estimator.last_change(self.state)
+        known = self.problem, self.mixture, now.stamp_ns, now.report, exact, change
+        with self._libraries.limit(limits=1, user_api='blas'):
+            return assessment.find(*known)
+
     def reset(self):
-        """Forget what was estimated, and begin again from what was known before."""
+        """Begin again from the initial prior."""
         state = self.estimator.init(self._begun)
         assessment = Assessment.begun(self.problem, self.estimator.mixture(self._begun, state))
         self._go_on(state, 0, UpdateReport('prior'), None, assessment, self._restamping)
 
     def posterior(self):
-        """Return all that is known, and all that it takes to go on: a `Posterior`."""
+        """Return the `Posterior`: the mixture, its findings, and the run to continue from."""
         recording = self.progress.recording
         known = (*self._known, recording) if recording else self._known
         return Posterior(
@@ -124,7 +328,7 @@ class Pipeline:
         )
 
     def run(self, has_plan=True):
-        """Return what it takes to go on, plain values and records; has_plan: with all frames."""
+        """Return all that is needed to continue, as plain values; has_plan: with all frames."""
         return {
             'state': self.state,
             'stream': self.stream.snapshot(has_plan),
@@ -138,7 +342,7 @@ class Pipeline:
         }
 
     def resume(self, run):
-        """Go on from what another pipeline of the same settings returned as its `run`."""
+        """Continue from the `run` of another pipeline with the same settings."""
         self.stream.restore(run['stream'])
         self._begin(*run['begun'])
         assessment = Assessment(**run['assessment'])
@@ -147,15 +351,15 @@ class Pipeline:
         self.waiting = deque(run['waiting'])
 
     def save(self, path):
-        """Write all that is known to a file, from which another process can go on."""
+        """Write the posterior to a file, from which another process can continue."""
         save(path, self.posterior())
 
     def load(self, path):
         """
-        Go on from a file: with the same samples the posterior is the same, bit for bit.
+        Continue from a file: with the same samples the posterior is the same, bit for bit.
 
-        The frames are those of the plan that was followed when it was saved. A DataError where
-        the file is of another robot, estimator or prior; then nothing has changed.
+        The plan of frames is the one followed when it was saved. Raise a DataError, and change
+        nothing, where the file is of another robot, estimator or prior.
         """
         posterior = load(path)
         if posterior.run is None:
@@ -168,10 +372,10 @@ class Pipeline:
 
     def begin_from(self, path):
         """
-        Begin again, with the posterior of a file as what is known of the parameters.
+        Begin again, with the parameters' posterior in a file as the prior.
 
-        A normal distribution of the same mean and covariance stands for it: that it had several
-        modes, and what it knew of the robot's state, is lost.
+        It is approximated by a normal distribution of the same mean and covariance: several
+        modes, and the robot's state, are lost.
         """
         posterior = load(path)
         self._require_fits(path, posterior, goes_on=False)
@@ -181,122 +385,8 @@ class Pipeline:
         noises = noises and noises.matched(posterior.mixture.weights)
         self._begin(matched(posterior.mixture), posterior.recordings, noises)
 
-    def receive(self, name, message, arrived_ns=None):
-        """
-        Decode a message for the source of that name, and push what it holds.
-
-        arrived_ns: when it came, for messages that have no stamp of their own.
-        """
-        if name not in self.sources:
-            raise DataError(
-                f"there is no source '{name}' to decode a message; "
-                f'there are: {", ".join(sorted(self.sources)) or "none"}'
-            )
-        self.take(name, self.sources[name].decode(message, arrived_ns))
-
-    def take(self, name, decoded):
-        """Count and push what a message held for the source of that name: its `Decoded`."""
-        for status in decoded.statuses:
-            self.counts.add(name, status)
-        for sample in decoded.samples:
-            self.push(sample)
-
-    def push(self, sample):
-        """Take a sample in and return USED, or the `Status` that says why it is left out."""
-        return self.stream.push(sample)
-
-    def step(self):
-        """Update with every frame that has become complete; return an `Estimate` for each."""
-        return self._work_off(is_end=False)
-
-    def finish(self):
-        """Update with all frames left: the data have come to their end."""
-        return self._work_off(is_end=True)
-
-    def cut(self):
-        """
-        Cut all frames that have become complete; return how many.
-
-        They wait to be taken in. Whoever wants frames to get longer meanwhile leaves it to
-        `next_frame` to cut them, one after the other.
-        """
-        before = len(self.waiting)
-        while frames := self.stream.next_frames():
-            self.waiting.extend(frames)
-        return len(self.waiting) - before
-
-    def next_frame(self, is_end=False):
-        """
-        Return the frame to be taken in next, None where none is complete.
-
-        It waits until the progress after it is accepted. Only then the next one is cut.
-        is_end: whether the data have come to their end.
-        """
-        if not self.waiting:
-            self.waiting.extend(self.stream.next_frames(is_end))
-        if is_end and not self.waiting and (end := self.progress.restamping.end()):
-            self.waiting.append(end)
-        return self.waiting[0] if self.waiting else None
-
-    def after(self, progress, frame):
-        """
-        Return the `Progress` after one more frame, and change nothing.
-
-        So another thread may compute it while samples are pushed.
-        """
-        # Matrices are small. Threads of BLAS would wait for one another, which takes four times
-        # the processor, and hundreds of times where the robot's other programs need it as well.
-        with self._libraries.limit(limits=1, user_api='blas'):
-            return self._after(progress, frame)
-
-    def _after(self, progress, frame):
-        """Return the `Progress` after one more frame."""
-        restamping, frames, outside = progress.restamping.take(frame)
-        outcomes = Counter((sample.sensor, Status.OUTSIDE) for sample in outside)
-        progress = replace(progress, restamping=restamping, outcomes=outcomes)
-        if not frames:
-            report = UpdateReport(progress.estimate.report.stage)
-            return replace(progress, estimate=replace(progress.estimate, report=report))
-        events = ()
-        for frame in frames:
-            progress = self._taken_in(progress, frame, events)
-            events = progress.estimate.report.events
-        return progress
-
-    def accept(self, progress):
-        """Go on from the `Progress` after the first of the frames that wait."""
-        self.waiting.popleft()
-        self.progress = progress
-        for (sensor, status), number in progress.outcomes.items():
-            self.counts.add(sensor, status, number)
-
-    def estimate(self):
-        """Return the latest `Estimate`; the prior's before any frame."""
-        return self.progress.estimate
-
-    def latest_findings(self):
-        """Return the `Findings` that the verdicts of estimates are of: at most a second old."""
-        found = self.progress.assessment.latest
-        with self._libraries.limit(limits=1, user_api='blas'):
-            # Whoever asks first waits for them.
-            _ = found.parameters
-        return found
-
-    def findings(self, exact=True):
-        """
-        Return the `Findings` after the latest frame.
-
-        exact: whether what data cannot tell is drawn along the curves on which the robot moves
-        alike, which may take seconds, or along their tangents, as for estimates.
-        """
-        now, assessment = self.estimate(), self.progress.assessment
-        change = self.estimator.last_change(self.state)
-        known = self.problem, self.mixture, now.stamp_ns, now.report, exact, change
-        with self._libraries.limit(limits=1, user_api='blas'):
-            return assessment.find(*known)
-
     def _begin(self, prior, known, noise_prior):
-        """Begin from a prior that knows some `Recording`s already."""
+        """Begin from a prior; known: the `Recording`s that it is a posterior of."""
         self._begun = copy.copy(self.problem)
         self._begun.prior, self._known = prior, tuple(known)
         self._begun.noise_prior = noise_prior
@@ -312,96 +402,11 @@ class Pipeline:
             raise DataError(f'{path}: {error}') from error
 
     def _go_on(self, state, stamp_ns, report, recording, assessment, restamping):
-        """Go on from a state of the estimator."""
+        """Set the progress to a state of the estimator."""
         mixture, findings = self.estimator.mixture(self._begun, state), assessment.latest
         tangents = assessment.tangents
         estimate = summarize(self.problem, mixture, stamp_ns, report, findings, tangents)
         self.progress = Progress(state, estimate, mixture, recording, assessment, restamping)
-
-    def _taken_in(self, progress, frame, events):
-        """
-        Return the `Progress` with one more frame, all of whose samples are there.
-
-        events: of the frames before that the same new one has let go. A frame of which something
-        cannot be computed is refused: the motion goes on without its samples, or, where that
-        cannot be computed either, is found anew with what is known of the parameters.
-        """
-        try:
-            return self._updated(progress, frame, events)
-        except _NUMERICAL_ERRORS:
-            _logger.exception(
-                'the frame that ends at %.3f s is left out: it could not be computed',
-                1e-9 * frame.end_ns,
-            )
-        outcomes = progress.outcomes + Counter(
-            (sample.sensor, Status.UPDATE_REFUSED) for sample in frame.samples
-        )
-        progress, events = (
-            replace(progress, outcomes=outcomes),
-            (*events, Status.UPDATE_REFUSED.value),
-        )
-        with suppress(*_NUMERICAL_ERRORS):
-            return self._updated(progress, replace(frame, samples=()), events)
-        report = UpdateReport(progress.estimate.report.stage, events=events)
-        findings, tangents = progress.assessment.latest, progress.assessment.tangents
-        known = self.problem, progress.mixture, frame.end_ns, report, findings, tangents
-        estimate, state = summarize(*known), self.estimator.interrupted(progress.state)
-        return replace(progress, state=state, estimate=estimate)
-
-    def _updated(self, progress, frame, events):
-        """Return the `Progress` with a frame, as of `_taken_in`, if all of it can be computed."""
-        state, report = self.estimator.update(self._begun, progress.state, frame)
-        # Where nothing known is of use the data before are forgotten, and so is this frame.
-        is_forgotten = 'forgotten' in report.events
-        recording = progress.recording or Recording.begun(frame)
-        recording = None if is_forgotten else recording.until(frame)
-        mixture = self.estimator.mixture(self._begun, state)
-        last_change = partial(self.estimator.last_change, state)
-        assessment = progress.assessment.after(self.problem, mixture, frame, report, last_change)
-        events = (*events, *assessment.words_since(progress.assessment))
-        outcome = next((s for s in _LEFT_OUT if s.value in report.events), Status.USED)
-        if report.left_out:
-            outcome = Status.USED
-        outcomes = progress.outcomes.copy()
-        for sample in frame.samples:
-            outcomes[sample.sensor, outcome] += 1
-        for sensor, status, number in report.left_out:
-            outcomes[sensor, Status.USED] -= number
-            outcomes[sensor, Status(status)] += number
-        report = replace(report, events=(*events, *report.events)) if events else report
-        findings, tangents = assessment.latest, assessment.tangents
-        estimate = summarize(self.problem, mixture, frame.end_ns, report, findings, tangents)
-        known = (state, estimate, mixture, recording, assessment, progress.restamping)
-        efforts = frame.efforts if frame.inputs else progress.efforts
-        return self._restamped(Progress(*known, outcomes, efforts), frame, mixture)
-
-    def _restamped(self, progress, frame, mixture):
-        """Return the `Progress` with samples set to when they were taken, as far as is known."""
-        if not progress.restamping.moved:
-            return progress
-        for sensor in progress.restamping.moved:
-            late = self.problem.late_sensors.get(sensor)
-            if late is None:
-                continue
-            (delay, variance), period_ns = mixture.along(late), frame.end_ns - frame.start_ns
-            by_ns = progress.restamping.left_to_move(sensor, delay, variance**0.5, period_ns)
-            if by_ns:
-                kept = self.estimator.kept_frames(progress.state)
-                restamping, frames, outside = progress.restamping.move(sensor, by_ns, kept)
-                outcomes = Counter(progress.outcomes)
-                outcomes[sensor, Status.OUTSIDE] += len(outside)
-                outcomes[sensor, Status.USED] += _number(sensor, frames) - _number(sensor, kept)
-                state = self.estimator.with_frames(progress.state, frames)
-                progress = replace(progress, state=state, restamping=restamping, outcomes=outcomes)
-        return progress
-
-    def _work_off(self, is_end):
-        """Update with all frames that are complete."""
-        estimates = []
-        while frame := self.next_frame(is_end):
-            self.accept(self.after(self.progress, frame))
-            estimates.append(self.estimate())
-        return estimates
 
 
 def _number(sensor, frames):

@@ -1,4 +1,4 @@
-"""What a backend must offer."""
+"""The interface of backends: rollouts of a `System`, their derivatives and losses."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The topic `robot_description`: which robot it is, and whether it has become another."""
+"""The topic `robot_description`: the robot to estimate, and whether it is replaced later."""
 
 from xml.etree import ElementTree
 
@@ -44,15 +44,15 @@ class Description:
         return self._subscription.topic_name
 
     def close(self):
-        """Listen no more."""
+        """Unsubscribe."""
         self._node.destroy_subscription(self._subscription)
 
     def accept(self):
-        """Take note that the robot is in use."""
+        """Record that the description is in use."""
         self.trouble, self.is_refused = '', False
 
     def refuse(self, reason):
-        """Take note that there is no use for the robot, but perhaps for the next one."""
+        """Record that the description cannot be used; the next one may be."""
         self.trouble, self.is_refused = f'{reason}; waiting for another one on {self.topic}', True
         self._node.get_logger().error(f'the robot on {self.topic} cannot be used: {reason}')
 
@@ -84,7 +84,7 @@ class Description:
 
 
 def _canonical(text):
-    """Return XML without what makes no difference, None where it is none."""
+    """Return XML in canonical form, None where it is not well-formed."""
     try:
         return ElementTree.canonicalize(text, strip_text=True)
     except ElementTree.ParseError:

@@ -1,4 +1,4 @@
-"""What the node says of itself: `/diagnostics`, names and levels as in REP 107."""
+"""The diagnostics of the node on `/diagnostics`, with names and levels as in REP 107."""
 
 from collections import Counter
 
@@ -7,14 +7,14 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 _NANO = 1e9
 # The start of the worker takes a while; a backlog beyond this share of what fits is more.
 _MUCH = 0.1
-# Verdicts that somebody should look at.
+# Verdicts that deserve a warning.
 _ALARMS = frozenset(('changed', 'misfit', 'out of prior'))
 _LOST = 'messages are lost on the way: they come faster than they are read; publish fewer'
 _RELIEVED = 'too slow: frames are longer until it has caught up; lower frames.max_rate'
 
 
 class Health:
-    """Turns totals into what happened since the message before."""
+    """Composes diagnostics, with counts since the message before instead of totals."""
 
     def __init__(self, node_name):
         """Take the node's name, which begins the name of every status."""
@@ -47,7 +47,7 @@ class Health:
         return DiagnosticArray(header=_header(now), status=statuses)
 
     def _node(self, state, session):
-        """Return what the node is doing."""
+        """Return the status of the node."""
         text, values = state, {'state': state}
         if session:
             values['enabled'] = session.is_enabled
@@ -57,7 +57,7 @@ class Health:
         return self._status('node', DiagnosticStatus.OK, text, values)
 
     def _robot(self, description):
-        """Return whether the robot is known, and still the same."""
+        """Return the status of the robot description."""
         level = DiagnosticStatus.WARN if description.trouble else DiagnosticStatus.OK
         if description.is_refused:
             level = DiagnosticStatus.ERROR
@@ -69,14 +69,14 @@ class Health:
         return self._status('robot', level, description.trouble or 'in use', values)
 
     def _saving(self, session):
-        """Return whether the posterior gets to its files."""
+        """Return the status of saving the posterior."""
         error = session.saving.error
         level = DiagnosticStatus.ERROR if error else DiagnosticStatus.OK
         values = {'folder': session.saving.folder if session.config.saving.folder else ''}
         return self._status('saving', level, error or 'no trouble', values)
 
     def _input(self, each, elapsed, troubles):
-        """Return what comes in on a topic, and what is wrong with it, as texts."""
+        """Return the status of a topic, with its troubles as texts."""
         new = self._since(('input', each.topic), each.received)
         level, text = DiagnosticStatus.OK, 'messages come in'
         if each.mismatches:
@@ -100,7 +100,7 @@ class Health:
         return self._status(f'input {each.topic}', level, text, values)
 
     def _source(self, name, session):
-        """Return what became of the samples of a sensor or of a source of efforts."""
+        """Return the outcomes of the samples of a sensor or of a source of efforts."""
         worker, ignored = session.worker, session.ignored[name]
         dropped = worker.backlog.dropped[name]
         level, text = DiagnosticStatus.OK, 'counted by what became of them'
@@ -111,7 +111,7 @@ class Health:
         return self._status(f'samples of {name}', level, text, values)
 
     def _worker(self, session):
-        """Return how the process does that computes."""
+        """Return the status of the worker process."""
         worker, tally = session.worker, session.tally
         report = worker.report
         level, text = DiagnosticStatus.OK, 'running' if report else 'starting'
@@ -143,7 +143,7 @@ class Health:
         return self._status('worker', level, text, values)
 
     def _estimate(self, session, now_ns):
-        """Return how far the estimate is."""
+        """Return the status of the estimate."""
         worker, tally = session.worker, session.tally
         estimate = worker.report.estimate if worker.report else None
         if estimate is None:
@@ -161,7 +161,7 @@ class Health:
         return self._status('estimate', level, text, values)
 
     def _verdicts(self, findings):
-        """Return how well every parameter is known, and what cannot be."""
+        """Return the verdict of every parameter."""
         level = DiagnosticStatus.OK
         if _ALARMS.intersection(findings.verdicts):
             level = DiagnosticStatus.WARN
@@ -176,7 +176,7 @@ class Health:
         return self._status('verdicts', level, text, values)
 
     def _since(self, key, total):
-        """Return by how much a total has grown since the message before."""
+        """Return the increase of a total since the message before."""
         before, self._before[key] = self._before.get(key, 0), total
         # Another worker counts from zero.
         return total - before if total >= before else total
@@ -191,14 +191,14 @@ class Health:
 
 
 class Tally:
-    """What several reports of the worker say together, between two diagnostics."""
+    """Sums over the reports of the worker between two diagnostics."""
 
     def __init__(self):
-        """Begin with none."""
+        """Begin at zero."""
         self.longest, self.events = 0.0, []
 
     def add(self, report):
-        """Take a `Report` in."""
+        """Add a `Report`."""
         self.longest = max(self.longest, report.longest)
         self.events += report.events
 

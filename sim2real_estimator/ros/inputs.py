@@ -1,4 +1,4 @@
-"""Topics that the node listens to."""
+"""The topics that the node subscribes to."""
 
 from itertools import chain
 import time
@@ -11,7 +11,7 @@ from ..messages import ros_class
 from .publishers.stamps import stamp_ns_of
 from .quality import overridable
 
-# What comes of joints must not be lost, at up to 1 kHz; stalls of 30 ms were measured.
+# Depth for joint messages at up to 1 kHz, of which none must be lost; stalls of 30 ms occur.
 _JOINTS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1000, reliability=ReliabilityPolicy.RELIABLE
 )
@@ -26,7 +26,7 @@ _NAMES = {
     'std_msgs/msg/Float64MultiArray': '',
 }
 
-# Stamps that go back by more [s], or run ahead of real time by more, are of a clock that was set.
+# Stamps that go back, or ahead of real time, by more than this [s] are of a clock that was set.
 _JUMP = 1.0
 _NANO = 1e9
 # No robot has as many joints.
@@ -70,7 +70,7 @@ class Input:
         )
 
     def close(self):
-        """Listen no more."""
+        """Unsubscribe."""
         self._node.destroy_subscription(self._subscription)
 
     @property
@@ -99,13 +99,13 @@ class Input:
             self._hand_on(source.name, source.decode(message, arrived_ns))
 
     def _note_number(self, number):
-        """Count what was lost before a message, by its publisher's sequence number."""
+        """Count the messages lost before one, by its publisher's sequence number."""
         if self._is_alone and self._number and number > self._number + 1:
             self.lost += number - self._number - 1
         self._number = number
 
     def _note_stamp(self, stamp_ns):
-        """Notice a stamp that does not follow the one before in real time or faster."""
+        """Record a jump of the stamps against real time."""
         if not stamp_ns:
             return
         now, before_ns = time.monotonic(), self.stamp_ns
@@ -115,14 +115,14 @@ class Input:
         self.stamp_ns, self._came = stamp_ns, now
 
     def _note_names(self, names):
-        # A publisher repeats its names; one that never does must not fill the memory.
+        # A publisher repeats its joint names; one that never does must not fill the memory.
         if names != self._latest_names and len(self.names) < _MOST_NAMES:
             self._latest_names = names
             self.names.update(names)
             self._parts.add(frozenset(names))
 
     def _match(self, event):
-        # Another publisher counts from elsewhere.
+        # Each publisher has its own sequence numbers.
         self._is_alone, self._number = event.current_count == 1, 0
 
     def _mismatch(self, event):

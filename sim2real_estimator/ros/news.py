@@ -1,4 +1,4 @@
-"""What has happened, to the log and to `~/events`, each event once."""
+"""Events of the estimator and of the inputs, for the log and for `~/events`, each once."""
 
 from ..events import (
     Chronicle,
@@ -13,7 +13,7 @@ from .watch import JUMP, SILENT, Watch
 
 
 class News:
-    """Turns reports of the worker and what comes in into events."""
+    """Makes events of the worker's reports and of the state of the inputs."""
 
     def __init__(self, inputs, logger, outputs):
         """Take the `Input`s, the node's logger and the `Outputs`."""
@@ -22,11 +22,11 @@ class News:
         self._chronicle = Chronicle()
 
     def troubles(self, each):
-        """Return what is wrong with an `Input` at present, as texts."""
+        """Return the present troubles of an `Input`, as texts."""
         return tuple(self._watches[each].troubles.values())
 
     def take(self, report):
-        """Tell what has happened by a `Report` of the worker."""
+        """Publish and log the events of a `Report` of the worker."""
         if report.estimate is None:
             return
         modes = len(report.findings.modes)
@@ -41,13 +41,13 @@ class News:
         self._publish(events, report.estimate.stamp_ns)
 
     def tell_death(self, cause, lost, clock_ns):
-        """Tell that another worker has begun; lost: messages; clock_ns: the node's time."""
+        """Report that another worker was started; lost: messages; clock_ns: the node's time."""
         event = worker_replaced(cause, lost)
         self._logger.error(event.text)
         self._publish_now(event, clock_ns)
 
     def tell_stop(self, reason, clock_ns):
-        """Tell that what comes is not used any more; clock_ns: the node's time."""
+        """Report that messages are no longer used; clock_ns: the node's time."""
         self._publish_now(stopped(reason), clock_ns)
 
     def look(self, now, clock_ns, is_listening):
@@ -64,7 +64,7 @@ class News:
                 self._tell(trouble, clock_ns)
 
     def _tell(self, trouble, clock_ns):
-        """Tell of a `Trouble` that has begun or ended; clock_ns: the node's time."""
+        """Report a `Trouble` that has begun or ended; clock_ns: the node's time."""
         topic = trouble.topic
         if trouble.has_ended:
             self._logger.info(f"'{topic}': no longer: {trouble.text}")

@@ -1,4 +1,9 @@
-"""The node: messages to the worker, estimates from it, and how both are doing."""
+"""
+The lifecycle node: it passes messages to the worker process and publishes its estimates.
+
+Callbacks only decode and enqueue. All that takes long runs in the worker of a `Session`, which
+exists while the node is configured.
+"""
 
 import sys
 import time
@@ -31,10 +36,10 @@ _ANOTHER_ROBOT = (
 
 
 class EstimatorNode(LifecycleNode):
-    """Decodes and passes on; whatever takes long is done by the worker of a `Session`."""
+    """The node `sim2real_estimator`: its life cycle, services and diagnostics."""
 
     def __init__(self):
-        """Declare the parameters that say where the settings are; nothing else yet."""
+        """Declare the parameters that name the settings, the timers and the services."""
         super().__init__(NAME, automatically_declare_parameters_from_overrides=True)
         self._settings = NodeParameters(self, self._apply)
         self._session, self._state = None, 'unconfigured'
@@ -49,7 +54,7 @@ class EstimatorNode(LifecycleNode):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(_POLL_PERIOD, self._poll, clock=steady)
         self.create_timer(_HEALTH_PERIOD, self._tell_health, clock=steady)
-        # Those that wait for the worker must not hold up what else the node does.
+        # Services that await the worker must not block the other callbacks.
         apart = ReentrantCallbackGroup()
         self.create_service(Trigger, '~/save', self._save, callback_group=apart)
         self.create_service(Trigger, '~/reset', self._reset, callback_group=apart)
@@ -57,7 +62,7 @@ class EstimatorNode(LifecycleNode):
         self.create_service(SetBool, '~/set_enabled', self._set_enabled)
 
     def start(self):
-        """Configure and activate, if the parameters say so; an error says what is wrong."""
+        """Configure and activate if `autostart` is set; raise where the settings are refused."""
         if not self._settings.start('autostart'):
             return
         self._is_starting = True
@@ -68,7 +73,7 @@ class EstimatorNode(LifecycleNode):
         self.trigger_activate()
 
     def close(self):
-        """End what is configured, then the node."""
+        """End the session and destroy the node."""
         self._end_session()
         self.destroy_node()
 
@@ -83,7 +88,7 @@ class EstimatorNode(LifecycleNode):
                 self._begin(config)
         except (EstimatorError, *REFUSALS) as error:
             self._refusal = error
-            # At start it ends the node, which then says so.
+            # At start the error ends the node, and `run` reports it.
             if not self._is_starting:
                 self.get_logger().error(sentence(error))
             return TransitionCallbackReturn.FAILURE
@@ -92,34 +97,34 @@ class EstimatorNode(LifecycleNode):
         return super().on_configure(state)
 
     def on_activate(self, state):
-        """Begin to use what comes in."""
+        """Begin to use the messages that arrive."""
         self._state = 'active'
         if self._session:
             self._session.is_active = True
         return super().on_activate(state)
 
     def on_deactivate(self, state):
-        """Ignore what comes in; what is known stays."""
+        """Ignore the messages that arrive; the posterior stays."""
         self._state = 'inactive'
         if self._session:
             self._session.is_active = False
         return super().on_deactivate(state)
 
     def on_cleanup(self, state):
-        """Give up all that is configured; the posterior is saved where that is wanted."""
+        """End the session; the posterior is saved if the settings say so."""
         self._end_session()
         self._state = 'unconfigured'
         return super().on_cleanup(state)
 
     def on_shutdown(self, state):
-        """Do the same, for good."""
+        """End the session for good."""
         self._end_session()
         self._state = 'finalized'
         return super().on_shutdown(state)
 
     def _begin(self, config):
-        """Begin to listen and to work; an EstimatorError says what cannot be used."""
-        # Imports the robot and its sensors: not before signals are heeded.
+        """Start a `Session`; raise an EstimatorError where a setting cannot be used."""
+        # Imports the robot and its sensors, which takes long: not before signals are handled.
         from .session import Session
 
         self._session = Session(self, config)
@@ -129,7 +134,7 @@ class EstimatorNode(LifecycleNode):
             self._session.activate_late()
 
     def _take_robot(self, text):
-        """Begin with a robot that was waited for; stop where it has become another."""
+        """Start with the robot description that was awaited; stop if it is replaced later."""
         if self._session:
             self._session.stop(_ANOTHER_ROBOT)
             self._description.hold(_ANOTHER_ROBOT)
@@ -143,7 +148,7 @@ class EstimatorNode(LifecycleNode):
             self._description.accept()
 
     def _with_robot(self, config):
-        """Return a config with the robot that was received, if one was asked for."""
+        """Return the config with the robot description from the topic, if one is used."""
         return with_values(config, {'model.urdf': self._robot}) if self._robot else config
 
     def _end_session(self):
@@ -162,18 +167,18 @@ class EstimatorNode(LifecycleNode):
 
     @property
     def _obstacle(self):
-        """Why there is no session."""
+        """The reason why there is no session."""
         return self._description.trouble if self._description else _NOT_CONFIGURED
 
     def _poll(self):
-        """Serve the worker; give up where it cannot use the settings."""
+        """Exchange data with the worker; deactivate and clean up where it refuses the settings."""
         if not self._session:
             return
         try:
             self._session.poll()
         except EstimatorError as error:
             if self._description:
-                # The settings may fit the next robot that comes.
+                # The settings may fit the next robot description.
                 session, self._session = self._session, None
                 session.close()
                 self._description.refuse(sentence(error))
@@ -201,7 +206,7 @@ class EstimatorNode(LifecycleNode):
         return await self._answer(response, lambda session, then: session.save(then))
 
     async def _reset(self, _, response):
-        """Answer ~/reset: forget what was estimated."""
+        """Answer ~/reset: begin again from the prior."""
         return await self._answer(response, lambda session, then: session.reset(then))
 
     async def _draw(self, _, response):
@@ -209,7 +214,7 @@ class EstimatorNode(LifecycleNode):
         return await self._answer(response, lambda session, then: session.draw_samples(then))
 
     async def _answer(self, response, ask):
-        """Fill in a response by the worker's `Reply`; ask: takes the `Session` and a function."""
+        """Return the response with the worker's `Reply`; ask: sends the request of a `Session`."""
         future = Future(executor=self.executor)
         try:
             if not self._session:
@@ -223,7 +228,7 @@ class EstimatorNode(LifecycleNode):
         return response
 
     def _set_enabled(self, request, response):
-        """Answer ~/set_enabled: use what comes in, or ignore it."""
+        """Answer ~/set_enabled: use the messages that arrive, or ignore them."""
         if not self._session:
             response.message = self._obstacle
             return response

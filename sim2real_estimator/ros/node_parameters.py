@@ -1,4 +1,4 @@
-"""Parameters of the node: every setting under its dotted path, above what the file says."""
+"""The parameters of the node: every setting by its dotted path, which overrides the file."""
 
 from dataclasses import fields
 
@@ -26,7 +26,7 @@ class NodeParameters:
     """
 
     def __init__(self, node, apply):
-        """Declare what says where the settings are; apply: is called with a changed `Config`."""
+        """Declare the start parameters; apply: is called with a changed `Config`."""
         self._node, self._apply = node, apply
         self._facts, self._is_locked, self._is_own = {}, False, False
         self._chosen, self._qos = self._overrides()
@@ -44,7 +44,7 @@ class NodeParameters:
         return self._node.get_parameter(name).value
 
     def configure(self):
-        """Return the `Config` of the file and the parameters; a ConfigError says what is wrong."""
+        """Return the `Config` of the file and the parameters; raise a ConfigError if wrong."""
         path = self.start('config_file')
         if not isinstance(path, str) or not path:
             raise ConfigError(
@@ -71,11 +71,11 @@ class NodeParameters:
         ]
 
     def lock(self, is_locked):
-        """Refuse changes of what is read when the node is configured, or allow them again."""
+        """Refuse changes of settings that are read at configuring, or allow them again."""
         self._is_locked = is_locked
 
     def _overrides(self):
-        """Return what was given at start, and which QoS; nothing of it stays declared."""
+        """Return (overrides given at start, QoS overrides), and undeclare all of them."""
         given = self._node.get_parameters_by_prefix('')
         chosen, qos = {}, []
         for name, parameter in given.items():
@@ -92,7 +92,7 @@ class NodeParameters:
         return ', '.join(f'{name}: {value}' for name, value in self._chosen.items()) or 'none'
 
     def _declare(self, config):
-        """Declare every setting, and nothing else, with the value that it has."""
+        """Declare every setting, and nothing else, with its present value."""
         self._is_own = True
         try:
             for name in self._facts:
@@ -129,12 +129,12 @@ class NodeParameters:
         return name in _START
 
     def _changed(self, values):
-        """Return the config with the values that are settings; a ConfigError refuses them."""
+        """Return the config with changed settings; raise a ConfigError where they are refused."""
         settings = {name: value for name, value in values.items() if name in self._facts}
         return with_values(self.config, settings) if settings else self.config
 
     def _take_over(self, parameters):
-        """Keep what was set, and tell a running node."""
+        """Store the changed settings, and apply them to a running node."""
         values = {p.name: _plain(p.value) for p in parameters if p.name in self._facts}
         if self._is_own or not values:
             return

@@ -1,4 +1,4 @@
-"""Topics that the node publishes, besides `/diagnostics`: while it is active, and only then."""
+"""The topics that the node publishes while it is active, all but `/diagnostics`."""
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -10,7 +10,7 @@ from .quality import overridable
 _FLOWING, _NEWEST = QoSProfile(depth=10), QoSProfile(depth=1)
 # None of the events may be lost when several come at once.
 _EVENTS = QoSProfile(depth=100)
-# Whoever listens later gets the last one.
+# Latched: later subscribers get the last message.
 _KEPT = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # Name below the node -> type and QoS; reliable unless overridden, so that all receive.
 TOPICS = {
@@ -26,7 +26,7 @@ TOPICS = {
 
 
 class Outputs:
-    """The publishers."""
+    """The publishers of a session, whose lifecycle follows that of the node."""
 
     def __init__(self, node):
         """Take the lifecycle node, whose state decides whether something is published."""
@@ -42,7 +42,7 @@ class Outputs:
             publisher.on_activate(None)
 
     def wanted(self):
-        """Return the names of the topics that somebody listens to, or may later."""
+        """Return the names of the topics that have subscribers, or are latched for later ones."""
         return frozenset(
             name
             for name, publisher in self._publishers.items()
@@ -54,6 +54,6 @@ class Outputs:
         self._publishers[name].publish(message)
 
     def close(self):
-        """Publish no more; what was kept for later is gone."""
+        """Destroy the publishers, with their latched messages."""
         for publisher in self._publishers.values():
             self._node.destroy_lifecycle_publisher(publisher)

@@ -1,4 +1,4 @@
-"""How the process of a node begins and ends."""
+"""The process of a node: start, signals, and exit status."""
 
 import signal
 import sys

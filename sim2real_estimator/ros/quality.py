@@ -1,4 +1,4 @@
-"""How a QoS is offered and asked for so that users can override it by parameters."""
+"""QoS of publishers and subscriptions that users can override by parameters."""
 
 from copy import copy
 
@@ -14,6 +14,6 @@ _POLICIES = (
 
 
 def overridable(qos):
-    """Return what a publisher or subscription takes, by keyword, to have a QoS or another."""
-    # rclpy writes what is overridden into the profile, which other topics may share.
+    """Return keyword arguments of a publisher or subscription with an overridable QoS."""
+    # A copy: rclpy writes overrides into the profile, which other topics may share.
     return {'qos_profile': copy(qos), 'qos_overriding_options': QoSOverridingOptions(_POLICIES)}

@@ -1,4 +1,10 @@
-"""What a configured node has, and one that is not has not: inputs, a worker, and what it tells."""
+"""
+A session of the node, from configuring to cleaning up: subscriptions, worker, outputs.
+
+`poll` is called every few milliseconds: it passes buffered messages to the worker process,
+publishes the newest estimate, watches the inputs, takes snapshots of the worker's state, starts
+another worker when one dies, and saves the posterior from time to time.
+"""
 
 from collections import Counter
 from pathlib import Path
@@ -17,22 +23,22 @@ from .worker.saving import Saving
 from .worker.snapshot import Snapshot
 from .worker.worker import Worker
 
-# How often a worker that lives on says what another would have to know [s].
+# Between two snapshots of the worker's state, from which another could continue [s].
 _SNAPSHOT_PERIOD = 2.0
-# How often it is looked for who listens, and what is wrong with what comes in [s].
+# Between two checks of who subscribes and whether inputs are healthy [s].
 _LOOK_PERIOD = 0.2
-# How long the node waits at its end for the posterior to be written [s].
+# How long the node waits at shutdown for the posterior to be written [s].
 _PATIENCE = 2.0
 _WAIT = 0.01
-# Deaths of workers in a row, without a frame done between them, after which there is no new one.
+# Deaths of workers in a row, without a frame processed in between, after which none is started.
 _MOST_DEATHS = 3
 
 
 class Session:
-    """From configuring to cleaning up."""
+    """Subscriptions, worker and outputs of a configured node."""
 
     def __init__(self, node, config):
-        """Subscribe, and start the worker; an EstimatorError says what cannot be used."""
+        """Subscribe and start the worker; raise an EstimatorError for unusable settings."""
         self._node, self._logger, self.config = node, node.get_logger(), config
         model = build_model(config)
         sources = (*build_sensors(config, model), *build_inputs(config, model))
@@ -62,16 +68,16 @@ class Session:
 
     @property
     def at_risk(self):
-        """How many messages would be lost if the worker died now."""
+        """Number of messages that would be lost if the worker died now."""
         return self.worker.sent - self._snapshot_sent
 
     def activate_late(self):
-        """Begin to use what comes in, in a node that is active already."""
+        """Begin to use messages in a node that is active already."""
         self.is_active = True
         self._outputs.activate()
 
     def stop(self, reason):
-        """Ignore what comes from now on; what is known is saved if that is wanted."""
+        """Ignore all further messages; the posterior is saved if the settings say so."""
         if self._is_stopped:
             return
         self._is_stopped = True
@@ -80,16 +86,16 @@ class Session:
             self._save_what_is_new(lambda _: None)
 
     def apply(self, config):
-        """Take over what may change while the node runs."""
+        """Use a config of which settings have changed that may change while the node runs."""
         self.config = config
         self.saving.keep = config.saving.keep
         self._tell_wishes()
 
     def poll(self):
         """
-        Serve the worker, and publish its newest estimate and whatever else it has made.
+        Exchange data with the worker and publish its newest estimate and its other messages.
 
-        An EstimatorError that the worker met in the settings is raised.
+        An EstimatorError by which the worker refused the settings is raised here.
         """
         before = self.worker.report
         for report in self.worker.poll():
@@ -101,7 +107,7 @@ class Session:
             self._outputs.publish(publication.topic, publication.data)
         report = self.worker.report
         if report:
-            # Also the last one before a pause, which may have to wait for its time.
+            # Not only new ones: the last estimate before a pause may await its turn by the rate.
             self._tell_estimate(report)
         if report is not before:
             self._tell_relief(report)
@@ -110,7 +116,7 @@ class Session:
             self._looked = now
             self._tell_wishes()
             clock_ns = self._node.get_clock().now().nanoseconds
-            # Whoever publishes may start as slowly as the worker does.
+            # Publishers may start as slowly as the worker does: inputs are judged from then on.
             self.news.look(now, clock_ns, self._is_listening and self.worker.report is not None)
         if self.worker.death:
             self._replace_worker()
@@ -123,9 +129,9 @@ class Session:
 
     def draw_samples(self, then):
         """
-        Ask the worker to draw samples and publish them; then: is called with the `Reply`.
+        Let the worker draw samples and publish them; then: is called with the `Reply`.
 
-        A DataError where they could not be published.
+        Raise a DataError where the node does not publish.
         """
         if not self.is_active:
             raise DataError('the node is not active, and publishes nothing; activate it first')
@@ -133,7 +139,7 @@ class Session:
         self.worker.ask('draw_samples', then=then)
 
     def reset(self, then):
-        """Let the worker forget what was estimated; then: is called with the `Reply`."""
+        """Let the worker begin again from the prior; then: is called with the `Reply`."""
         self._resets += 1
         self.worker.ask('reset', then=then)
 
@@ -151,11 +157,11 @@ class Session:
 
     @property
     def _known(self):
-        """What differs when there may be more to know than before."""
+        """A value that differs when the posterior may have changed."""
         return self.deaths, self._resets, self.worker.report.updates if self.worker.report else 0
 
     def _save_what_is_new(self, then):
-        """Save where there is news, and keep the latest files; then: as for `save`."""
+        """Save the posterior if it has changed, and prune old files; then: as for `save`."""
         known = self._known
 
         def hear(reply):
@@ -164,12 +170,12 @@ class Session:
                 self.saving.prune()
             then(reply)
 
-        # A robot that is started often, and does not move, must not wear out what is kept.
+        # A robot that is started often without moving must not push older files out.
         if known != self._known_to_file:
             self.save(hear)
 
     def close(self):
-        """End everything; what is known is written to a file first, if one is wanted."""
+        """Save the posterior if the settings say so, then end worker and subscriptions."""
         try:
             if self.config.saving.folder and self._known != self._known_to_file:
                 self._save_last()
@@ -179,7 +185,7 @@ class Session:
             self._unsubscribe()
 
     def _hand_on(self, name, decoded):
-        """Let the worker have a message, if the node is to estimate."""
+        """Enqueue a decoded message for the worker, if the node is estimating."""
         if self._is_listening:
             self.worker.backlog.append(name, decoded)
         else:
@@ -190,7 +196,7 @@ class Session:
         return self.is_active and self.is_enabled and not self._is_stopped
 
     def _tell_wishes(self):
-        """Let the worker know what to make, where that is not what it makes already."""
+        """Tell the worker which outputs are subscribed to, where that has changed."""
         topics = self._outputs.wanted() if self.is_active else frozenset()
         config = self.config
         wishes = Wishes(topics, config.node.rate, config.samples, config.markers)
@@ -203,7 +209,7 @@ class Session:
             self._logger.error(reply.text)
 
     def _tell_estimate(self, report):
-        """Publish a new estimate: at the rate, and at once where something has happened."""
+        """Publish a new estimate, at most at the configured rate, or at once after an event."""
         if report.updates == self._updates:
             return
         now = time.monotonic()
@@ -213,10 +219,10 @@ class Session:
             self._outputs.publish('estimate', message)
 
     def _tell_relief(self, report):
-        """Say once that frames are made longer, and once that they are no more."""
+        """Log once that frames are made longer because of overload, and once that it is over."""
         if report.reliefs > self._reliefs:
             self._reliefs = report.reliefs
-            # It may have caught up for a moment between two reports.
+            # The worker may have caught up for a moment between two reports.
             if not self._is_relieved:
                 self._is_relieved = True
                 self._logger.warning(
@@ -228,7 +234,7 @@ class Session:
             self._logger.info('the estimator has caught up: frames are as usual again')
 
     def _tell_saved(self, reply):
-        """Say what went wrong, once."""
+        """Log an error of saving, each once."""
         if reply.is_good:
             self.saving.error = ''
         elif reply.text != self.saving.error:
@@ -236,7 +242,7 @@ class Session:
             self._logger.error(f'the posterior is not saved: {reply.text}')
 
     def _ask_for_snapshot(self):
-        """Ask what the next worker would have to know, where that is not on its way."""
+        """Ask the worker for a snapshot of its state, unless one is on its way."""
         if self._is_asked:
             return
         sent, self._is_asked = self.worker.sent, True
@@ -250,7 +256,7 @@ class Session:
         self.worker.ask('snapshot', *self._snapshot.known, then=keep)
 
     def _replace_worker(self):
-        """Start another worker from the last snapshot; what came since is lost, and counted."""
+        """Start another worker from the last snapshot; count the messages lost since then."""
         dead, self._updates, self._reliefs = self.worker, 0, 0
         has_worked = dead.report is not None and dead.report.updates > 0
         self._deaths_in_a_row = 1 if has_worked else self._deaths_in_a_row + 1
@@ -270,7 +276,7 @@ class Session:
         self.worker = Worker(self.config, self._snapshot.content(), dead.backlog)
 
     def _save_last(self):
-        """Write a last file, as far as the patience of whoever ends the node reaches."""
+        """Write a last file, and wait for it at most `_PATIENCE`."""
         replies, end = [], time.monotonic() + _PATIENCE
         self._save_what_is_new(replies.append)
         while not replies and time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""What is wrong with what comes in, each trouble told when it begins and when it ends."""
+"""Troubles of the inputs, each reported when it begins and when it ends."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ class Trouble:
 
 
 class Watch:
-    """Looks at an `Input` now and then; `troubles` lists what is wrong at present, by kind."""
+    """Checks an `Input` now and then; `troubles` holds the present ones by kind."""
 
     def __init__(self, watched):
         """Take the `Input`."""
@@ -62,7 +62,7 @@ class Watch:
         return [change for change in changes if change]
 
     def _change(self, kind, text, seconds):
-        """Keep what is wrong; return the `Trouble` where it begins or ends."""
+        """Record a trouble; return the `Trouble` where it begins or ends."""
         before = self.troubles.pop(kind, '')
         if text:
             self.troubles[kind] = text
@@ -90,7 +90,7 @@ class Watch:
         )
 
     def _jump(self, now):
-        """Return by how much stamps jumped of late."""
+        """Return the latest jump of stamps."""
         if self._input.jumps > self._jumps:
             self._jumps, self._jumped = self._input.jumps, now
         if self._jumped is None or now - self._jumped > _PATIENCE:
@@ -103,7 +103,7 @@ class Watch:
         )
 
     def _rivals(self):
-        """Return who publishes the same."""
+        """Return the names of several nodes that publish the same joints."""
         nodes = self._input.publishers()
         if len(nodes) < 2 or self._input.has_parts(len(nodes)):
             return ''

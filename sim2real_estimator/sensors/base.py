@@ -1,4 +1,4 @@
-"""What a sensor must tell the problem."""
+"""The interface of sensors: decode messages, observe the robot, compare both."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ class Rows:
 @dataclass(frozen=True)
 class Signal:
     """
-    What one residual row is about.
+    The signal of one residual row.
 
-    label: such as 'elbow position'; unit; sd: of its noise; place: of what is measured among the
-    values, None where the row is a deviation that is no difference of numbers.
+    label: such as 'elbow position'; unit; sd: of its noise; place: index of the measurement among
+    the values, None where the row is no difference of two numbers, such as an angle between axes.
     """
 
     label: str
@@ -40,13 +40,12 @@ class AbstractSensor(ABC):
     """
     A kind of measurement.
 
-    name: of this sensor; value_size: length of `Sample.values`; row_size: residual rows;
-    output_size: how many scalars `observe` adds to the simulator's outputs. message_types: of
-    the messages it can read, the usual one first; message_type: of those it does read. scale
-    [value_size]: standard deviations of the values, infinite where one is not used; joints:
-    names of those that move what it measures; measures_joints: whether it measures these joints
-    themselves; may_repeat: whether its values are coarse. Of either the values may stay the same
-    to the last bit.
+    name: of this sensor; value_size: length of `Sample.values`; row_size: number of residual
+    rows; output_size: number of scalars that `observe` adds to the simulator's outputs;
+    message_types: types that it can read, the usual one first; message_type: type that it does
+    read; joints: names of those whose motion it measures; measures_joints: whether it measures
+    these joints themselves; may_repeat: whether its values are coarse. Values of a sensor with
+    either property may stay the same to the last bit.
     """
 
     name = ''
@@ -63,7 +62,7 @@ class AbstractSensor(ABC):
     @property
     @abstractmethod
     def scale(self):
-        """Standard deviations of the values [value_size]."""
+        """Standard deviations of the values [value_size], infinite where one is not used."""
 
     @property
     @abstractmethod
@@ -75,22 +74,22 @@ class AbstractSensor(ABC):
         """
         Return the `Decoded` of a message, read by its plain attributes.
 
-        arrived_ns: when it came, for messages that have no stamp of their own.
+        arrived_ns: time of arrival [ns], for messages without a stamp of their own.
         """
 
     @abstractmethod
     def observe(self, robot, q, v):
-        """Return `output_size` generic scalars that the residual needs; see `System`."""
+        """Return the `output_size` generic scalars that the residual needs; see `System`."""
 
     @abstractmethod
     def rows(self, states, outputs, values):
         """
         Return the `Rows` of measurements.
 
-        states [nx, B]; outputs [output_size, B]; values [B, value_size], NaN where a part is
-        missing: rows of what is missing are zero.
+        states [nx, B]; outputs [output_size, B]; values [B, value_size], NaN where one is
+        missing: the rows of missing values are zero.
         """
 
     def errors(self, states, outputs, values):
-        """Return the values [B, m] of the `Rows` alone; faster where their slopes take long."""
+        """Return the values [B, m] of the `Rows` without their derivatives."""
         return self.rows(states, outputs, values).values

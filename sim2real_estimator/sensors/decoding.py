@@ -1,7 +1,7 @@
 """
-Numbers out of messages, by plain attributes: nothing here knows ROS.
+Numbers from messages, read by plain attributes, without ROS.
 
-A reader returns (values, status): the status is USED, or says why the values are none.
+A reader returns (values, status): the status is USED, or says why there are no values.
 """
 
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from ..records import Sample, Status
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 NUMBERS = 'std_msgs/msg/Float64MultiArray'
-# How far from one the norm of a quaternion may be; drivers send zeros for what they do not see.
+# Tolerance of the norm of a quaternion; drivers send zeros for a body that they do not see.
 _NORM_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """What a message holds for a sensor: its samples, and what was remarkable, by `Status`."""
+    """The samples that a message holds for a sensor, and a `Status` for each remark."""
 
     samples: tuple = ()
     statuses: tuple = ()
 
 
 def stamp_ns(message, arrived_ns=None):
-    """Return the header's stamp in nanoseconds; of a message without a header, when it came."""
+    """Return the stamp of the header [ns], the time of arrival where there is no header."""
     if not hasattr(message, 'header'):
         if arrived_ns is None:
             raise DataError(
@@ -77,12 +77,12 @@ def read_numbers(message):
 
 
 def name_remarks(names, known):
-    """Return a Status for every name that is of no joint of the robot."""
+    """Return a Status for every name that is no joint of the robot."""
     return (Status.UNKNOWN_JOINT,) * len(set(names) - known)
 
 
 def checked_type(sensor, message_type):
-    """Return the message type of a sensor, its first where None is asked for."""
+    """Return the message type of a sensor, its usual one for None; refuse others."""
     if message_type is None:
         return sensor.message_types[0]
     if message_type not in sensor.message_types:

@@ -1,8 +1,7 @@
 """
 Efforts of joints, measured or commanded.
 
-They are no measurements with a residual: what they say is not predicted but drives the robot, as
-inputs of the frames.
+They have no residual: they are not predicted, but drive the robot as inputs of the frames.
 """
 
 import numpy as np
@@ -32,7 +31,7 @@ def _by_name(efforts, message, arrived_ns):
 
 
 def _by_order(efforts, message, arrived_ns):
-    """Return the `Decoded` of a Float64MultiArray, which has to be of as many numbers."""
+    """Return the `Decoded` of a Float64MultiArray, malformed unless it has one number a joint."""
     numbers = read_numbers(message)
     if len(numbers) != len(efforts.order):
         return Decoded(statuses=(Status.MALFORMED,))
@@ -44,9 +43,9 @@ class JointEfforts:
     """
     A source of efforts on joints with one degree of freedom.
 
-    values: one effort a joint [N m or N], NaN where a message has none: it is then unknown, and
-    never zero. places: where the joints stand among the model's commands; limits: largest effort
-    by the robot description, NaN where it gives none; order: joints of the numbers of a message
+    values: one effort per joint [N m or N], NaN where a message has none, which means unknown,
+    not zero. places: indices of the joints among the model's commands; limits: largest effort by
+    the robot description, NaN where it gives none; order: joints of the numbers of a message
     without names; known: names of all joints of the robot; places_by_name: `JointPlaces`.
     """
 

@@ -1,4 +1,4 @@
-"""Whose the numbers of a JointState are."""
+"""The places of joints in JointState messages, found by name."""
 
 from dataclasses import dataclass
 import math
@@ -11,11 +11,11 @@ from .decoding import name_remarks
 @dataclass(frozen=True)
 class Layout:
     """
-    Some joints in messages with certain names.
+    The places of some joints in messages with certain names.
 
-    names: of the message, in its order; places: where the joints stand among them, None for one
+    names: of the message, in its order; places: index of each joint among them, None for one
     that is not named; is_clear: whether there are names, each once; remarks: a Status for every
-    name that is of no joint of the robot.
+    name that is no joint of the robot.
     """
 
     names: tuple
@@ -29,7 +29,7 @@ class Layout:
         return self.places.count(None) < len(self.places)
 
     def is_malformed(self, *fields):
-        """Tell whether it is unclear whose the numbers of fields of a message are."""
+        """Tell whether the numbers of fields cannot be assigned to joints."""
         return not self.is_clear or max(map(len, fields)) > len(self.names)
 
     def read(self, field):
@@ -44,11 +44,11 @@ class JointPlaces:
     """
     Finds some joints in messages by their names.
 
-    Drivers name the same joints in the same order in each message: they are looked up once.
+    Drivers name the same joints in the same order in each message, so they are looked up once.
     """
 
     def __init__(self, joints, known):
-        """Take the names of the joints, and of all joints of the robot."""
+        """Set the names of the joints, and the `known` ones of all joints of the robot."""
         self._joints, self._known, self._latest = tuple(joints), frozenset(known), None
 
     def layout(self, message):

@@ -1,4 +1,4 @@
-"""Encoders."""
+"""Encoders of joints with one degree of freedom."""
 
 import math
 
@@ -10,8 +10,8 @@ from .base import AbstractSensor, Rows, Signal
 from .decoding import checked_type, Decoded, JOINT_STATE, stamp_ns
 from .joint_places import JointPlaces
 
-# Stamps that are off count for at most so many times the noise of a position: a speed that makes
-# more of them is one that a fit passes by, and must not find its errors small because of it.
+# Largest noise by errors of stamps, in standard deviations of a position. Speeds at which it would
+# be larger occur in bad intermediate fits, whose errors must not look small because of it.
 _MOST_BY_STAMPS = 3.0
 
 
@@ -27,10 +27,10 @@ class JointPositions(AbstractSensor):
 
     def __init__(self, name, model, joints, sd, velocity_sd=None, message_type=None, stamp_sd=0.0):
         """
-        Take the joints' names, and the standard deviations [rad or m, and per s].
+        Set the joints' names, and the standard deviations [rad or m, and per s].
 
-        stamp_sd [s]: by how much stamps are off, now early, now late; positions of a joint that
-        moves are less certain by its speed times that.
+        stamp_sd: standard deviation of stamps [s]; times the speed of a joint it adds to the
+        noise of its position.
         """
         self.name, self._stamp_sd = name, stamp_sd
         self.message_type = checked_type(self, message_type)

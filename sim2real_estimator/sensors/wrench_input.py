@@ -1,7 +1,7 @@
 """
-Wrenches that act on a link from outside and are known: thrust, or what a force sensor tells.
+Known external wrenches on a link: thrust, or the measurements of a force sensor.
 
-Like efforts they are no measurements with a residual but inputs of the frames.
+Like efforts they have no residual, but are inputs of the frames.
 """
 
 import math
@@ -17,9 +17,9 @@ class WrenchInput:
     """
     A source of wrenches on one link, about the origin of its frame.
 
-    values: moment x, y, z [N m], then force x, y, z [N], NaN where a message has none: it is then
-    unknown, and never zero. wrench: the `LinkWrench`; places: where its numbers stand among all
-    inputs of a frame; joints: none, as messages name none; limits: nobody knows any.
+    values: moment x, y, z [N m], then force x, y, z [N], NaN where a message has none, which
+    means unknown, not zero. wrench: the `LinkWrench`; places: indices of its numbers among all
+    inputs of a frame; joints: none, as messages name none; limits: unknown.
     """
 
     message_types = ('geometry_msgs/msg/WrenchStamped',)
@@ -34,7 +34,7 @@ class WrenchInput:
         self.name, self.wrench = name, LinkWrench(link, axes)
         first = len(model.commands) + WRENCH_SIZE * number
         self.places = tuple(range(first, first + WRENCH_SIZE))
-        # In a message that names another frame of the robot it is of something else.
+        # A message that names another frame of the robot is about another link.
         own = link if axes == LINK else model.base
         self._others = {each.name for each in model.links} - {own}
 

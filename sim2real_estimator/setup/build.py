@@ -1,4 +1,10 @@
-"""From settings to the parts of a pipeline."""
+"""
+Build the parts of a pipeline from a `Config`: problem, estimator, stream, sources, re-stamping.
+
+`build_parts` is the main function. `estimator_name` chooses the estimator by which efforts are
+known: of measured torques, of windows where nothing drives the robot, of kinematics where only
+poses are seen, and of commanded efforts otherwise.
+"""
 
 from dataclasses import fields, replace
 import logging
@@ -31,14 +37,14 @@ from .torque_priors import torque_priors
 from .window_priors import window_priors
 
 _NANO = 1e9
-# As for frames, samples a tenth short of the period still pass.
+# Samples that come too early by this part of the period still pass, as for frames.
 _JITTER = 0.1
-# Estimators that take measured torques for what they are.
+# Estimators that use measured torques as measurements.
 _OF_MEASURED = MeasuredTorque.name, MultipleShooting.name
-# No gap is as long [s].
+# Longer than any gap [s].
 _NO_GAP = 1e9
-# What the config says of efforts that nobody tells.
-_NOT_TOLD = 'driven', 'unknown'
+# Settings of joints whose effort is not reported.
+_UNREPORTED = 'driven', 'unknown'
 _logger = logging.getLogger(__name__)
 
 
@@ -46,7 +52,7 @@ def build_parts(config, plan=None):
     """
     Return (problem, estimator, stream, sources, restamping) of a `Config`.
 
-    plan: a `RecordedPlan` to follow instead of the config's frames.
+    plan: a `RecordedPlan` that replaces the frames of the config, None: as the config says.
     """
     model = build_model(config)
     sensors, efforts = build_sensors(config, model), build_inputs(config, model)
@@ -97,7 +103,7 @@ def build_problem(config, model, sensors):
         parametrization = windows_parametrization(
             parameters, sensors, chosen.priors, chosen.fixed, acting
         )
-        # What the model lacks is seen in what windows leave, and needs no state of its own.
+        # Model errors show in the residuals of windows, and need no disturbance states.
         options = replace(options, disturbance_time=None)
     elif goes_by_poses:
         parametrization = poses_parametrization(chosen.priors, chosen.fixed)
@@ -138,9 +144,9 @@ def build_problem(config, model, sensors):
 
 def estimator_name(config, model=None, sensors=None):
     """
-    Return which estimator is meant, by its name in ESTIMATORS or another that is wrong.
+    Return the name of the estimator: that of the config, or for `auto` a key of ESTIMATORS.
 
-    model, sensors: of the config, where they are known; else they are made where it takes them.
+    model, sensors: of the config; None: built here if they are needed.
     """
     if config.estimator.name != 'auto':
         return config.estimator.name
@@ -153,10 +159,10 @@ def estimator_name(config, model=None, sensors=None):
 
 
 def _is_seen_only(config, model, sensors):
-    """Tell whether no effort is known, and encoders on all joints and poses of links are."""
+    """Tell whether no effort is known, but encoders of all joints and poses of links are."""
     efforts = {joint.effort for joint in config.joints.values()}
     # Joints of several degrees of freedom are not listed: nothing drives them.
-    if not efforts or not efforts <= set(_NOT_TOLD):
+    if not efforts or not efforts <= set(_UNREPORTED):
         return False
     if any(name.endswith('.noise') for name in config.estimate):
         return False
@@ -173,7 +179,7 @@ def _without_encoder(model, sensors):
 
 
 def measured_joints(config):
-    """Return the names of the joints whose torque is a measurement; not every estimator can."""
+    """Return the names of joints with measured torque; refuse estimators that cannot use it."""
     found, chosen = config.measured_joints, config.estimator.name
     if found and chosen in ESTIMATORS and chosen not in _OF_MEASURED:
         raise ConfigError(
@@ -186,10 +192,10 @@ def measured_joints(config):
 
 def _torque_rows(config, model, sensors):
     """
-    Return joint -> place of its effort among the commands, None where nothing drives it.
+    Return joint -> index of its effort among the commands, None where nothing drives it.
 
-    Of the joints whose torque tells of the robot; none where no torque is measured, or the motion
-    is not measured by encoders.
+    They are the joints whose torque balance is a measurement; {} where no torque is measured.
+    Raise a ConfigError where a joint has no encoder.
     """
     if not measured_joints(config) or estimator_name(config) == MultipleShooting.name:
         return {}
@@ -211,7 +217,7 @@ def _torque_rows(config, model, sensors):
 
 
 def _check_noises(chosen, noises):
-    """Raise a ConfigError where a factor on the noise of a sensor cannot be estimated as asked."""
+    """Raise a ConfigError where the prior of a factor on a sensor's noise is unsuitable."""
     for name in noises:
         prior = chosen.priors.get(name)
         if name in chosen.fixed:
@@ -264,7 +270,7 @@ def build_estimator(settings):
 
 
 def _require_encoders(model, sensors):
-    """Raise a ConfigError where kinematics cannot be calibrated by encoders and poses."""
+    """Raise a ConfigError where encoders or poses for kinematic calibration are missing."""
     without = _without_encoder(model, sensors)
     if without or not any(sensor.output_size for sensor in sensors):
         missing = f'an encoder of {", ".join(without)}' if without else 'a sensor that sees a link'
@@ -275,7 +281,7 @@ def _require_encoders(model, sensors):
 
 
 def reference_of(config):
-    """Return the name of the sensor whose clock is the one of frames."""
+    """Return the name of the reference sensor, by whose clock frames are cut."""
     reference = config.frames.reference or next(iter(config.sensors))
     if reference not in config.sensors:
         raise ConfigError(
@@ -286,7 +292,7 @@ def reference_of(config):
 
 
 def build_delays(config, problem):
-    """Return the `Delays` of a problem's sensors and commands."""
+    """Return the `Delays` of the sensors and commands of a problem."""
     reference = reference_of(config)
     return Delays(
         problem.parametrization, reference, config.sensors, problem.model, problem.doubts
@@ -313,7 +319,7 @@ def build_stream(config, problem, efforts, delays, plan=None):
         lead=delays.lead,
         patience=frames.patience,
     )
-    # Where the motion is not followed, what is between two postures is no gap in anything.
+    # Kinematic calibration does not track the motion, so that no time between postures is a gap.
     is_followed = estimator_name(config) != KinematicCalibration.name
     plan = plan or ReferencePlan(frames.max_rate, frames.gap if is_followed else _NO_GAP)
     return Stream(channels, inputs, problem.input_count, reference, plan, options)

@@ -1,4 +1,4 @@
-"""From settings to the robot, its sensors and its efforts: all that it takes to read messages."""
+"""Build the robot, its sensors and its sources of efforts from settings, without torch."""
 
 from dataclasses import dataclass, fields
 import difflib
@@ -11,7 +11,7 @@ from ..model.urdf.load import load_urdf
 from ..sensors import JointEfforts, Placement, SENSORS, View, WrenchInput
 
 MEASURED_EFFORTS, COMMANDED_EFFORTS = 'measured_efforts', 'commanded_efforts'
-# The actuators of joints whose effort nobody has to tell.
+# The actuators of joints whose effort need not be reported.
 _ACTUATORS = {'none': 'passive', 'driven': 'driven'}
 _REPORTED = ('measured', 'commanded')
 
@@ -66,7 +66,7 @@ def settings_of(config):
 
 def build_model(config):
     """
-    Return the `Model` to estimate with: joints whose effort nobody reports are driven.
+    Return the `Model` to estimate with: joints without reported effort are driven.
 
     What such an effort is found to be may tell nothing of the robot: a light one needs less of
     it for the same motion, so an estimate of both ends with robots that are too light.
@@ -163,7 +163,7 @@ def _actuators(config):
 
 
 def _effort_on(joint, config):
-    """Return what the config says of the effort on a joint."""
+    """Return the setting of the effort on a joint."""
     return config.joints.get(joint, JointConfig()).effort
 
 
@@ -219,7 +219,7 @@ def _view(name, wish):
 
 
 def _require_own_names(config, model):
-    """Refuse cameras named as something else, whose parameters would have the same names."""
+    """Raise a ConfigError where the parameters of a camera would share names with others."""
     taken = {*config.sensors, 'mocap', 'world', 'commands'}
     taken |= {each.name for each in (*model.links, *model.joints)}
     for name in config.cameras:
@@ -258,6 +258,6 @@ def _effort_topics(config):
 
 
 def nearest(key, known):
-    """Return a hint at the known name that a key may have been meant to be."""
+    """Return a hint at the known name that is most like a key."""
     near = difflib.get_close_matches(key, known, 1, 0.5)
     return f"did you mean '{near[0]}'?" if near else f'choose from {", ".join(sorted(known))}'

@@ -1,4 +1,4 @@
-"""What the priors of delays mean for the stream: how long to wait, and for what."""
+"""The consequences of delays for the stream: how long samples wait, and efforts are kept."""
 
 import math
 
@@ -6,19 +6,19 @@ from ..errors import ConfigError
 from ..parameters.delays import COMMAND_DELAY, is_delay, joint_delays
 from ..stream.restamping import Restamping
 
-# To either side, in standard deviations: the middle 95 %, and where a delay is no more looked for.
+# Standard deviations to either side: the middle 95 %, and the farthest delay considered.
 _CENTRAL, _FAR = 1.959963984540054, 3.0
-# The clock of the reference may be off by no more [s]: what it sees must lie in its frames.
+# Largest delay of the reference's clock [s]: its measurements must lie in its frames.
 _REFERENCE_REACH = 0.03
 _MILLI, _MILLI_NS = 1e-3, 1_000_000
 
 
 class Delays:
     """
-    How late sensors and commands may be, in what the stream takes.
+    The possible delays of sensors and commands.
 
-    lead, history [s]: how far efforts after the end, and before the beginning, of a frame matter
-    to it; past [s]: how much farther back they do where what is held fixed is wrong.
+    lead, history [s]: how far after the end and before the beginning of a frame efforts may act
+    in it; past [s]: how much farther back if a delay that is held fixed is wrong.
     """
 
     def __init__(self, parametrization, reference, sensors, model, doubts=()):
@@ -44,7 +44,7 @@ class Delays:
         self.past = max([0.0, *(prior.mean + _FAR * prior.sd for prior in doubted)])
 
     def _require_near(self, name):
-        """Raise a ConfigError where the delay of the reference may be a long one."""
+        """Raise a ConfigError where the delay of the reference sensor may be long."""
         low, high = self._ends(name)
         if max(-low, high) > _REFERENCE_REACH:
             raise ConfigError(
@@ -56,17 +56,17 @@ class Delays:
             )
 
     def commands_ns(self, joint):
-        """Return how long after their stamp the commands of a joint act, where that is known."""
+        """Return the delay of the commands of a joint as far as it is known for certain [ns]."""
         own = self._own[joint]
         name = own if own in self._priors or own in self._fixed else COMMAND_DELAY
         return round(1e9 * self._fixed.get(name, 0.0))
 
     def ahead_ns(self, sensor):
-        """Return by how much the clock of a sensor may be ahead of that of the reference."""
+        """Return by how much a sensor's clock may be ahead of that of the reference [ns]."""
         return max(0, round(1e9 * self._ends(f'{sensor}.delay')[1]))
 
     def restamping(self):
-        """Return the `Restamping` to begin with: by what every delay has at least."""
+        """Return the initial `Restamping`: by the least delay of each clock that may be late."""
         moved, margins = {}, {}
         for sensor in self._sensors:
             name = f'{sensor}.delay'
@@ -79,7 +79,7 @@ class Delays:
         return Restamping(moved, margins)
 
     def _ends(self, name, deviations=_CENTRAL):
-        """Return the ends [s] of the interval of a delay that is to be estimated."""
+        """Return the ends of the prior interval of a delay [s]."""
         prior = self._priors.get(name)
         if prior is None:
             return (self._fixed.get(name, 0.0),) * 2
@@ -87,5 +87,5 @@ class Delays:
 
 
 def _up(seconds):
-    """Return whole milliseconds that are no shorter, in seconds."""
+    """Return a time rounded up to whole milliseconds [s]."""
     return math.ceil(seconds / _MILLI - 1e-9) * _MILLI

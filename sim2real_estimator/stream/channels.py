@@ -1,4 +1,4 @@
-"""What the stream has to know of a sensor or of a source of efforts."""
+"""The properties of sensors and of sources of efforts that the stream depends on."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ import numpy as np
 @dataclass(frozen=True)
 class Channel:
     """
-    A sensor as the stream sees it.
+    A sensor.
 
-    size: values of a sample; scale [size]: their standard deviations; joints: names of those
-    that move what is measured; may_repeat: whether a healthy one at rest may repeat itself to the
-    last bit; least_interval_ns: samples that follow sooner are thinned out; ahead_ns: by how much
-    its clock may be ahead of the others.
+    size: number of values of a sample; scale [size]: their standard deviations; joints: names of
+    those whose motion it measures; may_repeat: whether a healthy one at rest may repeat its
+    values to the last bit; least_interval_ns: samples that follow sooner are thinned out;
+    ahead_ns: by how much its clock may be ahead of the others.
     """
 
     size: int
@@ -27,11 +27,11 @@ class Channel:
 @dataclass(frozen=True)
 class InputChannel:
     """
-    A source of efforts as the stream sees it.
+    A source of efforts.
 
-    places: of its values among all commands; joints: of its values; limits: largest effort of
-    each, NaN where it is not known; late_ns: of each, from its stamp to its effect, as far as
-    that is known for certain; empty: none.
+    places: indices of its values among all commands; joints: of its values; limits: largest
+    effort of each, NaN where unknown; late_ns: delay of each from its stamp to its effect, as
+    far as that is known for certain, empty: none.
     """
 
     places: tuple
@@ -41,15 +41,15 @@ class InputChannel:
 
     @property
     def size(self):
-        """Values of a sample."""
+        """Number of values of a sample."""
         return len(self.places)
 
     @property
     def first_ns(self):
-        """How long after its stamp the first of its values acts."""
+        """Delay of the first of its values to act [ns]."""
         return min(self.late_ns, default=0)
 
     @property
     def further_ns(self):
-        """How long after the first each of its values acts."""
+        """Delay of each value after the first one [ns]."""
         return tuple(late - self.first_ns for late in self.late_ns) or (0,) * self.size

@@ -1,4 +1,4 @@
-"""How often what happened to whose samples."""
+"""Counts of what became of the samples of each sensor."""
 
 from collections import Counter
 
@@ -6,23 +6,23 @@ from ..records import Status
 
 
 class Counts:
-    """Numbers of every `Status`, sensor by sensor."""
+    """The number of samples of each sensor and `Status`."""
 
     def __init__(self):
         """Begin at zero."""
         self._numbers = Counter()
 
     def add(self, sensor, status, number=1):
-        """Count a status of a sensor once, or `number` times."""
+        """Add `number` samples of a sensor with a status."""
         if number:
             self._numbers[sensor, status] += number
 
     def of(self, sensor, status):
-        """Return how often a status befell a sensor."""
+        """Return the number of samples of a sensor with a status."""
         return self._numbers[sensor, status]
 
     def outcomes(self, sensor):
-        """Return for how many samples of a sensor it is known what became of them."""
+        """Return the number of samples of a sensor whose outcome is known."""
         return sum(
             n for (s, status), n in self._numbers.items() if s == sensor and status.is_outcome
         )
@@ -32,11 +32,11 @@ class Counts:
         return tuple((s, status.value, n) for (s, status), n in self._numbers.items())
 
     def restore(self, saved):
-        """Go on from a snapshot."""
+        """Continue from a snapshot."""
         self._numbers = Counter({(s, Status(word)): n for s, word, n in saved})
 
     def table(self):
-        """Return sensor -> {status in words: number}, in the order of names."""
+        """Return sensor -> {value of a `Status`: number}, sorted by name."""
         result = {}
         for (sensor, status), number in sorted(
             self._numbers.items(), key=lambda item: (item[0][0], item[0][1].value)

@@ -1,4 +1,4 @@
-"""Frames from samples in the order of time."""
+"""Frames, cut from samples in the order of time."""
 
 from ..records import Frame, Status
 from .plans import Edge, PlanRecorder
@@ -6,18 +6,19 @@ from .plans import Edge, PlanRecorder
 
 class FrameMaker:
     """
-    Cuts the stream at the edges of a plan; every sample goes into the frame of its stamp.
+    Cuts the stream into frames at the edges of a plan, and puts each sample into its frame.
 
-    A stretch opens with a frame of no length that holds the samples of its first instant.
-    Samples that belong to no frame, before the first and in gaps, are counted OUTSIDE.
+    A stretch without gaps opens with a frame of length zero, which holds the samples of its first
+    instant. Samples outside of all frames, before the first and in gaps, are counted OUTSIDE.
     """
 
     def __init__(self, reference, plan, held, inputs, counts):
         """
-        Set up the frames.
+        Begin without frames.
 
-        reference: name of the sensor whose samples are the edges; plan: with `edge`; held:
-        `HeldInputs`; inputs: names of the sources of efforts; counts: `Counts`.
+        reference: name of the sensor whose stamps are the edges; plan: a `ReferencePlan` or
+        `RecordedPlan`; held: `HeldInputs`; inputs: names of the sources of efforts; counts:
+        `Counts`.
         """
         self.plan, self.recorder = plan, PlanRecorder()
         self._reference, self._held, self._inputs = reference, held, frozenset(inputs)
@@ -25,13 +26,13 @@ class FrameMaker:
         self._pending, self._bound_ns, self._previous_ns = [], None, None
 
     def snapshot(self, has_plan=True):
-        """Return the plan, the frames so far and the one that is open, as plain values."""
+        """Return the plan, the recorded plan and the open frame, as plain values."""
         recorded = self.recorder.plan() if has_plan else PlanRecorder().plan()
         bounds = tuple(self._pending), self._bound_ns, self._previous_ns, self._has_opened
         return self.plan, recorded, bounds, self._held.snapshot()
 
     def restore(self, saved):
-        """Go on from a snapshot, with the plan that was followed then."""
+        """Continue from a snapshot, with the plan of that time."""
         self.plan, recorded, bounds, held = saved
         self.recorder = PlanRecorder(recorded)
         pending, self._bound_ns, self._previous_ns, self._has_opened = bounds
@@ -39,18 +40,18 @@ class FrameMaker:
         self._held.restore(held)
 
     def end_at(self, stamp_ns):
-        """Say that no sample comes after a stamp; None: more may come."""
+        """Set the stamp of the last sample at the end of the data; None: more may come."""
         self._held.data_end_ns = stamp_ns
 
     def make(self, samples):
-        """Return the frames that the samples of an instant complete, all of which come at once."""
+        """Return the frames that all samples of one instant complete."""
         frames = self._take(samples[0].stamp_ns, samples) if samples else []
         for frame in frames:
             self.recorder.add(frame)
         return frames
 
     def flush(self):
-        """Return the last frame, if there is one: the data have come to their end."""
+        """Return the last frame, if there is one, at the end of the data, as a list."""
         frames = self._close()
         for frame in frames:
             self.recorder.add(frame)
@@ -58,7 +59,7 @@ class FrameMaker:
         return frames
 
     def clear(self):
-        """End the stretch, and return the samples that wait for the end of their frame."""
+        """End the stretch, and return the samples of the open frame."""
         waiting, self._pending = self._pending, []
         self._bound_ns = self._previous_ns = None
         self._held.clear()
@@ -88,7 +89,7 @@ class FrameMaker:
         return frames
 
     def _open(self, stamp, measured):
-        """Return the frame of no length at the beginning of a stretch."""
+        """Return the frame of length zero that opens a stretch."""
         self._leave_out()
         if self._bound_ns is not None:
             self._counts.add(self._reference, Status.GAP)
@@ -109,7 +110,7 @@ class FrameMaker:
         return [Frame(start, end, samples, self._held.between(start, end))]
 
     def _leave_out(self):
-        """Count the samples that no frame wants."""
+        """Count the samples that belong to no frame."""
         for sample in self._pending:
             self._counts.add(sample.sensor, Status.OUTSIDE)
         self._pending = []

@@ -1,4 +1,4 @@
-"""Efforts between their samples: each acts until the next of its source."""
+"""Efforts between their samples: a zero-order hold."""
 
 from bisect import bisect_left, bisect_right
 from operator import itemgetter
@@ -13,28 +13,27 @@ _instant = itemgetter(0)
 
 class HeldInputs:
     """
-    A zero-order hold over all commands, NaN where an effort is not known.
+    A zero-order hold over all commands, NaN where an effort is unknown.
 
-    What is overdue by the pace of its source, or has not been renewed for the hold time, is
-    unknown from then on. Samples come in the order of time. Efforts that act late still act when
-    the next frame has begun: as much of the past as `history_ns` stays at hand, and where it is
-    known as much more as `past_ns`, which may matter or not. Those that act
-    before their stamp are asked for before it: they come stamped earlier by `lead_ns`. A sample is
-    stamped by when the first of its efforts acts. data_end_ns: stamp of the newest sample, where
-    no more come.
+    An effort that is overdue by the pace of its source, or was not renewed for the hold time, is
+    unknown from then on. Samples come in the order of time, stamped by when the first of their
+    efforts acts. Delayed efforts still act in the next frame, so that the past is kept for
+    `history_ns`, and for `past_ns` more if it is known, in case delays turn out longer. Efforts
+    that act before their stamp come stamped earlier by `lead_ns`. data_end_ns: stamp of the last
+    sample at the end of the data, None before.
     """
 
     def __init__(self, channels, size, times_ns, counts, is_steady=True):
         """
-        Take name -> `InputChannel`, the number of commands, times and the `Counts`.
+        Begin with all efforts unknown.
 
-        times_ns: how long efforts are held, history, past and lead.
-
-        is_steady: whether sources renew efforts at a steady pace, or only when they change.
+        channels: name -> `InputChannel`; size: number of commands; times_ns: hold time, history,
+        past and lead; counts: `Counts`; is_steady: whether sources renew efforts at a steady
+        pace, or only when they change.
         """
         self._places = {name: np.array(c.places, dtype=int) for name, c in channels.items()}
         self._further = {name: c.further_ns for name, c in channels.items()}
-        # By how much later than its stamp a sample acts as a whole, None where parts of it do.
+        # Delay of a sample after its stamp; None where its values have several delays.
         self._alike_ns = {
             name: further[0] if len(set(further)) == 1 else None
             for name, further in self._further.items()
@@ -51,19 +50,19 @@ class HeldInputs:
         self._changes, self._paces, self._held_until = [], {}, {}
 
     def snapshot(self):
-        """Return what acts, and how long it has done so, as plain values."""
+        """Return the efforts and the pace of each source, as plain values."""
         paces = {name: pace.snapshot() for name, pace in self._paces.items()}
         return tuple(self._changes), paces
 
     def restore(self, saved):
-        """Go on from a snapshot."""
+        """Continue from a snapshot."""
         changes, paces = saved
         self._changes = list(changes)
         self._paces = {name: Pace(*values) for name, values in paces.items()}
         self._held_until = {name: self._end_of(pace) for name, pace in self._paces.items()}
 
     def put(self, sample):
-        """Let the efforts of a sample act from its stamp on."""
+        """Set the efforts of a sample from its stamp on."""
         stamp_ns, numbers = sample.stamp_ns + self._lead_ns, sample.values.tolist()
         self._expire(stamp_ns)
         further_ns = self._alike_ns[sample.sensor]
@@ -81,16 +80,16 @@ class HeldInputs:
 
     def between(self, start_ns, end_ns):
         """
-        Return ((from_ns, values), ...) for a time, its history and what follows within the lead.
+        Return ((from_ns, values [commands]), ...) for a time with its history and its lead.
 
-        The first entry acts from before the history, or from the start where nothing is known.
-        What is older is forgotten.
+        The first entry acts from before the history, or from the start where that is unknown.
+        Older efforts are dropped.
         """
         until_ns = end_ns + self._lead_ns
-        # Nothing is overdue that could only come after the end of the data.
+        # Efforts after the end of the data are not overdue.
         self._expire(until_ns if self.data_end_ns is None else min(until_ns, self.data_end_ns))
         unknown = (start_ns, np.full(self._size, np.nan))
-        # What begins to act with the frame does so in it, be it as short as it may.
+        # An effort that begins to act with the frame counts even in a frame of length zero.
         last = max(self._count(start_ns), bisect_left(self._changes, until_ns, key=_instant))
         found = self._changes[self._acting(start_ns - self._kept_ns) : last]
         found = _without_gaps(found, start_ns - self._history_ns)
@@ -100,18 +99,18 @@ class HeldInputs:
         return tuple(found)
 
     def _count(self, instant):
-        """Return how many changes there have been until an instant."""
+        """Return the number of changes until an instant."""
         return bisect_right(self._changes, instant, key=_instant)
 
     def _acting(self, instant):
-        """Return the place of the change that acts at an instant, or of the first after it."""
+        """Return the index of the change that acts at an instant, or of the first after it."""
         return max(self._count(instant) - 1, 0)
 
     def _end_of(self, pace):
         return pace.holds_until(self._hold_ns, self._is_steady)
 
     def _expire(self, until_ns):
-        """Let efforts that nobody has renewed become unknown."""
+        """Set efforts to unknown that were not renewed in time."""
         for source, held_until_ns in self._held_until.items():
             if held_until_ns >= until_ns:
                 continue
@@ -123,7 +122,7 @@ class HeldInputs:
             self._counts.add(source, Status.MISSING_EFFORT, int(is_over.sum()))
 
     def _change(self, source, from_ns, values, which=None):
-        """Let efforts of a source act, each from its time [n] on, or later; None: all of them."""
+        """Set efforts [n] of a source from their times [n] and delays on; which: None: all."""
         places = self._places[source]
         act_ns = [begin + later for begin, later in zip(from_ns, self._further[source])]
         act_ns, which = np.array(act_ns), np.ones(len(act_ns), bool) if which is None else which
@@ -132,7 +131,7 @@ class HeldInputs:
             self._act(stamp_ns, places[chosen], values[chosen])
 
     def _act(self, stamp_ns, places, values):
-        """Let efforts act from an instant on; only others may have changed since."""
+        """Set efforts from an instant on; only other commands may have changed since."""
         at = bisect_right(self._changes, stamp_ns, key=_instant)
         acting = self._changes[max(at - 1, 0)][1] if self._changes else np.full(self._size, np.nan)
         later = [(stamp_ns, acting), *self._changes[at:]]
@@ -142,7 +141,7 @@ class HeldInputs:
 
 
 def _without_gaps(changes, until_ns):
-    """Return changes from the last one on before which something was unknown, up to an instant."""
+    """Return the changes without those before the last unknown effort until an instant."""
     first = 0
     for k, (_, values) in enumerate(changes[:-1]):
         if changes[k + 1][0] > until_ns:
@@ -153,7 +152,7 @@ def _without_gaps(changes, until_ns):
 
 
 def _replaced(acting, places, values):
-    """Return efforts with other values at some places."""
+    """Return efforts with some of them replaced."""
     result = acting.copy()
     result[places] = values
     return result

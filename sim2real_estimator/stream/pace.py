@@ -1,38 +1,38 @@
-"""How often a source renews its efforts, and so when one is missing."""
+"""The pace at which a source renews its efforts, by which one that is overdue is noticed."""
 
 from collections import deque
 
-# The pace is that of so many gaps between messages; before there are a few, nobody knows it.
+# Number of latest intervals between messages that make the pace, and the fewest to know it.
 _GAPS, _ENOUGH = 31, 8
-# Gaps up to this part of them count as usual: a hole among them does not.
+# This quantile of the intervals is the longest usual one: a hole among them does not count.
 _USUAL_PART = 0.9
-# Later than usual gaps by this factor and these nanoseconds is no jitter; an effort that is stale
-# for so short a time does nothing that encoders see.
+# An effort is overdue after the usual interval times this factor and these nanoseconds: more than
+# jitter, and too short for a stale effort to have an effect that encoders resolve.
 _SLACK, _HARMLESS_NS = 1.5, 3_000_000
 
 
 class Pace:
     """
-    The latest efforts of one source, and how long each of them may be held.
+    The latest efforts of one source, and how long each of them is held.
 
-    A function of stamps and values in the order of time. Efforts that change all the time are
-    missing when their renewal is overdue. One that has been the same for longer is taken to stay
-    so for as long as it has.
+    It depends on stamps and values in the order of time only. An effort that changes all the
+    time is missing when its renewal is overdue. One that has been constant for longer is held
+    for as long as it has been constant.
     """
 
     def __init__(self, stamp_ns, values, since_ns=None, gaps=()):
         """Begin with a sample, values [n]; since_ns [n]: since when each is the same."""
-        # Numbers of Python: of a few joints they are faster than arrays, and this is every sample.
+        # Python's numbers, which are faster than arrays for a few joints; this runs every sample.
         self._stamp_ns, self._values = stamp_ns, tuple(values)
         self._since_ns = (stamp_ns,) * len(values) if since_ns is None else tuple(since_ns)
         self._gaps = deque(gaps, _GAPS)
 
     def snapshot(self):
-        """Return what it takes to make an equal one, as plain values."""
+        """Return the arguments that make an equal one, as plain values."""
         return self._stamp_ns, self._values, self._since_ns, tuple(self._gaps)
 
     def renew(self, stamp_ns, values):
-        """Take the next sample."""
+        """Add the next sample."""
         self._gaps.append(stamp_ns - self._stamp_ns)
         self._since_ns = tuple(
             since_ns if value == before else stamp_ns
@@ -41,22 +41,23 @@ class Pace:
         self._stamp_ns, self._values = stamp_ns, tuple(values)
 
     def holds_until(self, hold_ns, is_steady):
-        """Return the stamp until which no effort is surely overdue; arguments as of `ends`."""
+        """Return the stamp until which no effort is certainly overdue; arguments as `ends`."""
         if not is_steady or len(self._gaps) < _ENOUGH:
             return self._stamp_ns + hold_ns
         return self._stamp_ns + min(self._usual_and_overdue()[1], hold_ns)
 
     def _usual_and_overdue(self):
-        """Return the usual gap between messages, and after how long one is overdue [ns]."""
+        """Return the usual interval between messages, and when one is overdue [ns]."""
         gaps = sorted(self._gaps)
         slow_ns = gaps[int(_USUAL_PART * (len(gaps) - 1))]
         return gaps[len(gaps) // 2], round(_SLACK * slow_ns) + _HARMLESS_NS
 
     def ends(self, hold_ns, is_steady):
         """
-        Return (from_ns, sure_ns), each [n]: when efforts become unknown, and when that is sure.
+        Return stamps (from_ns, sure_ns), each [n], of efforts that are not renewed.
 
-        hold_ns: the longest that any is held; is_steady: whether a pace says when one is due.
+        They are unknown from the first stamp on, which is certain at the second. hold_ns: the
+        longest time that any is held; is_steady: whether the pace says when one is due.
         """
         longest_ns = self._stamp_ns + hold_ns
         if not is_steady or len(self._gaps) < _ENOUGH:

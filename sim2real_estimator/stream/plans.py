@@ -1,4 +1,4 @@
-"""Where frames begin and end: functions of the stamps of data, and of nothing else."""
+"""Plans of where frames begin and end, which depend on nothing but the stamps of the data."""
 
 from array import array
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _NANO = 1e9
 
 
 class Edge(Enum):
-    """What a sample of the reference sensor is to the frames."""
+    """The role of a sample of the reference sensor in the plan."""
 
     INSIDE = 'inside'
     CLOSES = 'closes'
@@ -20,7 +20,7 @@ class Edge(Enum):
 @dataclass(frozen=True)
 class ReferencePlan:
     """
-    A frame for every sample of the reference sensor, up to a rate.
+    One frame per sample of the reference sensor, up to a rate.
 
     max_rate [1/s]: of frames; gap [s]: a longer time without a sample ends a stretch.
     """
@@ -32,7 +32,7 @@ class ReferencePlan:
         """
         Return the `Edge` at a sample of the reference sensor.
 
-        previous_ns: stamp of the one before; bound_ns: end of the last frame; None: there is none.
+        previous_ns: stamp of the sample before; bound_ns: end of the last frame; None: none yet.
         """
         if bound_ns is None or self.is_gap(previous_ns, stamp_ns):
             return Edge.OPENS
@@ -40,48 +40,48 @@ class ReferencePlan:
         return Edge.CLOSES if stamp_ns - bound_ns >= least else Edge.INSIDE
 
     def is_gap(self, previous_ns, stamp_ns):
-        """Tell whether a stretch ends between two samples of the reference that follow."""
+        """Tell whether there is a gap between two successive samples of the reference sensor."""
         return stamp_ns - previous_ns > self.gap * _NANO
 
 
 @dataclass(frozen=True)
 class RecordedPlan:
     """
-    The frames of an earlier run, once more.
+    The frames of an earlier run.
 
-    bounds: stamps at which frames ended; openings: those of them that opened a stretch.
+    bounds: stamps at which frames ended [ns]; openings: those that opened a stretch [ns].
     """
 
     bounds: frozenset
     openings: frozenset
 
     def edge(self, stamp_ns, previous_ns, bound_ns):
-        """Return the `Edge` at a sample of the reference sensor, as it was then."""
+        """Return the `Edge` at a sample of the reference sensor in the earlier run."""
         if stamp_ns in self.openings:
             return Edge.OPENS
         return Edge.CLOSES if stamp_ns in self.bounds else Edge.INSIDE
 
     def is_gap(self, previous_ns, stamp_ns):
-        """Tell whether a stretch ended between two samples of the reference that follow."""
+        """Tell whether there was a gap between two successive samples of the reference sensor."""
         return stamp_ns in self.openings
 
 
 class PlanRecorder:
-    """Writes down where frames begin and end."""
+    """Records the bounds of frames."""
 
     def __init__(self, before=None):
-        """Begin with none, or with the `RecordedPlan` of the frames before."""
+        """Begin without frames, or with the `RecordedPlan` of those before."""
         self.bounds = array('q', sorted(before.bounds) if before else ())
         self.openings = array('q', sorted(before.openings) if before else ())
 
     def add(self, frame):
-        """Write a frame down."""
+        """Record a frame."""
         self.bounds.append(frame.end_ns)
         if frame.start_ns == frame.end_ns:
             self.openings.append(frame.end_ns)
 
     def after(self, bounds, openings):
-        """Return the bounds and openings after so many of them, as bytes of whole numbers."""
+        """Return the bounds and openings after the first of them, as bytes of int64."""
         return self.bounds[bounds:].tobytes(), self.openings[openings:].tobytes()
 
     def plan(self):

@@ -1,9 +1,9 @@
 """
-Samples of late sensors set to when they were taken, between the stream and the estimator.
+Re-stamping of late clocks, between the stream and the estimator.
 
-How late a clock is shows only after some seconds of data. From then on its samples are stamped
-earlier by whole milliseconds, and go into the frames where they belong: frames wait until these
-have come. All is a function of frames, so a replay does the same.
+The delay of a clock is known only after some seconds of data. From then on its samples are
+stamped earlier by whole milliseconds and go into the frames in which they were taken; frames wait
+until these samples have come. All of it is a function of frames, so that a replay does the same.
 """
 
 from bisect import bisect_left
@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, replace
 
 from ..records import Frame, Sample
 
-# A delay is known well enough at this part of a frame; stamps move by milliseconds.
+# A delay is known well enough when its standard deviation is below this part of a frame; stamps
+# move by whole units, milliseconds.
 _KNOWN_PART, _UNIT_NS, _NANO = 0.25, 1_000_000, 1e9
 
 
 def restamped(sample, by_ns):
-    """Return a sample stamped earlier by so much."""
+    """Return a sample with a stamp that is earlier by `by_ns`."""
     moved_ns = sample.moved_ns + by_ns
     return Sample(sample.sensor, sample.stamp_ns - by_ns, sample.values, moved_ns)
 
@@ -24,12 +25,13 @@ def restamped(sample, by_ns):
 @dataclass(frozen=True)
 class Restamping:
     """
-    Which clocks are how late, and what waits because of it.
+    The delays of clocks that may be late, and the frames and samples that wait because of them.
 
     moved: sensor -> by how many nanoseconds its samples are stamped earlier; margins: sensor ->
-    by how many more it may be late, as long as nobody knows; held: frames that wait, without
-    samples of these sensors; loose: these samples, as far as they have no frame; opened_ns: where
-    the stretch of the latest frame began; done_ns: where the latest frame let go ended.
+    by how many more it may be late, as long as its delay is unknown; held: frames that wait,
+    without samples of these sensors; loose: those samples, as far as they have no frame;
+    opened_ns: beginning of the stretch of the latest frame; done_ns, period_ns: end and length
+    of the latest frame that was returned by `take`.
     """
 
     moved: dict = field(default_factory=dict)
@@ -38,19 +40,22 @@ class Restamping:
     loose: tuple = ()
     opened_ns: int | None = None
     done_ns: int | None = None
+    period_ns: int = 0
 
     def take(self, frame):
         """
-        Return (`Restamping`, frames that can be used, samples of no frame) after one more frame.
+        Return (`Restamping`, complete frames, samples of no frame) after one more frame.
 
-        Samples that may have been taken before their stretch are of no frame: nobody knows which
-        efforts acted then.
+        Samples that may have been taken before their stretch belong to no frame, since the
+        efforts that acted then are unknown.
         """
         if not self.moved:
             return self, [frame], []
         if frame.is_last:
             ready, before, after = filled(self.held, self.loose)
-            return replace(self, held=(), loose=()), ready, [*before, *after]
+            period_ns = _length(ready, self.period_ns)
+            done = replace(self, held=(), loose=(), period_ns=period_ns)
+            return done, ready, [*before, *after]
         # A clock that was set back is no reason to wait any more.
         is_back = bool(self.held) and frame.start_ns < self.held[-1].end_ns
         wait_ns = max(0, *self.moved.values())
@@ -72,34 +77,39 @@ class Restamping:
         if is_back:
             outside, loose = [*outside, *loose], []
         after = replace(
-            self, held=waiting[count:], loose=tuple(loose), opened_ns=opened_ns, done_ns=done_ns
+            self,
+            held=waiting[count:],
+            loose=tuple(loose),
+            opened_ns=opened_ns,
+            done_ns=done_ns,
+            period_ns=_length(ready, self.period_ns),
         )
         return after, ready, [*before, *outside]
 
     def end(self):
-        """Return what to take last, so that nothing waits any more; None where nothing does."""
+        """Return a last frame after which nothing waits any more, None where nothing does."""
         if not self.held and not self.loose:
             return None
         end_ns = self.held[-1].end_ns if self.held else self.done_ns
         return Frame(end_ns, end_ns, (), is_last=True)
 
-    def left_to_move(self, sensor, delay, sd, period_ns):
+    def left_to_move(self, sensor, delay, sd):
         """
         Return by how many nanoseconds more the samples of a sensor are to be stamped earlier.
 
-        delay, sd [s]: what is known of its clock; period_ns: of frames. What is less than a frame
-        stays where it is: it is estimated as it is.
+        delay, sd [s]: posterior mean and standard deviation of the delay of its clock. Less than
+        a frame is not worth moving: it stays a parameter of the estimator.
         """
         left = delay * _NANO - self.moved[sensor]
-        if sd * _NANO > _KNOWN_PART * period_ns or abs(left) < period_ns:
+        if sd * _NANO > _KNOWN_PART * self.period_ns or abs(left) < self.period_ns:
             return 0
         return round(left / _UNIT_NS) * _UNIT_NS
 
     def move(self, sensor, by_ns, frames):
         """
-        Return (`Restamping`, frames, samples of no frame) with a clock that is later by so much.
+        Return (`Restamping`, frames, samples of no frame) with a clock later by `by_ns`.
 
-        frames: the latest of those let go, as far as they can still be cut anew.
+        frames: the latest complete frames, as far as their samples can still be moved.
         """
         taken = [s for f in frames for s in f.samples if s.sensor == sensor]
         waiting = [s for s in self.loose if s.sensor == sensor]
@@ -121,8 +131,13 @@ class Restamping:
         return sample.sensor in self.moved
 
 
+def _length(frames, period_ns):
+    """Return the length [ns] of the last of some frames, `period_ns` where there are none."""
+    return frames[-1].end_ns - frames[-1].start_ns if frames else period_ns
+
+
 def filled(frames, samples):
-    """Return (frames with those samples that are theirs, samples before them, after them)."""
+    """Return (frames with the samples that fall into them, samples before, samples after)."""
     if not frames:
         return [], [], list(samples)
     ends, places, before, after = [frame.end_ns for frame in frames], {}, [], []

@@ -1,4 +1,4 @@
-"""Samples that say nothing, or something that cannot be: frozen sensors and unmoved joints."""
+"""A screen for frozen sensors, joints that do not move, and samples that come too often."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ import numpy as np
 
 from ..records import Status
 
-# So many standard deviations count as motion.
+# Standard deviations beyond which a change of a measurement counts as motion.
 _MOTION = 10.0
-# Efforts that change by this share of the largest one should move something.
+# A change of efforts by this share of the largest one should cause motion.
 _EFFORT_SPAN = 0.05
 
 
 @dataclass
 class _Track:
-    """A sensor's latest values, since when they are the same, and when it moved last."""
+    """A sensor's latest values, since when they are constant, and when it moved last."""
 
     values: tuple
     since_ns: int
@@ -27,7 +27,7 @@ class _Track:
 
 @dataclass
 class _EffortTrack:
-    """Efforts of one source: their range while a sensor stands still, and since when zero."""
+    """Efforts of one source: the largest, since when they are zero, and those of late."""
 
     largest: tuple
     zero_since_ns: tuple
@@ -36,22 +36,22 @@ class _EffortTrack:
 
 class Screen:
     """
-    Looks through samples in the order of time; its answers depend on nothing else.
+    Decides by samples in the order of time alone which of them are used.
 
-    A pose that repeats itself to the last bit is a frozen one: motion capture is never without
-    noise. Encoders at rest do repeat themselves, and so do pixels, so they count as frozen only
-    where something that the same joints move keeps moving, and as unmoved where the torque on
-    them changes.
-    Numbers are those of Python: of a few joints they are faster than arrays, and this is every
-    sample.
+    A pose that repeats to the last bit is frozen, since motion capture is never without noise.
+    Encoders and pixels at rest do repeat. They count as frozen only while another sensor shows
+    that the same joints move, and as without motion while the torque on these joints changes.
+
+    It computes with Python's numbers, which are faster than arrays for a few joints; this runs
+    every sample.
     """
 
     def __init__(self, channels, inputs, patience_ns, counts):
         """
-        Set up the screen.
+        Begin without samples.
 
-        channels: name -> `Channel`; inputs: name -> `InputChannel`; patience_ns: how long
-        encoders may repeat themselves while they should not; counts: `Counts`.
+        channels: name -> `Channel`; inputs: name -> `InputChannel`; patience_ns: time for which
+        encoders may repeat although something moves; counts: `Counts`.
         """
         self._channels, self._inputs = channels, inputs
         self._motions = {name: (_MOTION * c.scale).tolist() for name, c in channels.items()}
@@ -63,7 +63,7 @@ class Screen:
         self._tracks, self._efforts = {}, {}
 
     def snapshot(self):
-        """Return what is remembered of the samples, as plain values."""
+        """Return the state of all sensors, as plain values."""
         tracks = {name: tuple(vars(track).values()) for name, track in self._tracks.items()}
         efforts = {
             name: (track.largest, track.zero_since_ns, tuple(track.recent))
@@ -72,7 +72,7 @@ class Screen:
         return tracks, efforts
 
     def restore(self, saved):
-        """Go on from a snapshot."""
+        """Continue from a snapshot."""
         tracks, efforts = saved
         self._tracks = {name: _Track(*values) for name, values in tracks.items()}
         self._efforts = {
@@ -81,7 +81,7 @@ class Screen:
         }
 
     def passed(self, samples):
-        """Return the samples to be used; the others are counted."""
+        """Return the samples to use, and count the others."""
         return [sample for sample in samples if self._passes(sample)]
 
     def _passes(self, sample):
@@ -94,7 +94,7 @@ class Screen:
         return status is Status.USED
 
     def _status(self, sample, channel):
-        """Return what becomes of a measurement."""
+        """Return the `Status` of a measurement."""
         track, stamp = self._tracks.get(sample.sensor), sample.stamp_ns
         values = tuple(sample.values.tolist())
         if track is None:
@@ -104,7 +104,7 @@ class Screen:
             track.values, track.since_ns = values, stamp
             if _any_farther(values, track.anchor, self._motions[sample.sensor]):
                 track.anchor, track.moved_ns = values, stamp
-            # A part that was missing at first takes its place in the anchor when it comes.
+            # A value that was missing at first joins the anchor when it comes.
             if any(map(math.isnan, track.anchor)):
                 pairs = zip(track.anchor, values)
                 track.anchor = tuple(new if math.isnan(old) else old for old, new in pairs)
@@ -121,7 +121,7 @@ class Screen:
         return Status.USED
 
     def _others_move(self, sample, channel):
-        """Tell whether something moves that only the joints of a sensor at rest could move."""
+        """Tell whether another sensor shows motion that only this sensor's joints can cause."""
         return any(
             name != sample.sensor
             and set(self._channels[name].joints) <= set(channel.joints)
@@ -133,7 +133,7 @@ class Screen:
         return track.moved_ns is not None and stamp - track.moved_ns <= self._patience_ns
 
     def _torque_changes(self, channel, since_ns):
-        """Tell whether a torque on one of a sensor's joints has changed while they stood still."""
+        """Tell whether a torque on one of a sensor's joints has changed since a stamp."""
         for name, track in self._efforts.items():
             rows = [i for i, j in enumerate(self._inputs[name].joints) if j in channel.joints]
             recent = [values[rows] for at, values in track.recent if at > since_ns]
@@ -145,7 +145,7 @@ class Screen:
         return False
 
     def _follow_effort(self, sample):
-        """Remember efforts, and remark those that stay zero while the robot moves."""
+        """Record efforts, and count a remark on those that stay zero while the robot moves."""
         channel, stamp = self._inputs[sample.sensor], sample.stamp_ns
         track = self._efforts.get(sample.sensor)
         if track is None:
@@ -153,7 +153,7 @@ class Screen:
             track = _EffortTrack(limits, (stamp,) * channel.size, deque())
             self._efforts[sample.sensor] = track
         values = sample.values.tolist()
-        # Beside what is not a number, `max` keeps what stands first.
+        # With NaN as its second argument, `max` returns the first.
         track.largest = tuple(map(max, track.largest, map(abs, values)))
         track.recent.append((stamp, sample.values))
         while track.recent[0][0] < stamp - self._patience_ns:
@@ -169,7 +169,7 @@ class Screen:
             self._counts.add(sample.sensor, Status.ZERO_EFFORT)
 
     def _joint_moves(self, joint, stamp):
-        """Tell whether a sensor that a joint moves has moved lately."""
+        """Tell whether a sensor has lately shown motion of a joint."""
         return any(
             joint in self._channels[name].joints and self._moved_lately(track, stamp)
             for name, track in self._tracks.items()
@@ -177,10 +177,10 @@ class Screen:
 
 
 def _are_same(values, others):
-    """Tell whether numbers are the same; one that is missing is the same as another."""
+    """Tell whether numbers are equal; NaN equals NaN."""
     return all(a == b or (a != a and b != b) for a, b in zip(values, others))
 
 
 def _any_farther(values, others, limits):
-    """Tell whether any number is farther from another than its limit."""
+    """Tell whether any number differs from the other by more than its limit."""
     return any(abs(a - b) > limit for a, b, limit in zip(values, others, limits))

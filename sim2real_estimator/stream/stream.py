@@ -1,4 +1,4 @@
-"""The stream as one: samples in, in order of arrival; frames out, in order of time."""
+"""The stream: samples in, in the order of arrival; frames out, in the order of time."""
 
 from dataclasses import dataclass, replace
 import math
@@ -22,15 +22,14 @@ _NANO = 1e9
 @dataclass(frozen=True)
 class StreamOptions:
     """
-    Times of the stream, all in seconds and all of data, never of the wall clock.
+    Times of the stream in seconds of data, never of the wall clock.
 
-    lateness: how much older than the newest a sample may arrive; jump_back: a stamp that goes
+    lateness: by how much older than the newest a sample may arrive; jump_back: a stamp that goes
     back further restarts the stream; hold: an effort not renewed for this long is unknown;
     is_steady: whether efforts come at a steady pace, so that one that is overdue is unknown;
-    history: how far efforts of the past reach into a frame, because they act late; past: how
-    much farther they may; lead: how far those of the future do, because they act before their
-    stamp; patience: how long encoders may repeat themselves while torque or poses say that they
-    move.
+    history: longest delay of efforts, which reach from the past into a frame; past: how much
+    longer delays may turn out; lead: longest time by which efforts act before their stamp;
+    patience: time for which encoders may repeat although torques or poses show motion.
     """
 
     lateness: float = 0.05
@@ -44,15 +43,20 @@ class StreamOptions:
 
 
 class Stream:
-    """Samples of all sensors on their way to frames; `counts` says what became of each."""
+    """
+    Orders, screens and cuts the samples of all sensors; `counts` says what became of each.
+
+    `TimeBuffer` puts samples into the order of time, `Screen` leaves out those of frozen
+    sensors, and `FrameMaker` cuts frames and adds the efforts of `HeldInputs`.
+    """
 
     def __init__(self, channels, inputs, command_count, reference, plan, options=None):
         """
-        Set up a stream.
+        Begin without samples.
 
-        channels: name -> `Channel` of every sensor; inputs: name -> `InputChannel`; reference:
-        the sensor whose samples are the edges of frames; plan: `ReferencePlan` or
-        `RecordedPlan`.
+        channels: name -> `Channel` of every sensor; inputs: name -> `InputChannel`;
+        command_count: number of efforts of all of these; reference: name of the sensor whose
+        stamps are the edges of frames; plan: a `ReferencePlan` or `RecordedPlan`.
         """
         options = options or StreamOptions()
         if reference not in channels:
@@ -61,12 +65,12 @@ class Stream:
                 f'choose one of {", ".join(sorted(channels))}'
             )
         self.counts, self._reference = Counts(), reference
-        # Frames from before the clock was set back.
+        # Complete frames from before the clock was set back.
         self._complete = []
         self._channels, self._inputs = dict(channels), dict(inputs)
         self._sizes = {name: c.size for name, c in {**channels, **inputs}.items()}
         lead = _nano(options.lead)
-        # Efforts that frames ask for before their stamp come out of the buffer before it.
+        # Efforts that act before their stamp are buffered with an earlier one.
         self._leads = {name: lead - c.first_ns for name, c in inputs.items()}
         self._buffer = TimeBuffer(
             _nano(options.lateness) + max([0, *self._leads.values()]),
@@ -87,40 +91,40 @@ class Stream:
 
     @property
     def waiting(self):
-        """How many samples wait for their frame."""
+        """Number of samples that await their frame."""
         return len(self._buffer)
 
     @property
     def lag(self):
-        """Seconds of data whose frames could have been made already, without gaps."""
+        """Time span of samples that could be cut into frames already, without gaps [s]."""
         floor = self._buffer.floor_ns
         return 0.0 if floor is None else self._waiting_time.before(floor) / _NANO
 
     @property
     def max_rate(self):
-        """The largest rate [1/s] of frames from now on; None where the plan is none of rates."""
+        """The largest rate of frames [1/s]; None where the plan is a recorded one."""
         plan = self._frames.plan
         return plan.max_rate if isinstance(plan, ReferencePlan) else None
 
     def set_rate(self, max_rate):
-        """Make frames of another rate from now on, where the plan is one of rates."""
+        """Set the largest rate of frames from now on, unless the plan is a recorded one."""
         if self.max_rate is not None:
             self._frames.plan = replace(self._frames.plan, max_rate=max_rate)
 
     def recorded_after(self, bounds, openings):
-        """Return what the recorded plan has after so many bounds and openings, as bytes."""
+        """Return the recorded plan after its first bounds and openings, as bytes."""
         return self._frames.recorder.after(bounds, openings)
 
     def record_after(self, plan):
-        """Let the recorded plan go on from a `RecordedPlan`."""
+        """Let the recorded plan continue a `RecordedPlan`."""
         self._frames.recorder = PlanRecorder(plan)
 
     def snapshot(self, has_plan=True):
         """
-        Return all that is not yet in a frame, and all that decides what becomes of it.
+        Return the samples that await their frame and the state of all parts.
 
-        Plain values, arrays and records; a stream with the same settings goes on from them as
-        if nothing had been. has_plan: with all frames so far, which are more and more.
+        They are plain values, arrays and records, from which a stream with the same settings
+        continues bit for bit. has_plan: with the recorded plan, which keeps growing.
         """
         parts = (self._buffer, self._screen, self.counts)
         buffer, screen, counts = (part.snapshot() for part in parts)
@@ -128,7 +132,7 @@ class Stream:
         return self._sizes, snapshots, tuple(self._complete)
 
     def restore(self, saved):
-        """Go on from a snapshot; a DataError where it is of other sensors."""
+        """Continue from a snapshot; raise a DataError where it is of other sensors."""
         sizes, snapshots, complete = saved
         if sizes != self._sizes:
             raise DataError(
@@ -142,7 +146,7 @@ class Stream:
         self._waiting_time = self._measured()
 
     def push(self, sample):
-        """Take a sample in and return USED, or the `Status` that says why it is left out."""
+        """Buffer a sample; return USED, or the `Status` that says why it is left out."""
         if sample.sensor not in self._sizes:
             raise DataError(
                 f"a sample names the sensor '{sample.sensor}', which does not exist; "
@@ -170,10 +174,10 @@ class Stream:
 
     def next_frames(self, is_end=False):
         """
-        Return the next frames for which no earlier sample can come any more, [] without any.
+        Return the next complete frames, for which no earlier sample can come; [] without any.
 
-        No more than samples of one stamp complete: what is asked for later may be cut otherwise.
-        is_end: whether the data have come to their end.
+        They are those that the samples of one stamp complete, so that the rate may change after
+        each. is_end: whether the data have come to their end.
         """
         if self._complete:
             complete, self._complete = self._complete, []
@@ -189,18 +193,18 @@ class Stream:
         return self._frames.flush() if is_end else []
 
     def _newest_ns(self):
-        """Return the stamp of the newest sample, as it came; None before any."""
+        """Return the stamp of the newest sample, as received; None before any."""
         stamps = [
             stamp + self._leads.get(name, 0) for name, stamp in self._buffer.newest().items()
         ]
         return max(stamps, default=None)
 
     def frames(self):
-        """Return all frames for which no earlier sample can come any more."""
+        """Return all complete frames."""
         return self._all(is_end=False)
 
     def flush(self):
-        """Return all frames left: the data have come to their end."""
+        """Return all frames left at the end of the data."""
         return self._all(is_end=True)
 
     def _all(self, is_end):
@@ -210,7 +214,7 @@ class Stream:
         return frames
 
     def _cleaned(self, sample):
-        """Return (sample or None where it says nothing, number of missing efforts)."""
+        """Return (sample or None where it has no usable value, number of missing efforts)."""
         values = np.asarray(sample.values, dtype=float)
         if values is sample.values and all(map(math.isfinite, values.tolist())):
             return sample, 0
@@ -222,8 +226,8 @@ class Stream:
         return replace(sample, values=values), 0
 
     def _restart(self):
-        """Forget what waits: the clock was set back. What was estimated is not touched."""
-        # What is complete stays so, whether or not somebody has asked for it by now.
+        """Drop the samples that wait, since the clock was set back; the estimate stays."""
+        # Complete frames are kept, whether or not `next_frames` was called by now.
         self._complete = self.frames()
         self._screen.clear()
         for sample in (*self._buffer.clear(), *self._frames.clear()):
@@ -231,7 +235,7 @@ class Stream:
         self._waiting_time = self._measured()
 
     def _measured(self):
-        """Return the `WaitingTime` of what is in the buffer."""
+        """Return the `WaitingTime` of the samples in the buffer."""
         return WaitingTime(
             lambda a, b: self._frames.plan.is_gap(a, b), self._buffer.stamps(self._reference)
         )

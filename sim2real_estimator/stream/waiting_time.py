@@ -1,34 +1,35 @@
-"""How much time the samples of a sensor span that wait."""
+"""The time span of the samples of a sensor that wait in the buffer."""
 
 from bisect import bisect_left
 
 
 class WaitingTime:
     """
-    Stamps of a sensor in order, and the gaps between them.
+    The stamps of a sensor in order, and the gaps between them.
 
-    It is asked for after every frame, when ten thousands may wait: nothing here looks at all.
+    The span is needed after every frame, when ten thousands of stamps may wait, so that no method
+    goes through all of them.
     """
 
     def __init__(self, is_gap, stamps=()):
         """
         Begin with some stamps [ns].
 
-        is_gap: tells of two stamps that follow whether the time between them counts as none.
+        is_gap: function of two successive stamps that tells whether their interval is a gap.
         """
         self._is_gap, self._stamps, self._gaps = is_gap, [], {}
         for stamp in sorted(stamps):
             self.add(stamp)
 
     def add(self, stamp):
-        """Take a stamp in that is not there yet."""
+        """Add a stamp that is not there yet."""
         place = bisect_left(self._stamps, stamp)
         self._stamps.insert(place, stamp)
         self._look(place)
         self._look(place + 1)
 
     def drop_first(self):
-        """Forget the earliest stamp."""
+        """Remove the earliest stamp."""
         self._stamps.pop(0)
         if self._stamps:
             self._gaps.pop(self._stamps[0], None)
@@ -42,7 +43,7 @@ class WaitingTime:
         return last - first - sum(gap for end, gap in self._gaps.items() if end <= last)
 
     def _look(self, place):
-        """Note whether there is a gap before the stamp at a place."""
+        """Record whether there is a gap before the stamp at an index."""
         if not 0 < place < len(self._stamps):
             return
         before, stamp = self._stamps[place - 1], self._stamps[place]

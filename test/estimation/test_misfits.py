@@ -11,8 +11,8 @@ from sim2real_estimator.estimation.misfits import (
     ASTRAY,
     far_from_prior,
     FITS,
-    MISFIT,
     LARGEST_DISTURBANCE,
+    MISFIT,
     too_noisy,
 )
 from sim2real_estimator.estimation.protocol import Gaussian

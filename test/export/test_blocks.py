@@ -15,9 +15,9 @@ from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.model.body_numbers import about_frame, are_possible
 from sim2real_estimator.observability.possible_robots import blocks_of, likeliest_possible
 from sim2real_estimator.posterior.export.possible_bodies import (
-    alike_directions,
     nearest_possible,
     relative,
+    unobservable_directions,
 )
 from sim2real_estimator.setup.build import build_parts
 
@@ -74,7 +74,7 @@ def directions(problem, bodies):
     """Return the blocks of directions along which bodies of a hand move alike."""
     values = {'a1.mass': bodies[:, 0, 0]}
     is_free = np.ones(bodies.shape[1:], dtype=bool)
-    return alike_directions(problem, LINKS, values, relative(bodies), is_free)
+    return unobservable_directions(problem, LINKS, values, relative(bodies), is_free)
 
 
 def test_what_hangs_together_by_a_detour_is_one_block():

@@ -105,8 +105,9 @@ def test_a_clock_set_back_ends_the_waiting():
 
 
 def test_a_delay_moves_stamps_once_it_is_known_to_a_part_of_a_frame():
-    restamping = Restamping({'body': 0}, {'body': 0})
-    assert restamping.left_to_move('body', 0.1504, 0.001, 10 * MS) == 150 * MS
-    assert restamping.left_to_move('body', 0.1504, 0.004, 10 * MS) == 0
-    assert restamping.left_to_move('body', 0.008, 0.001, 10 * MS) == 0
-    assert Restamping({'body': LATE}).left_to_move('body', 0.0001, 0.001, 10 * MS) == -LATE
+    restamping = Restamping({'body': 0}, {'body': 0}, period_ns=10 * MS)
+    assert restamping.left_to_move('body', 0.1504, 0.001) == 150 * MS
+    assert restamping.left_to_move('body', 0.1504, 0.004) == 0
+    assert restamping.left_to_move('body', 0.008, 0.001) == 0
+    moved = Restamping({'body': LATE}, period_ns=10 * MS)
+    assert moved.left_to_move('body', 0.0001, 0.001) == -LATE

@@ -1,4 +1,4 @@
-"""A domain of DDS in which nobody else on this computer speaks."""
+"""A DDS domain that no other process on this computer uses."""
 
 from contextlib import contextmanager, suppress
 import random
@@ -16,7 +16,7 @@ _FIRST_PORT, _PORTS_EACH, _PARTICIPANT = 7400, 250, 10
 
 @contextmanager
 def own_domain():
-    """Yield the number of a domain that is nobody's and stays ours until the end."""
+    """Yield the number of a free domain, and keep it reserved until the end."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sign:
         for domain in random.sample(_DOMAINS, len(_DOMAINS)):
             if _take(domain, sign):

@@ -1,4 +1,4 @@
-"""What an estimator said over time."""
+"""The history of estimates in a demo."""
 
 from dataclasses import dataclass
 

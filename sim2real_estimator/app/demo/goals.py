@@ -1,4 +1,4 @@
-"""What the demo promises, and whether it kept it, judged by the truth."""
+"""The goals of the demo, and whether they were met, by comparison with the truth."""
 
 from dataclasses import dataclass
 import math
@@ -29,14 +29,14 @@ class Goals:
 
 @dataclass(frozen=True)
 class Check:
-    """One promise: its text says what was found."""
+    """A goal, whether it was met, and a text that says what was found."""
 
     is_kept: bool
     text: str
 
 
 def judge(goals, history):
-    """Return a `Check` of each promise by a `History`."""
+    """Return a `Check` of each goal by a `History`."""
     checks = [_identified(goals, name, history) for name in goals.names]
     checks.append(_covered(goals, history))
     if not history.changes:
@@ -60,7 +60,7 @@ def _identified(goals, name, history):
 
 
 def _covered(goals, history):
-    """Return whether truths lie where they are said to: early, before changes, at the end."""
+    """Return whether truths lie within the estimates: early, before changes, at the end."""
     instants = (goals.by, *history.changes, math.inf)
     moments = [moment for moment in map(history.before, instants) if moment]
     distances = {

@@ -1,4 +1,4 @@
-"""What a demo says before and after."""
+"""The texts of the demo before and after it."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The demo itself: starts robot and node, shows the table, and judges what came of it."""
+"""The demo: start robot and node, show the table, and check the goals."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,7 @@
 """
-The table that is shown of a running estimator: what was heard of it, in a terminal.
+The live table of a running estimator, in a terminal.
 
-It knows no ROS: whoever listens tells a `Board`, and a `Display` shows that.
+A listener fills a `Board`, and a `Display` shows it; neither needs ROS.
 """
 
 from .board import Board, Happening, Row, Task

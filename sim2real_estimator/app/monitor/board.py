@@ -1,4 +1,4 @@
-"""What was heard of a running estimator, put together."""
+"""The state of a running estimator, collected from its topics."""
 
 from dataclasses import dataclass
 
@@ -52,30 +52,30 @@ class Board:
     """
 
     def __init__(self):
-        """Begin with nothing heard."""
+        """Begin empty."""
         self.truths, self.happenings, self.tasks = [], [], {}
         self._estimate = self._reading = self._begin_ns = None
 
     def take_estimate(self, reading):
-        """Take the newest numbers in: `stamp_ns`, and `mean` and `sd` by name."""
+        """Set the newest estimate: `stamp_ns`, and `mean` and `sd` by name."""
         self._estimate = reading
         if self._begin_ns is None:
             self._begin_ns = reading.stamp_ns
 
     def take_parameters(self, reading):
-        """Take verdicts in: `stamp_ns`, `ParameterFinding`s and `units` by name."""
+        """Set the verdicts: `stamp_ns`, `ParameterFinding`s and `units` by name."""
         self._reading = reading
 
     def take_truth(self, stamp_ns, values):
-        """Take in what the true values, name -> float, are from a stamp on."""
+        """Set the true values, name -> float, from a stamp on."""
         self.truths.append((stamp_ns, values))
 
     def take_happening(self, happening):
-        """Take a `Happening` in."""
+        """Add a `Happening`."""
         self.happenings.append(happening)
 
     def take_task(self, name, task):
-        """Take a `Task` of the diagnostics in."""
+        """Set a `Task` of the diagnostics."""
         self.tasks[name] = task
 
     @property
@@ -89,7 +89,7 @@ class Board:
         return (stamp_ns - (stamp_ns if begin is None else begin)) / _NANO
 
     def truth(self, stamp_ns):
-        """Return the true values at a stamp, name -> float, as far as somebody has told them."""
+        """Return the true values at a stamp, name -> float, as far as they were published."""
         found = {}
         for begin_ns, values in self.truths:
             if begin_ns <= stamp_ns:

@@ -19,8 +19,8 @@ STYLES = {
     'changed': 'yellow',
     'misfit': 'bright_red',
 }
-# Columns of characters: what all but the bar take, least and most for that, from where on there
-# is room for units.
+# Widths in characters: of all but the bar, least and largest of the bar, and of the terminal from
+# which on units are shown.
 _BESIDES, _LEAST, _MOST, _ROOMY = 66, 12, 40, 100
 _UNIT = 10
 _LATEST = 5
@@ -44,7 +44,7 @@ def picture(board, width, is_fine=True):
 
 
 def plain_lines(board):
-    """Return what is known of each parameter as lines, for a terminal that cannot move."""
+    """Return the estimate of each parameter as a line, where output is no terminal."""
     lines = []
     for row in board.rows():
         truth = '' if row.truth is None else f'  true {written(row.truth, row.sd)}'
@@ -60,7 +60,7 @@ def happened(board, happening):
 
 
 def heading(board):
-    """Return how far the estimate is, in words."""
+    """Return the stage and the time of the estimate, in words."""
     values = board.tasks['estimate'].values if 'estimate' in board.tasks else {}
     stage = values.get('stage', 'starting')
     if board.stamp_ns is None:
@@ -102,7 +102,7 @@ def _table(board, rows, width, strokes):
 
 
 def _below(board, rows):
-    """Yield (line, style) of what stands below the table."""
+    """Yield (line, style) of the lines below the table."""
     if not rows:
         yield (heading(board) if board.tasks else _NOBODY), 'bold'
     for names in dict.fromkeys(tuple(sorted((r.name, *r.aliases))) for r in rows if r.aliases):
@@ -115,7 +115,7 @@ def _below(board, rows):
 
 
 def _inputs(board):
-    """Yield what comes in."""
+    """Yield the rates and troubles of the inputs."""
     inputs = {
         name.removeprefix(_INPUT): task
         for name, task in board.tasks.items()
@@ -130,7 +130,7 @@ def _inputs(board):
 
 
 def _samples(board):
-    """Yield what became of the samples of every source."""
+    """Yield the outcomes of the samples of every source."""
     said = []
     for name, task in board.tasks.items():
         if name.startswith(_SOURCE):
@@ -141,7 +141,7 @@ def _samples(board):
 
 
 def _worker(board):
-    """Yield how the process that computes does."""
+    """Yield the state of the worker process."""
     if 'worker' not in board.tasks:
         return
     task = board.tasks['worker']
@@ -163,7 +163,7 @@ def _in_words(row):
 
 @dataclass(frozen=True)
 class Strokes:
-    """What a bar is drawn with; hit: where estimate and truth share a place."""
+    """The characters of a bar; hit: where estimate and truth share a place."""
 
     track: str
     band: str
@@ -173,7 +173,7 @@ class Strokes:
 
     @property
     def legend(self):
-        """What the characters mean."""
+        """The meaning of the characters."""
         return (
             f'{self.mean} mean, {self.band} two standard deviations, {self.truth} truth, '
             f'{self.hit} both; the line: {_REACH:g} standard deviations of the prior either way'
@@ -206,7 +206,7 @@ def bar(row, width, strokes, style):
 
 
 def decimals(sd):
-    """Return with how many decimals a number is written, of a standard deviation `sd`."""
+    """Return the number of decimals to write for a standard deviation."""
     if not math.isfinite(sd) or sd <= 0:
         return _MOST_DECIMALS
     return min(max(1 - math.floor(math.log10(sd)), 0), _MOST_DECIMALS)

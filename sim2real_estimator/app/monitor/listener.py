@@ -1,4 +1,4 @@
-"""Hears what a running node says, and a synthetic robot's truth, and puts it on a `Board`."""
+"""Subscribes to a running node and a synthetic robot's truth, and fills a `Board`."""
 
 import time
 
@@ -50,7 +50,7 @@ class Listener:
         self._context.try_shutdown()
 
     def listen(self, seconds):
-        """Put what comes in some seconds on the board."""
+        """Put the messages of some seconds on the board."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             self._executor.spin_once(timeout_sec=left)

@@ -1,10 +1,10 @@
-"""A synthetic robot, recorded: a bag whose truth is known."""
+"""Recordings of a synthetic robot: bags with known truth."""
 
 from ...bags.writer import BagWriter
 from ...messages import serialized, TypestoreMaker
 from .readings import message_of
 
-# So long after the start of the robot the first message was sent; any time of the day will do.
+# Time of the robot's start in a bag [ns]; any other would do.
 START_NS = 1_700_000_000 * 10**9
 
 

@@ -1,4 +1,4 @@
-"""What drives the robot: an effort for every joint that takes one."""
+"""The excitation of the robot: efforts of its joints, and external wrenches, over time."""
 
 import math
 
@@ -7,9 +7,9 @@ import numpy as np
 from ...errors import ConfigError
 from .settings import generator, PushConfig, require_known
 
-# Share of a joint's range at either end in which it is pushed back.
+# Part of a joint's range at either end in which an effort drives it back.
 _MARGIN = 0.1
-# Without further settings this error [rad or m] takes the largest effort.
+# Position error that demands the largest effort by default [rad or m].
 _LARGEST_ERROR = 0.5
 _DAMPING_SHARE = 0.05  # [s]
 # Largest slope of the step from one waypoint to the next, times the interval.
@@ -17,7 +17,7 @@ _STEEPEST = 1.875
 
 
 class Motion:
-    """Efforts on all commands of a model, from time and state."""
+    """The efforts of all commands of a model, as functions of time and state."""
 
     def __init__(self, settings, model):
         """Take the `SyntheticConfig` and the model; joints without a motion are not driven."""
@@ -34,12 +34,12 @@ class Motion:
             self._drives.append((model.commands.index(name), place, speed, drive))
 
     def starts(self):
-        """Return place in the state -> first position of joints that are led to waypoints."""
+        """Return index in the state -> first position, for joints that follow waypoints."""
         leads = {place: drive.first for _, place, _, drive in self._drives}
         return {place: first for place, first in leads.items() if first is not None}
 
     def efforts(self, time, state):
-        """Return one effort [N m or N] per command at a time [s] that does not go back."""
+        """Return one effort [N m or N] per command at a time [s], which must not decrease."""
         efforts, time = [0.0] * self._size, time - self._rest
         for command, place, speed, drive in self._drives:
             efforts[command] = drive.effort(time, state[place], state[speed])
@@ -47,7 +47,7 @@ class Motion:
 
 
 class Pushes:
-    """The numbers of all wrenches from outside, from time."""
+    """The external wrenches, as functions of time."""
 
     def __init__(self, settings, names):
         """Take the `SyntheticConfig` and the names of the wrenches of the estimator's config."""
@@ -83,7 +83,7 @@ class Pushes:
 
 
 class _Drive:
-    """What drives one joint."""
+    """The excitation of one joint: sines of effort, and a spring and damper to waypoints."""
 
     def __init__(self, where, wish, limits, chance):
         """Take the name of the settings, a `MotionConfig`, the `Limits`, and a generator."""
@@ -120,7 +120,7 @@ class _Drive:
 
 
 class _Fence:
-    """Pushes back within the margins of a joint's range, at a limit with all there is."""
+    """Drives a joint back within the margins of its range, with the largest effort at a limit."""
 
     def __init__(self, limits):
         self._margin = _MARGIN * (limits.upper - limits.lower)
@@ -133,7 +133,7 @@ class _Fence:
 
 
 class _Waypoints:
-    """Random positions, one an interval, with smooth motion from each to the next."""
+    """Random positions, one per interval, with smooth motion from each to the next."""
 
     def __init__(self, low, high, interval, furthest, chance):
         """Take bounds, the interval [s], the longest way between two, and a generator."""

@@ -1,4 +1,4 @@
-"""A topic: when it is measured, what is lost, and when the rest arrives."""
+"""A topic of the synthetic robot: instants of measurement, losses, and times of arrival."""
 
 from ...errors import ConfigError
 from .readings import MEASUREMENTS, Reading
@@ -8,7 +8,7 @@ _NANO = 1e9
 
 
 class Feed:
-    """Makes the readings of one topic; made, lost: how many there were so far."""
+    """Makes the readings of one topic; made, lost: their numbers so far."""
 
     def __init__(self, topic, sources, delay, settings, model):
         """
@@ -47,7 +47,7 @@ class Feed:
         number, self.made, self.lost = self.made, self.made + 1, self.lost + is_lost
         if is_lost:
             return None
-        # What comes later was sent later: nothing overtakes on a connection.
+        # Messages do not overtake one another on a connection.
         due = max(time_ns + self._delay_ns + round(_NANO * late), self._newest_ns)
         self._newest_ns = due
         stamp = clock_ns + self._delay_ns

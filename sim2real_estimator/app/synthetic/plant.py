@@ -14,9 +14,9 @@ from .settings import generator
 
 class Plant:
     """
-    The state of the robot, and what its sensors see of it.
+    The state of the robot and the outputs of its sensors.
 
-    state [nx]; outputs: what `observe` of the sensors gave, one after the other.
+    state [nx]; outputs: results of `observe` of the sensors, one after the other.
     """
 
     def __init__(self, parameters, sensors, simulation, finer, varying, values, wrenches=()):
@@ -29,7 +29,7 @@ class Plant:
         """
         self._max_step = simulation.max_step / finer
         self._sensors = tuple(sensor for sensor in sensors if sensor.output_size)
-        # Values that change are inputs of the program, which is not to be compiled in between.
+        # Values that change are inputs of the program, so that it is compiled once.
         self._system = System(
             parameters, varying, wrenches=tuple(wrenches), observation=self._observe
         )
@@ -41,17 +41,17 @@ class Plant:
         self.set_values(values)
 
     def set_values(self, values):
-        """Take new values of the parameters that vary."""
+        """Set the values of the parameters that vary."""
         column = [[values[name]] for name in self._system.estimated]
         self._column = torch.tensor(column, dtype=torch.float64).reshape(-1, 1)
         self._look()
 
     def place(self, settings, positions):
         """
-        Put the robot where it begins.
+        Set the initial state.
 
-        settings: `SyntheticConfig`; positions: place in the state -> coordinate of joints that
-        begin at a place of their own.
+        settings: `SyntheticConfig`; positions: index in the state -> coordinate, for joints with
+        a given initial position.
         """
         chance, model = generator(settings.seed, 'start'), self._system.model
         for moving in model.moving_joints:
@@ -70,7 +70,7 @@ class Plant:
         self._look()
 
     def advance(self, pieces):
-        """Move on; pieces: (duration [s], efforts that act) one after the other."""
+        """Simulate; pieces: successive (duration [s], efforts that act)."""
         durations, controls = [], []
         for duration, efforts in pieces:
             parts = max(1, math.ceil(duration / self._max_step * (1 - 1e-9)))
@@ -96,7 +96,7 @@ class Plant:
         return self.outputs[:0]
 
     def _look(self):
-        """See the robot as it is now."""
+        """Compute the outputs of the present state."""
         self.advance(((0.0, [0.0] * self._system.control_size),))
 
     def _observe(self, robot, q, v):
@@ -109,17 +109,17 @@ class Plant:
 
 
 class LateCommands:
-    """What acts when each command takes a constant time to act, never less than none."""
+    """Commands that act after a constant delay each, which is never negative."""
 
     def __init__(self, delays_ns):
-        """Take the delay of every command [ns]."""
+        """Set the delay of every command [ns]."""
         delays_ns = np.array(delays_ns, dtype=int)
         found = np.unique(delays_ns).tolist()
         self._groups = [(late_ns, delays_ns == late_ns, deque()) for late_ns in found]
         self._acting = None
 
     def give(self, time_ns, efforts):
-        """Take the efforts that are given at a time, none before the latest; the first act."""
+        """Give efforts at a time, not before the latest one; the first act at once."""
         efforts = np.asarray(efforts, dtype=float)
         if self._acting is None:
             self._acting = efforts
@@ -127,7 +127,7 @@ class LateCommands:
             given.append((time_ns + late_ns, np.where(which, efforts, 0.0)))
 
     def pieces(self, start_ns, end_ns):
-        """Return (duration [s], efforts) of what acts from start to end, in the order of time."""
+        """Return successive (duration [s], efforts that act) from start to end."""
         found = []
         while (at := self._next_ns()) < end_ns:
             if at > start_ns:
@@ -139,5 +139,5 @@ class LateCommands:
         return [*found, (1e-9 * (end_ns - start_ns), self._acting)]
 
     def _next_ns(self):
-        """Return when the next of the efforts given begin to act."""
+        """Return when the next efforts begin to act [ns]."""
         return min((given[0][0] for _, _, given in self._groups if given), default=np.inf)

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 from transforms3d.quaternions import axangle2quat, mat2quat, qmult
 
-# Position, quaternion, velocity and angular velocity of what has not moved.
+# Position, quaternion, velocity and angular velocity of a joint at rest.
 _AT_REST = np.array([0.0] * 3 + [1.0] + [0.0] * 9)
 _NANO = 10**9
 _WITHOUT_STAMP = frozenset(('std_msgs/msg/Float64MultiArray',))
@@ -67,7 +67,7 @@ class JointPoseValues:
 
 @dataclass(frozen=True)
 class EffortValues:
-    """Efforts [N m or N] in an order that the messages do not tell; they have no stamp either."""
+    """Efforts [N m or N] in an order that is not in the messages, which have no stamp either."""
 
     effort: tuple
 
@@ -100,7 +100,7 @@ _HIDDEN_POINT = PointValues((math.nan,) * 3)
 
 
 class JointMeasurement:
-    """Positions and velocities of encoders, and the efforts that were given."""
+    """Measures positions and velocities by encoders, and the efforts that were commanded."""
 
     def __init__(self, sensors, efforts, model, stream):
         """Take the encoders and `JointEfforts` of a topic, the model and a `StreamConfig`."""
@@ -146,7 +146,7 @@ class JointMeasurement:
 
 
 class JointPoseMeasurement:
-    """Coordinates and velocities of spherical and free joints; zero where not measured."""
+    """Measures coordinates and velocities of spherical and free joints; others are zero."""
 
     def __init__(self, sensors, efforts, model, stream):
         """Take the `JointPoses` of a topic and a `StreamConfig`."""
@@ -170,12 +170,12 @@ class JointPoseMeasurement:
 
 
 class EffortMeasurement:
-    """Efforts alone, in the order of their reader."""
+    """Measures efforts alone, in the order of their reader."""
 
     def __init__(self, sensors, efforts, model, stream):
         """Take the only `JointEfforts` of a topic, the model and a `StreamConfig`."""
         (source,), self._stream = efforts, stream
-        # What is not known to be driven is commanded to do nothing.
+        # Joints that are not driven have zero effort.
         self._places = [
             model.commands.index(joint) if joint in model.commands else None
             for joint in source.order
@@ -189,7 +189,7 @@ class EffortMeasurement:
 
 
 class WrenchMeasurement:
-    """A wrench on a link."""
+    """Measures a wrench on a link."""
 
     def __init__(self, sensors, efforts, model, stream):
         """Take the only `WrenchInput` of a topic and a `StreamConfig`."""
@@ -205,7 +205,7 @@ class WrenchMeasurement:
 
 
 class PoseMeasurement:
-    """A body in motion capture, which may hide and change the sign of its quaternion."""
+    """Measures a body's pose, which may be occluded, or have a quaternion of the other sign."""
 
     def __init__(self, sensors, efforts, model, stream):
         """Take the only sensor of a topic and a `StreamConfig`."""
@@ -229,7 +229,7 @@ class PoseMeasurement:
 
 
 class PointMeasurement:
-    """A single marker in space, or in a picture, which may hide."""
+    """Measures a single marker in space or in a picture, which may be occluded."""
 
     def __init__(self, sensors, efforts, model, stream):
         """Take the only sensor of a topic and a `StreamConfig`."""
@@ -255,7 +255,7 @@ def _turned(quaternion, turn):
 
 
 class _Occlusion:
-    """Whether a body is hidden: it stays so, or seen, for exponentially distributed times."""
+    """Occlusion of a body, which begins and ends after exponentially distributed times."""
 
     def __init__(self, stream):
         self._is_hidden, share = False, stream.occlusion
@@ -264,7 +264,7 @@ class _Occlusion:
         self._vanishes = min(self._appears * share / (1 - share), 1.0)
 
     def is_hidden(self, chance):
-        """Return whether it is hidden in the next sample."""
+        """Return whether the body is hidden in the next sample."""
         limit = self._appears if self._is_hidden else self._vanishes
         if chance.random() < limit:
             self._is_hidden = not self._is_hidden
@@ -283,7 +283,7 @@ MEASUREMENTS = {
 
 
 def plain(message_type, **fields):
-    """Return an object with the attributes of a message, for whom no ROS is needed."""
+    """Return an object with the attributes of a message, without ROS."""
     return SimpleNamespace(**fields)
 
 

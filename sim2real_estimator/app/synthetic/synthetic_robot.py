@@ -1,4 +1,4 @@
-"""The synthetic robot: one tick after the other, it moves, measures and sends."""
+"""The synthetic robot: with every tick it measures, sends and moves."""
 
 from dataclasses import dataclass, replace
 import heapq
@@ -30,10 +30,10 @@ class TruthAt:
 
 class SyntheticRobot:
     """
-    A simulated robot that sends what a real one would.
+    A simulated robot that sends the messages of a real one.
 
-    The same settings give the same readings, to the last bit. truth: the latest `TruthAt`;
-    truths: all so far; plant: the `Plant`; readers: topic -> names of the sources that read it.
+    The same settings give the same readings, bit for bit. truth: the latest `TruthAt`; truths:
+    all so far; plant: the `Plant`; readers: topic -> names of the sources that read it.
     """
 
     def __init__(self, settings, start_ns=0, config=None):
@@ -106,16 +106,16 @@ class SyntheticRobot:
         self._start_ns = start_ns + round(_NANO * self.settings.clock_offset)
 
     def postpone(self, duration_ns):
-        """Leave out a time in which the robot stands still: its next stamps are later."""
+        """Pause the robot: its next stamps are later by a duration [ns]."""
         self._start_ns += duration_ns
 
     @property
     def next_arrival_ns(self):
-        """When the next of the readings under way arrives, infinite where there is none."""
+        """Time of the next arrival since the start [ns], infinite where nothing is under way."""
         return self._waiting[0][0] if self._waiting else math.inf
 
     def advance(self):
-        """Do one tick: measure, send, and move on to the next."""
+        """Do one tick: measure, send, and move until the next one."""
         now, clock = self.time_ns, self.clock_ns
         if self._instants and self._instants[0] <= now:
             self._instants = [at for at in self._instants if at > now]
@@ -163,9 +163,9 @@ def estimates(pipeline, robot, seconds):
 
 def _without_noises(settings, config, parameters, sensors):
     """
-    Return (what the estimator knows, as `Chosen`; name -> float of noises that it estimates).
+    Return (the estimator's priors without noises, as `Chosen`; name -> true noise factor).
 
-    Those are true of a topic, not drawn: what its stream says.
+    The true factors are not drawn, but those of the streams of the topics.
     """
     noises = {f'{sensor.name}.noise': topics(config)[sensor.name] for sensor in sensors}
     chosen = choose_with_delays(parameters, sensors, config.estimate, noises)

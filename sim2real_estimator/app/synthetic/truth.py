@@ -15,7 +15,7 @@ from ...spatial.vector import Vec3
 from .settings import generator, require_known
 
 _NANO = 1e9
-# So often a link is drawn again whose inertia no body can have.
+# Number of draws of a link until its inertia is possible.
 _DRAWS = 200
 
 
@@ -23,8 +23,8 @@ class Truth:
     """
     The values of all parameters at any time: name -> float.
 
-    names: of those worth telling, which are the ones that are estimated, given, or change;
-    varying: of those that change; instants: when anything does after the start [ns since it].
+    names: of those to report, which are estimated, given, or change; varying: of those that
+    change; instants: times of changes since the start [ns].
     """
 
     def __init__(self, settings, parameters, clocks, chosen):
@@ -32,7 +32,7 @@ class Truth:
         Choose the values.
 
         settings: `SyntheticConfig`; parameters: `Parameters`, those of the sensors included;
-        clocks: names of the delays of sensors; chosen: `priors.Chosen`, what the estimator knows.
+        clocks: names of the delays of sensors; chosen: `priors.Chosen`, the estimator's priors.
         """
         self._parameters = parameters
         delays = (*_of_commands(parameters), *clocks)
@@ -78,7 +78,7 @@ class Truth:
         return values
 
     def command_delays_ns(self, joints):
-        """Return how late the commands of joints act: by a delay of their own, or all alike."""
+        """Return the delays of the commands of joints [ns], their own or the common one."""
         own = joint_delays(self._parameters.model)
         is_own = [own[joint] in self._own_delays for joint in joints]
         names = [own[j] if is_its else COMMAND_DELAY for j, is_its in zip(joints, is_own)]
@@ -91,7 +91,7 @@ class Truth:
         return tuple(name for name in self._base if name in found)
 
     def _require_unstretched(self):
-        """Refuse a payload on a link that is longer or shorter than described."""
+        """Raise a ConfigError for a payload on a link whose length is not the described one."""
         for payload in self._payloads:
             name = f'{payload.link}.length'
             if name in self.names and self._base[name] != self._parameters[name].nominal:
@@ -123,7 +123,7 @@ def _drawn(settings, parameters, priors, values):
 
 
 def _slender(parameters, link, priors, spread):
-    """Return what draws the ten numbers of a link next to an edge of the possible, else None."""
+    """Return a function that draws the numbers of a nearly impossible body, else None."""
     names = parameters.inertial_names(link)
     if not spread or parameters.model.accepts_infeasible_inertia or not set(names) <= set(priors):
         return None
@@ -145,7 +145,7 @@ def _draw(prior, spread, chance):
 
 
 def _is_possible(owner, parameters, values):
-    """Tell whether there can be such a body, and such a delay."""
+    """Tell whether the body or the delays of an owner are possible."""
     if f'{owner}.mass' not in parameters:
         return all(values[name] >= 0 for name in _of_commands(parameters))
     mass, *rest = (values[name] for name in parameters.inertial_names(owner))
@@ -153,12 +153,12 @@ def _is_possible(owner, parameters, values):
 
 
 def _of_commands(parameters):
-    """Return the names of the delays by which commands may act late."""
+    """Return the names of the delays of commands."""
     return COMMAND_DELAY, *joint_delays(parameters.model).values()
 
 
 def check_payload(name, payload, parameters):
-    """Refuse a `PayloadConfig` that cannot be attached to a link of the robot."""
+    """Raise a ConfigError for a `PayloadConfig` that cannot be attached to a link."""
     where = f'payloads.{name}'
     parameters.model.link(payload.link)
     if f'{payload.link}.mass' not in parameters:

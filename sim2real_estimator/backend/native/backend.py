@@ -1,4 +1,4 @@
-"""The native backend: compiled rollouts, their derivatives and losses of fixed windows in torch."""
+"""The native backend: compiled rollouts, their derivatives, and losses of fixed windows."""
 
 from dataclasses import dataclass
 import importlib
@@ -27,11 +27,11 @@ class Structure:
 
 class NativeBackend(AbstractBackend):
     """
-    The dynamics compiled for this CPU, in memory: no compiler needed, nothing left on disk.
+    The dynamics compiled for this CPU in memory, without a C compiler or files on disk.
 
-    A program is built when it is first needed, and again only when a fixed value that was zero
-    is no longer (or a length leaves its nominal value): that changes the structure. Derivatives
-    that are carried forwards in time have one of their own, where nobody expected them.
+    A program is built when it is first needed, and again only when the structure changes: when a
+    fixed value is no longer zero, or a length leaves its nominal value. Derivatives carried
+    forwards in time get a program of their own, unless `expects_forwards` announced them.
     """
 
     name = 'native'

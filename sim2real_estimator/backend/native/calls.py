@@ -145,7 +145,8 @@ class CompiledCalls(threading.local):
     """
     The latest calls of a backend, by driver and shapes; each thread has its own.
 
-    Python takes longer to describe a small batch than it takes to run it: so that is done once.
+    For a small batch Python needs longer to lay out the arguments than the call takes to run, so
+    that the layout is kept.
     """
 
     def __init__(self, backend):
@@ -198,14 +199,14 @@ class CompiledCall:
         for key, part in zip(('x0', 'par', 'u', 'h'), inputs.tensors()):
             lanes = part.shape[-1]
             memory = np.zeros((*part.shape[:-1], 1 if lanes == 1 else batch))
-            # Nobody reads the lanes that fill a vector; they repeat what once was the last.
+            # The lanes that fill a vector are never read; they hold the last sample once.
             memory[..., lanes:] = part[..., -1:]
             entries |= {key: memory, f'{key}_row': memory.shape[-1], f'{key}_lane': int(lanes > 1)}
             self._targets.append(memory[..., :lanes])
         for key, seed in zip(SEEDS, seeds):
             entries[key] = np.zeros((*seed.shape[:-1], whole(columns, width)))
             self._targets.append(entries[key][..., :columns])
-        # The table holds addresses: what they point to has to stay.
+        # The table holds addresses of these arrays, which must stay alive.
         self._kept, self._table = entries, program.table(name, entries)
 
     def run(self, parts):

@@ -1,4 +1,4 @@
-"""What an identification keeps on its way, so that another process can go on after a kill."""
+"""Checkpoints of an identification, from which another process can continue after a kill."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,23 +12,23 @@ import time
 from ...errors import ConfigError, DataError, OutputError
 from ...posterior.file import load, save
 
-# Between two checkpoints [s], and so many times longer than one takes to write.
+# Least time between two checkpoints [s], and least ratio of it to the time that one takes.
 _PERIOD, _RATIO = 5.0, 30.0
 _FILE, _LOCK, JOURNAL = 'checkpoint.npz', 'lock', 'journal'
 
 
 class Checkpoint:
-    """A folder beside the result, there for as long as the identification goes on."""
+    """A folder beside the result that exists while the identification is not finished."""
 
     def __init__(self, output, key):
-        """Take the folder of the result, and a text that only the same identification has."""
+        """Set the folder of the result, and a key that only the same identification has."""
         self._output = Path(output)
         self.folder = self._output.with_name(f'{self._output.name}.partial')
         self._key, self._saved, self._period = key, time.monotonic(), _PERIOD
 
     @contextmanager
     def held(self):
-        """Keep others away; the folder goes where the identification ends by itself."""
+        """Lock the folder, and remove it where the identification fails by itself."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = (self.folder / _LOCK).open('w')
@@ -55,7 +55,7 @@ class Checkpoint:
                 raise
 
     def _without_room(self, error):
-        """Return what to raise where something could not be written; keep what is known."""
+        """Return the error to raise where something could not be written."""
         if isinstance(error, OSError):
             error = f'{self._output}: cannot be written ({error}); give another --output'
         if (self.folder / _FILE).exists():
@@ -65,7 +65,7 @@ class Checkpoint:
 
     @property
     def journal(self):
-        """Where the messages are kept."""
+        """The path of the `Journal` of messages."""
         return self.folder / JOURNAL
 
     @property
@@ -74,7 +74,7 @@ class Checkpoint:
         return time.monotonic() - self._saved > self._period
 
     def write(self, pipeline, progress):
-        """Keep a pipeline and what else it takes to go on, plain values and records."""
+        """Write the state of a pipeline, and of all else, as plain values and records."""
         began = time.monotonic()
         run = {'key': self._key, 'pipeline': pipeline.run(), 'progress': progress}
         save(self.folder / _FILE, replace(pipeline.posterior(), run=run))
@@ -82,11 +82,11 @@ class Checkpoint:
         self._period = max(_PERIOD, _RATIO * (self._saved - began))
 
     def keep(self, posteriors):
-        """Keep the latest of the `Posterior`s of recordings that are to be joined."""
+        """Write the latest of the `Posterior`s of recordings that are to be joined."""
         save(self.folder / f'{len(posteriors) - 1}.npz', posteriors[-1])
 
     def posteriors(self, count):
-        """Return what was kept of the first recordings; none where nothing was."""
+        """Return the `Posterior`s that were written of the first recordings, [] without any."""
         paths = [self.folder / f'{number}.npz' for number in range(count)]
         return [load(path) for path in paths if path.exists()]
 
@@ -103,5 +103,5 @@ class Checkpoint:
 
 
 def key_of(*parts):
-    """Return a text by which the same identification is known again."""
+    """Return a key that is the same for the same identification only."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

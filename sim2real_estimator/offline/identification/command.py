@@ -39,8 +39,8 @@ def add_identify(commands):
 
 
 def _identify(chosen):
-    """Identify, show how far it is, and print what was found."""
-    # Read by NumPy when it is loaded: of matrices this small, two threads wait for one another.
+    """Identify, show the progress, and print the result."""
+    # Read by NumPy when it is loaded: for matrices this small, threads would wait for each other.
     os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
     # Imported here, so that `--help` answers at once.
     import torch
@@ -85,7 +85,7 @@ def _identify(chosen):
 
 
 def _caution(found):
-    """Return whether the result deserves trust, as a sentence."""
+    """Return a sentence on whether the result can be trusted."""
     if not found.distrust:
         return 'No warnings; what is never noticed: docs/estimation.md, "What not to believe".'
     reasons = '; '.join(found.distrust)
@@ -93,7 +93,7 @@ def _caution(found):
 
 
 def _accounts(found):
-    """Yield sentences on what is odd, and on where the time has gone."""
+    """Yield sentences with remarks on the recordings, and with the processor time used."""
     for bag in found.bags:
         yield from (f'{bag.name}: {remark}' for remark in (*bag.warnings, *bag.unused))
     spent = found.timings

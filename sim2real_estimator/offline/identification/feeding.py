@@ -19,38 +19,38 @@ from ...setup.sources import settings_of, topics
 from .result import Bag, Topic
 
 _NANO = 1e9
-# Messages that were written in another order than they came are less apart [s].
+# Messages that were only written in another order than received are closer together [s].
 _SET_BACK = 0.1
 # Number of places of a recording that are read before it is used, and of messages at each.
 _LOOKS, _MESSAGES = 20, 50
-# No joint turns as fast [rad/s], unless its description says so.
+# No joint turns faster [rad/s], unless its description says so.
 _FASTEST = 50.0
-# A body that moves so many times farther than its robot reaches is not measured in metres.
+# A body that moves this many times farther than its robot reaches is not measured in metres.
 _TOO_FAR = 20.0
-# No body that is filmed flies as fast [m/s].
+# No filmed body moves faster [m/s].
 _TOO_FAST = 100.0
-# A median deviation, as the standard deviation of a normal distribution.
+# Standard deviation of a normal distribution per median absolute deviation.
 _TO_SD = 1.4826
 
 
 class Timings:
     """
-    Where the time of the processor goes.
+    Processor time of the parts of an identification.
 
-    seconds: 'reading', which includes decoding, and 'estimating' -> time.
+    seconds: 'reading', which includes decoding, and 'estimating' -> time [s].
     """
 
     def __init__(self):
-        """Begin with none."""
+        """Begin at zero."""
         self.seconds = {'reading': 0.0, 'estimating': 0.0}
         self.skip()
 
     def skip(self):
-        """Count only what comes from now on."""
+        """Leave out the time since the last call."""
         self._latest = time.thread_time()
 
     def add(self, part):
-        """Count the time since the last call, of this or of `skip`, as that of a part."""
+        """Add the time since the last call, of this or of `skip`, to a part."""
         before, self._latest = self._latest, time.thread_time()
         self.seconds[part] += self._latest - before
 
@@ -59,16 +59,16 @@ class Feed:
     """
     An opened recording, its topics matched with the config.
 
-    bag: its `BagReader`; matches: a `Match` for each topic; split_ns: by the bag's time, from
-    where on messages are held out; passed: messages handed out so far.
+    bag: its `BagReader`; matches: a `Match` for each topic; split_ns: time in the bag after which
+    messages are held out; passed: number of messages yielded so far.
     """
 
     def __init__(self, bag, digest, config, pipeline, share, is_trusting=False):
         """
-        Look into the recording; a DataError says what cannot be right.
+        Match and survey the topics; raise a DataError where something cannot be right.
 
-        digest: of its files; share: of its time that is held out at its end; is_trusting: whether
-        units that look wrong are right.
+        digest: of its files; share: of its time that is held out, at its end; is_trusting: accept
+        units that look wrong.
         """
         sources = pipeline.sources.values()
         self.bag, self._digest, self._jump = bag, digest, config.frames.jump_back
@@ -83,7 +83,7 @@ class Feed:
         self.passed, self._latest, self._counts = 0, {}, {}
 
     def names_of_guesses(self):
-        """Return sentences about topics that go by another name than in the config."""
+        """Return sentences about topics whose names differ from those of the config."""
         return tuple(
             f"'{each.wanted.name}' of the config is '{each.topic}' here, as far as its "
             f'{"name" if each.how == "namespace" else "type"} tells'
@@ -95,9 +95,9 @@ class Feed:
         """
         Yield (time in the bag [ns], [(source, `Decoded`)]) of messages that are not held out.
 
-        From the one after those `passed` on.
+        They begin after those already `passed`.
         """
-        # To the very end, which is when it is known whether all could be read.
+        # Read to the very end: only then it is known that all could be read.
         for topic, time_ns, content in islice(self.bag.messages(self._readers), self.passed, None):
             if time_ns > self.split_ns:
                 continue
@@ -109,7 +109,7 @@ class Feed:
             )
 
     def held_out(self, begin_ns, seconds):
-        """Yield the samples of a stretch of what is held out, from a time in the bag on [ns]."""
+        """Yield the samples held out from a time in the bag [ns] on, for so many seconds."""
         begin_ns = max(begin_ns, self.split_ns + 1)
         end_ns = begin_ns + round(seconds * _NANO)
         for topic, time_ns, content in self.bag.messages(self._readers, begin_ns, end_ns):
@@ -118,16 +118,16 @@ class Feed:
                 yield from source.decode(message, time_ns).samples
 
     def snapshot(self):
-        """Return what it takes to go on after the messages passed, plain values."""
+        """Return all that is needed to continue after the messages passed, as plain values."""
         return self.passed, dict(self._latest), dict(self._counts)
 
     def restore(self, saved):
-        """Go on from a snapshot."""
+        """Continue from a snapshot."""
         self.passed, latest, counts = saved
         self._latest, self._counts = dict(latest), dict(counts)
 
     def described(self, health):
-        """Return the `Bag` of what was read; health: source -> {status in words: number}."""
+        """Return the `Bag` that describes what was read; health: source -> {status: number}."""
         seconds = max((self.split_ns - self.bag.begin_ns) / _NANO, 1 / _NANO)
         found = []
         for each in self.matches:
@@ -152,8 +152,8 @@ class Feed:
         return Bag(self.bag.name, self._digest, *times, tuple(found), health, warnings)
 
     def _pass(self, topic, stamp):
-        """Count a message; refuse one whose clock was set back."""
-        # Of those that nobody has set, the stream takes care.
+        """Count a message; raise a DataError where the clock of its stamps was set back."""
+        # The stream counts messages whose stamp was not set.
         stamp = stamp or self._latest.get(topic, 0)
         latest = self._latest.get(topic, stamp)
         if latest - stamp > self._jump * _NANO:
@@ -170,11 +170,11 @@ class Feed:
 @dataclass(frozen=True)
 class Surveyed:
     """
-    What a look into a topic has shown.
+    A summary of a topic, from messages at several places of the recording.
 
     first_ns, last_ns: stamps of its first and last message; latency, latency_sd [s]: from the
     stamp to the time in the bag, median and robust deviation; values: name of a source -> list
-    of pieces (stamps [n] in s, values [n, k]) of samples that follow each other.
+    of pieces (stamps [n] in s, values [n, k]) of successive samples.
     """
 
     first_ns: int
@@ -185,7 +185,7 @@ class Surveyed:
 
 
 def survey(bag, matches):
-    """Return bag topic -> `Surveyed`; a DataError where the stamps of topics cannot be right."""
+    """Return topic -> `Surveyed`; raise a DataError where stamps cannot be right."""
     for each in matches:
         _require_order(bag, each.topic)
     found = {each.topic: _surveyed(bag, each) for each in matches}
@@ -219,7 +219,7 @@ def survey(bag, matches):
 
 
 def _require_order(bag, topic):
-    """Refuse a recording whose own clock was set back: what comes after cannot be told apart."""
+    """Raise a DataError where the recorder's clock was set back, as times are then ambiguous."""
     back_ns, number = bag.set_back(topic)
     if back_ns > _SET_BACK * _NANO:
         raise DataError(
@@ -247,7 +247,7 @@ def require_plausible_units(bag, matches, found, model, is_fixed):
 
 
 def _turning_joints(source, model):
-    """Return (place of the value, `Joint`) of all angles that a source measures of joints."""
+    """Return (index of the value, `Joint`) of all joint angles that a source measures."""
     if not getattr(source, 'measures_joints', False):
         return []
     joints = [model.joint(name) for name in source.joints]
@@ -257,7 +257,7 @@ def _turning_joints(source, model):
 
 
 def _places(source):
-    """Return where the coordinates in space are among the values of a source."""
+    """Return the indices of coordinates in space among the values of a source."""
     if getattr(source, 'measures_joints', False):
         return []
     signals = getattr(source, 'signals', ())
@@ -293,7 +293,7 @@ def _surveyed(bag, each):
 
 
 def _require_joints(bag, each, names):
-    """Refuse a topic whose messages name joints, and none of those that a source reads."""
+    """Raise a DataError where messages name joints, but none of those that a source reads."""
     for source in each.wanted.sources:
         if names and source.joints and not names.intersection(source.joints):
             raise DataError(
@@ -305,12 +305,12 @@ def _require_joints(bag, each, names):
 
 
 def _require_radians(where, turning, pieces):
-    """Refuse what only degrees would explain."""
+    """Raise a DataError where angles are plausible in degrees only."""
     for place, joint in turning:
         found = [(stamps, values[:, place]) for stamps, values in pieces]
         farthest = max((_largest(np.abs(angles)) for _, angles in found), default=0.0)
         limits = [abs(x) for x in (joint.limits.lower, joint.limits.upper) if x is not None]
-        # A zero limit leaves room for a sensor that is off by some turn.
+        # Beyond the limits a sensor may still have an offset of half a turn.
         bound = max(limits) + math.pi if len(limits) == 2 and any(limits) else math.inf
         fastest = max(_FASTEST, 2 * (joint.limits.velocity or 0.0))
         speed = max((_speed(stamps, angles[:, None]) for stamps, angles in found), default=0.0)
@@ -326,7 +326,7 @@ def _require_radians(where, turning, pieces):
 
 
 def _require_metres(where, places, pieces, reach):
-    """Refuse what only millimetres would explain."""
+    """Raise a DataError where positions are plausible in millimetres only."""
     found = [(stamps, values[:, places]) for stamps, values in pieces]
     if not found:
         return
@@ -342,7 +342,7 @@ def _require_metres(where, places, pieces, reach):
 
 
 def _speed(stamps, values):
-    """Return the median of the upper tenth of speeds [1/s]: noise is faster, but not for long."""
+    """Return the median of the fastest tenth of speeds [1/s], robust to single outliers."""
     steps = np.diff(stamps)
     sound = steps > 0
     if not sound.any():
@@ -359,7 +359,7 @@ def _largest(values):
 
 
 def _reach(model):
-    """Return how far the robot reaches at most [m], by its description."""
+    """Return the largest reach of the robot [m], by its description."""
     lengths = sum(math.hypot(*joint.origin) for joint in model.joints)
     centres = [math.hypot(*link.inertial.centre) for link in model.links if link.inertial]
     slides = [
@@ -371,7 +371,7 @@ def _reach(model):
 
 
 def _allowed(limits):
-    """Return the end of a sentence about a motion: what the description allows."""
+    """Return what the description allows, as the end of a sentence about a motion."""
     parts = []
     if limits.lower is not None and limits.upper is not None:
         parts.append(f'from {limits.lower:.3g} to {limits.upper:.3g} rad')

@@ -18,29 +18,29 @@ from ...observability.null_space import mending, physical_draws
 from .result import FAR, HeldOut, TorqueTrace, Trace
 
 NOMINAL, MEAN, DRAWS = PREDICTORS = ('nominal', 'mean', 'draws')
-# Of the stretch that the state is fitted to at the most, and of the prediction [s].
+# Longest stretch that the initial state is fitted to, and length of the prediction [s].
 LEAD, HORIZON = 0.3, 1.0
-# Over a long stretch a model that is a little wrong bends the velocities of a lively mechanism,
-# over a short one noise does: of these [s] it is the longest one over which the posterior's mean
-# leaves no more than so many deviations (rms, median of so many windows), with so many frames with
-# samples at the least.
+# Stretches to fit the initial state to [s]. Over a long one a small model error bends the
+# velocities of a fast mechanism, over a short one noise does. The longest one is used at which
+# the posterior's mean leaves residuals below _LEFT standard deviations (rms, median of _TELLING
+# windows), with at least _LEAST_FRAMES frames with samples.
 _LEADS, _LEFT, _TELLING, _LEAST_FRAMES = (LEAD, 0.2, 0.13, 0.09, 0.06), 2.0, 8, 4
 _WINDOWS, _DRAWS = 40, 24
-# Until the first efforts have come, and the last samples have [s].
+# Time for the first efforts and the last samples to arrive [s].
 _MARGIN = 0.5
 _ITERATIONS = 8
-# Longest step of predictions by measured torques [s]: friction about rest is stiff.
+# Longest step of predictions by measured torques [s]: friction near rest is stiff.
 STIFF_STEP = 5e-4
 _NANO = 1e9
-# Draws of the posterior of which torques are predicted.
+# Number of draws of the posterior for which torques are predicted.
 _TORQUE_DRAWS = 100
-# Parts between gaps that are shorter are left out [samples], as are blocks with fewer samples.
+# Least samples of a stretch between gaps, and least share of usable samples of a block.
 _FEWEST, _SHARE = 20, 0.5
 
 
 @dataclass(frozen=True)
 class Window:
-    """Consecutive frames: those to fit a state to, and those to predict; bag: its index."""
+    """Consecutive frames, to fit a state to and to predict; bag: index of the recording."""
 
     lead: tuple
     ahead: tuple
@@ -56,7 +56,7 @@ def windows_of(feed, bag, make_stream, knows_inputs):
     """
     stretch = LEAD + HORIZON + _MARGIN
     length = (feed.end_ns - feed.split_ns) / _NANO
-    # Of one window alone the margin need not be whole.
+    # A single window may have a shorter margin.
     count = min(_WINDOWS, max(int(length / stretch), int(length > LEAD + HORIZON)))
     found = []
     for number in range(count):
@@ -99,7 +99,7 @@ def predict(problem, mixture, windows, share, seed, torque_noise=None):
     mean, nominal = mixture.moments()[0][:, None], problem.prior.mean
     if torque_noise is not None:
         nominal = described(problem)
-        # A robot that could not be built cannot be simulated either.
+        # A robot that cannot be built cannot be simulated either.
         mean = (
             problem.possible.likeliest(problem.parametrization, mixture, mean)
             if problem.possible
@@ -129,7 +129,7 @@ def predict(problem, mixture, windows, share, seed, torque_noise=None):
 
 
 def _lead_of(problem, mean, windows):
-    """Return how long the stretch is that states are fitted to [s]; mean [p, 1]: coordinates."""
+    """Return the length of the stretch to fit states to [s]; mean [p, 1]: coordinates."""
     for lead in _LEADS[:-1]:
         left = [_left(problem, mean, _shortened(each, lead).lead) for each in windows[:_TELLING]]
         if not left or np.median(left) <= _LEFT:
@@ -138,7 +138,7 @@ def _lead_of(problem, mean, windows):
 
 
 def _left(problem, mean, frames):
-    """Return what is left (rms) of samples where a state has been fitted; infinite: nothing is."""
+    """Return the rms residual of frames after a fit of the state, infinite where that fails."""
     with np.errstate(all='ignore'):
         try:
             residual = _fitted(problem, frames, mean)[1]
@@ -149,7 +149,7 @@ def _left(problem, mean, frames):
 
 
 def _shortened(window, lead):
-    """Return a `Window` of which a state is fitted to the last part, of `lead` seconds."""
+    """Return a `Window` whose state is fitted to the last `lead` seconds only."""
     end_ns = window.lead[-1].end_ns
     seen = [each.start_ns for each in window.lead if each.samples]
     begin_ns = min(end_ns - round(lead * _NANO), *seen[-_LEAST_FRAMES:], end_ns)
@@ -158,7 +158,7 @@ def _shortened(window, lead):
 
 
 def described(problem):
-    """Return the coordinates [p] of the robot description; the prior's mean of what it lacks."""
+    """Return the coordinates [p] of the robot description, else of the prior mean."""
     parametrization = problem.parametrization
     prior = dict(
         zip(parametrization.names, parametrization.to_named(problem.prior.mean[:, None])[:, 0])
@@ -188,7 +188,7 @@ def _with_noise(problem, draws, noise, generator):
 
 
 def nothing_held_out(share):
-    """Return the `HeldOut` where nothing was asked for."""
+    """Return the `HeldOut` of an identification without held-out data."""
     none = np.zeros(0, dtype=np.int64)
     return HeldOut(PREDICTORS, share, LEAD, HORIZON, none, none, (), 'nothing was held out')
 
@@ -215,7 +215,7 @@ def _fitted(problem, frames, parameters):
         away = problem.local(first, points)[:free].T
         normal = slope.swapaxes(1, 2) @ slope + np.diag(weights)
         right = (slope * residual[..., None]).sum(1) + weights * away
-        # Whose robot has flown apart stays where it is, and does not keep others from moving.
+        # Columns whose simulation diverged stay where they are.
         is_lost = ~(np.isfinite(normal).all((1, 2)) & np.isfinite(right).all(1))
         normal[is_lost], right[is_lost] = np.eye(free), 0.0
         delta = np.zeros((problem.tangent_size, count))
@@ -258,7 +258,7 @@ def _predicted(problem, parameters, window):
         except np.linalg.LinAlgError:
             return None
         states = problem.trajectory(points, parameters, window.ahead)
-    # The description's robot may fly apart, which is no reason to spare it.
+    # A divergence of the described robot counts as its error; others end the window.
     if not np.isfinite(states[..., 1:]).all():
         return None
     states[..., 0] = np.nan_to_num(states[..., 0], posinf=FAR, neginf=-FAR, nan=FAR)
@@ -278,7 +278,7 @@ def _trace(problem, key, found, windows):
     index, part = key
     sensor = problem.sensors[index]
     signal = sensor.signals[part]
-    # What was not measured has no row of its own.
+    # Values that were not measured have no entry.
     is_error = signal.place is None
     measured = [0.0 if is_error else sample.values[signal.place] for _, sample, _ in found]
     present = [errors.any() if is_error else True for _, _, errors in found]
@@ -314,7 +314,7 @@ def _reason(windows):
 
 
 def torque_frames(feed, make_stream):
-    """Return all frames of what a `Feed` holds out; make_stream: returns a new `Stream`."""
+    """Return all held-out frames of a `Feed`; make_stream: makes a `Stream`."""
     stream = make_stream()
     for sample in feed.held_out(feed.split_ns, (feed.end_ns - feed.split_ns) / _NANO):
         stream.push(sample)
@@ -404,7 +404,7 @@ def _torque_trace(joint, name, rows, known, noise):
     """Return the `TorqueTrace` of a joint, None where it never moves."""
     stamps, bags, measured, predicted = [], [], [], []
     for found, begins, bag in rows:
-        # Rows are weighted by the root of the share of their samples that could be used.
+        # Rows are weighted by the root of their share of usable samples.
         shares = found.shares[:, joint]
         kept = np.flatnonzero(shares >= _SHARE)
         root = np.sqrt(shares[kept])

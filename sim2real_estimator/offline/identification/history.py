@@ -1,4 +1,4 @@
-"""What an identification remembers of its way: estimates over time, and what happened."""
+"""The history of an identification: estimates over time, and events."""
 
 from collections import Counter
 
@@ -7,39 +7,39 @@ import numpy as np
 from ...events import Chronicle
 from .result import Course, Happening
 
-# Of the estimator's states of mind, those after which there has been a fit.
+# Events after which there has been a fit.
 _FITTED = frozenset(('fitted', 'handed over', 'resumed'))
 
 
 class History:
     """
-    Takes note of every `Progress`; it can be kept and gone on with, like a pipeline.
+    Records every `Progress`; it can be saved and continued like a pipeline.
 
-    words: how often the estimator reported which event; frames: how many there were; has_fitted:
-    whether any led to a fit.
+    words: event of the estimator -> number of reports; frames: their number; has_fitted: whether
+    any led to a fit.
     """
 
     def __init__(self):
-        """Begin with nothing."""
+        """Begin empty."""
         self._rows, self._told = [], []
         self._sums, self._judged_ns = (0.0, 0), None
         self.words, self.frames, self._chronicle = Counter(), 0, Chronicle()
 
     def begin(self):
-        """Begin anew with another recording; the estimates so far stay."""
+        """Begin another recording; the estimates so far stay."""
         self._sums, self._judged_ns, self._chronicle = (0.0, 0), None, Chronicle()
         self.words, self.frames = Counter(), 0
 
     @property
     def has_fitted(self):
-        """Whether data have told anything."""
+        """Whether there has been a fit to data."""
         return any(self.words[word] for word in _FITTED)
 
     def note(self, progress, bag):
         """
-        Take note of the `Progress` after another frame of a recording, given by its index.
+        Record the `Progress` after another frame; return (events, whether findings are new).
 
-        Return (events, whether the posterior has been judged anew).
+        bag: index of the recording.
         """
         estimate, found = progress.estimate, progress.assessment.latest
         report = estimate.report
@@ -66,7 +66,7 @@ class History:
         return tuple(self._rows), tuple(self._told), words, self.frames, judging
 
     def restore(self, saved):
-        """Go on from a snapshot."""
+        """Continue from a snapshot."""
         rows, told, words, self.frames, judging = saved
         self._rows, self._told, self.words = list(rows), list(told), Counter(dict(words))
         self._sums, self._judged_ns, chronicle = judging

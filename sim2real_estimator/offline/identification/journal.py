@@ -1,8 +1,8 @@
 """
-The node's own messages, kept in a plain file while an identification goes on.
+The node's messages of an identification, written to a plain file that becomes a bag at its end.
 
-At its end they become a bag. Until then a file that only grows can be cut back to where it was
-when the rest was saved, however the process ended.
+A file that only grows can be truncated to its size at the last checkpoint, however the process
+ended.
 """
 
 from collections import deque
@@ -16,7 +16,7 @@ from ...ros.publishers import draw_samples, estimate_message, events_message, sa
 from ...ros.worker.output_messages import Composer
 from ...ros.worker.pipes import Wishes
 
-# Topic below the node -> type, and whether it is kept for those who subscribe later.
+# Topic below the node -> type, and whether it is latched for later subscribers.
 TOPICS = {
     'estimate': ('sensor_msgs/msg/JointState', False),
     'posterior': ('sensor_msgs/msg/PointCloud2', True),
@@ -29,35 +29,35 @@ TOPICS = {
 }
 _NAMES = tuple(TOPICS)
 _PREFIX = '/sim2real_estimator/'
-# Before each message: place of its topic, time in the bag [ns], number of bytes.
+# Before each message: index of its topic, time in the bag [ns], number of bytes.
 _HEAD = struct.Struct('<HqI')
 _NANO = 1e9
 _JUDGED = ('parameters', 'posterior', 'markers')
 _TURNS = frozenset(('handed over', 'changed', 'explained'))
 _MOST_PENDING = 1 << 20
-# As many earlier means as the node shows.
+# Number of earlier means that the markers show, as in the node.
 _TRAIL = 300
 
 
 class Journal:
-    """Makes messages of a `Progress` as the node does, and writes them down."""
+    """Composes messages of a `Progress` as the node does, and writes them to a file."""
 
     def __init__(self, path, problem, config, size=0):
         """
-        Begin a file, or go on with the first bytes of one.
+        Begin a file, or continue after the first bytes of one.
 
         problem: a `RobotProblem`; config: its `Config`, with rates and counts; size [bytes].
         """
         self._path, self._problem = Path(path), problem
         self._config, self._trail = config, deque([], _TRAIL)
         self._wishes = Wishes(frozenset(), config.node.rate, config.samples, config.markers)
-        self._told_ns, self._has_coordinates = None, False
+        self._estimate_ns, self._has_coordinates = None, False
         self._path.touch()
         os.truncate(self._path, size)
         self._size, self._pending = size, bytearray()
 
     def flush(self):
-        """Write what is pending to the file, and see that it is there."""
+        """Write pending messages to the file, and sync it."""
         with self._path.open('ab') as file:
             file.write(self._pending)
             file.flush()
@@ -66,7 +66,7 @@ class Journal:
 
     def note(self, progress, events, is_judged, time_ns):
         """
-        Write down what the node would publish after another frame.
+        Write the messages that the node would publish after another frame.
 
         events, is_judged: as `History.note` returns them; time_ns: in the recording.
         """
@@ -77,8 +77,8 @@ class Journal:
         if events:
             self._write('events', events_message(events, stamp_ns), time_ns)
         period = _NANO / self._config.node.rate
-        if events or self._told_ns is None or not 0 <= stamp_ns - self._told_ns < period:
-            self._told_ns = stamp_ns
+        if events or self._estimate_ns is None or not 0 <= stamp_ns - self._estimate_ns < period:
+            self._estimate_ns = stamp_ns
             message = estimate_message(progress.estimate, progress.assessment.latest)
             self._write('estimate', message, time_ns)
             self._compose('predicted_joint_states', progress, time_ns)
@@ -90,24 +90,24 @@ class Journal:
             self.draw(progress.mixture, stamp_ns, time_ns)
 
     def draw(self, mixture, stamp_ns, time_ns):
-        """Write down draws of a mixture."""
+        """Write draws of a mixture."""
         wanted = self._config.samples
         draws = draw_samples(self._problem, mixture, wanted.count, wanted.seed)
         message = samples_message(self._problem.parametrization.names, draws, stamp_ns)
         self._write('samples', message, time_ns)
 
     def snapshot(self):
-        """Make sure that all is in the file; return what it takes to go on, plain values."""
+        """Flush the file; return all that is needed to continue, as plain values."""
         self.flush()
-        return self._size, tuple(self._trail), self._told_ns, self._has_coordinates
+        return self._size, tuple(self._trail), self._estimate_ns, self._has_coordinates
 
     def restore(self, saved):
-        """Go on from a snapshot, of whose size the file has been made."""
-        _, trail, self._told_ns, self._has_coordinates = saved
+        """Continue from a snapshot; the file has been truncated to its size."""
+        _, trail, self._estimate_ns, self._has_coordinates = saved
         self._trail = deque(trail, _TRAIL)
 
     def _compose(self, topic, progress, time_ns):
-        # A new one each time has no memory: whoever jumps to any time in the bag sees all.
+        # A new composer each time writes complete markers, for players that jump in the bag.
         composer = Composer(self._problem)
         message = composer.message(topic, progress, self._wishes, tuple(self._trail))
         self._write(topic, message, time_ns)

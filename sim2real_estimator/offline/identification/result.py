@@ -13,12 +13,13 @@ from ...posterior.identity import describe
 from ...prediction.robot_problem import RobotProblem
 from ...records import Findings, Status
 
-# Where a predicted robot counts as that has flown apart [rad, m, and per second].
+# State at which a diverged prediction is clipped [rad, m, and per second].
 FAR = 1e3
-# A mechanism of at most so many joints may be so light that it follows its torques rather than a
-# servo, as pendulums do: what they push against is then friction, and motion tells more.
+# A mechanism of at most this many joints may be so light that it follows its torques rather than
+# a servo, as pendulums do: torques then act mostly against friction, and motion holds more
+# information.
 _LIGHT = 3
-# Warnings that are about what was estimated, the gravest first -> what tells whom it is about.
+# Warnings about the estimate, the gravest first -> key of the event's value that names the part.
 _GRAVE = {
     'forgotten': '',
     'changed': '',
@@ -29,7 +30,7 @@ _GRAVE = {
     'left out': 'joint',
     'poses off': 'sensor',
 }
-# Numbers hang on these.
+# Libraries on whose versions numbers depend.
 _LIBRARIES = ('casadi', 'llvmlite', 'numpy', 'rosbags', 'scipy', 'torch')
 
 
@@ -365,7 +366,7 @@ class Identification:
 
 
 def _reasons(found):
-    """Yield why not to trust an `Identification`."""
+    """Yield reasons not to trust an `Identification`."""
     wrong, over = {}, {}
     for each in found.events:
         about = each.values.get('about', '')
@@ -413,12 +414,12 @@ def _reasons(found):
 
 
 def versions():
-    """Return name -> version of this package and of the libraries that numbers hang on."""
+    """Return name -> version of this package and of the libraries that numbers depend on."""
     return {name: _version(name) for name in ('sim2real_estimator', *_LIBRARIES)}
 
 
 def provenance_of(pipeline, config):
-    """Return the `Provenance` of what a pipeline of a `Config` has found."""
+    """Return the `Provenance` of an estimate by a pipeline of a `Config`."""
     known = versions()
     return Provenance(
         pipeline.config,
@@ -432,7 +433,7 @@ def provenance_of(pipeline, config):
 
 
 def _version(name):
-    """Return the version of a distribution, an empty text where it is not installed."""
+    """Return the version of a distribution, '' where it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -440,7 +441,7 @@ def _version(name):
 
 
 def identification_of(problem, posterior):
-    """Return the `Identification` of a `Posterior` alone: what its file holds, the rest empty."""
+    """Return the `Identification` of a saved `Posterior`, without any recordings."""
     findings = posterior.findings or find(problem, posterior.mixture, 0, exact=False)
     identity = posterior.identity
     names = tuple(each.name for each in findings.parameters)

@@ -1,4 +1,10 @@
-"""Identify a robot from recordings: from the recordings to the result and its folder."""
+"""
+Identify a robot from recordings: from rosbag2 files to the result and its folder.
+
+`identify` is the main function. `Work` passes the messages of one recording after the other
+through one `Pipeline`, writes checkpoints, predicts what was held out, and returns the
+`Identification`.
+"""
 
 from dataclasses import dataclass, replace
 import hashlib
@@ -34,10 +40,10 @@ from .journal import Journal
 from .result import Identification, in_words, LearnedNoise, provenance_of, versions
 
 _NANO = 1e9
-# Between two calls of whoever shows the progress [s].
+# Between two calls of the display of the progress [s].
 _SHOW_PERIOD = 0.2
-# So many messages are read, then cut into frames, then taken in: message by message each of these
-# finds the caches of the processor full of the others, and takes half as long again.
+# Messages that are read, then cut into frames, then used in updates: message by message, each of
+# these steps finds the caches of the processor full of the others and takes 1.5 times as long.
 _MESSAGES = 50
 
 
@@ -56,13 +62,13 @@ def identify(
     """
     Return the `Identification` of a robot from recordings.
 
-    bags: path of a rosbag2 recording, or several: later ones go on with what those before tell;
-    config: path of the settings, or a `Config`; output: folder for the result, None: nothing is
-    written; merge: recordings are independent ones, joined at the end; held_out: share of each at
-    its end that is predicted instead of used; follow: posterior file of a run whose frames are
-    used once more; force: replace the folder; show: called with a `Step` now and then;
-    trust_units: units that look wrong are right. An EstimatorError says what is wrong, and then
-    nothing has been written.
+    bags: path of a rosbag2 recording, or of several, which continue one another in time; config:
+    path of the settings, or a `Config`; output: folder for the result, None: nothing is written;
+    merge: estimate from each recording independently, and join the posteriors at the end;
+    held_out: share of each recording, at its end, that is predicted instead of used; follow:
+    posterior file of a run whose frames are used again; force: replace the folder; show: called
+    with a `Step` now and then; trust_units: accept units that look wrong. Raises an
+    EstimatorError, with nothing written, where something is wrong.
     """
     config = config if isinstance(config, Config) else load_config(config)
     paths = [Path(bag) for bag in ([bags] if isinstance(bags, (str, Path)) else bags)]
@@ -82,7 +88,7 @@ def identify(
 
 
 def _require_different(paths, digests):
-    """Refuse a recording that is given twice, under whatever names."""
+    """Raise a DataError where two paths hold the same recording."""
     for number, digest in enumerate(digests):
         first = digests.index(digest)
         if first < number:
@@ -93,14 +99,14 @@ def _require_different(paths, digests):
 
 
 def _plan_of(path, config):
-    """Return the `RecordedPlan` of the frames that a saved posterior has taken in."""
+    """Return the `RecordedPlan` of the frames that a saved posterior has used."""
     posterior = load(path)
     if posterior.run is None:
         raise DataError(f'{path}: is of several recordings, whose frames are of no one run')
     pipeline = Pipeline.from_config(config)
     pipeline.load(path)
     plan = pipeline.stream.recorded_plan
-    # Cut, but not taken in when it was saved.
+    # These had been cut, but not used, when it was saved.
     waiting = frozenset(frame.end_ns for frame in pipeline.waiting)
     return RecordedPlan(plan.bounds - waiting, plan.openings - waiting)
 
@@ -114,12 +120,12 @@ def _digest_of_plan(plan):
 @dataclass(frozen=True)
 class Step:
     """
-    How far an identification is.
+    The progress of an identification.
 
-    bag: index of the recording, of `bags`; name: its name; seconds, length [s]: of its data, done
-    and in all; speed: seconds of data a second since the beginning; findings: at most a second
-    of data old; remarks: sentences about the recording; events: a `Happening` for each so far;
-    recordings: an `Opened` for each so far.
+    bag: index of the recording, among `bags`; name: its name; seconds, length: of its data,
+    processed and in all [s]; speed: seconds of data per second of processing; findings: at most
+    a second of data old; remarks: sentences about the recording; events: a `Happening` for each
+    so far; recordings: an `Opened` for each so far.
     """
 
     bag: int
@@ -136,7 +142,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Opened:
-    """A recording that is being read: its name, and its begin [ns] by its own time."""
+    """The name of a recording that is being read, and its begin by its own clock [ns]."""
 
     name: str
     begin_ns: int
@@ -145,11 +151,10 @@ class Opened:
 @dataclass(frozen=True)
 class Options:
     """
-    How recordings are used.
+    How recordings are used, see `identify`.
 
-    is_merged: they are independent ones, joined at the end; held_out: share of each at its end
-    that is predicted instead of used; plan: a `RecordedPlan` to follow, None: the config's;
-    is_trusting: whether units that look wrong are right.
+    is_merged: independently, joined at the end; held_out: share of each that is predicted; plan:
+    a `RecordedPlan` to follow, None: that of the config; is_trusting: accept all units.
     """
 
     is_merged: bool = False
@@ -158,7 +163,7 @@ class Options:
     is_trusting: bool = False
 
     def require_possible(self, count):
-        """Raise a ConfigError where it cannot be done with so many recordings."""
+        """Raise a ConfigError where the options do not suit this number of recordings."""
         if not 0 <= self.held_out < 1:
             raise ConfigError(
                 f'held_out: is {self.held_out:g}; give a share of each bag, at least 0, below 1'
@@ -172,11 +177,11 @@ class Options:
 
 
 class Work:
-    """Takes recordings in, one after the other, with the one pipeline."""
+    """Estimates from recordings, one after the other, with one pipeline."""
 
     def __init__(self, paths, digests, config, options, checkpoint=None, show=None):
         """
-        Set up the pipeline.
+        Build the pipeline.
 
         digests: of the recordings at these paths; checkpoint: a `Checkpoint`, None: nothing is
         written; show: called with a `Step` now and then.
@@ -186,10 +191,10 @@ class Work:
         self._pipeline = Pipeline.from_config(config, options.plan)
         self._blank = self._pipeline.run()
         self._history, self._timings, self._journal = History(), Timings(), None
-        # Of recordings that are done: what their feeds keep, what became of samples, posteriors.
+        # Of finished recordings: state of the feed and outcomes of samples; posteriors to join.
         self._done, self._before, self._posteriors = [], {}, []
         self._bags, self._windows, self._data, self._opened = [], [], 0.0, []
-        # Of each recording the frames that are held out, where torques are measured.
+        # The frames of each recording that are held out, where torques are measured.
         self._frames_held_out = []
         self._began, self._begun_at, self._shown = time.monotonic(), None, 0.0
 
@@ -217,14 +222,14 @@ class Work:
         return self._found()
 
     def _require_usable(self):
-        """Look into all recordings before the first is used, which may take hours."""
+        """Check all recordings before the first is used, which may take hours."""
         end_ns = None
         for number, path in enumerate(self._paths):
             with BagReader(path) as bag:
                 end_ns = self._feed(bag, number, end_ns).end_ns
 
     def _resume(self):
-        """Go on from the checkpoint, if there is one; return what the feed then kept, or None."""
+        """Continue from the checkpoint, if there is one; return the state of its feed or None."""
         if self._checkpoint is None:
             return None
         saved = self._checkpoint.read()
@@ -242,7 +247,7 @@ class Work:
         return known['feed']
 
     def _feed(self, bag, number, end_ns):
-        """Return the `Feed` of a recording; end_ns: of the one before, None without."""
+        """Return the `Feed` of a recording; end_ns: end of the one before, None without one."""
         share = self._options.held_out
         is_trusting = self._options.is_trusting
         feed = Feed(bag, self._digests[number], self._config, self._pipeline, share, is_trusting)
@@ -254,7 +259,7 @@ class Work:
         return feed
 
     def _take(self, feed, number):
-        """Take the rest of a recording in."""
+        """Estimate from the rest of a recording."""
         is_last = self._options.is_merged or number == len(self._paths) - 1
         if feed.passed == 0 and self._options.is_merged:
             self._pipeline.resume(self._blank)
@@ -283,7 +288,7 @@ class Work:
         self._keep(None)
 
     def _cut(self, messages):
-        """Push messages; return of every frame that they complete when it was, in the bag [ns]."""
+        """Push messages; return the time in the bag [ns] of every frame that they complete."""
         times = []
         for time_ns, decoded in messages:
             for name, each in decoded:
@@ -292,7 +297,7 @@ class Work:
         return times
 
     def _advance(self, number, time_ns):
-        """Take in the frame that has waited longest; time_ns: when it was complete."""
+        """Update with the first frame that waits; time_ns: when it was complete, in the bag."""
         pipeline = self._pipeline
         pipeline.accept(pipeline.after(pipeline.progress, pipeline.waiting[0]))
         events, is_judged = self._history.note(pipeline.progress, number)
@@ -300,7 +305,7 @@ class Work:
             self._journal.note(pipeline.progress, events, is_judged, time_ns)
 
     def _look_up(self, feed, number, time_ns):
-        """Show how far it is, and keep what is known, where it is time to."""
+        """Show the progress and write a checkpoint, each when it is due."""
         now = time.monotonic()
         if now - self._shown > _SHOW_PERIOD:
             self._shown = now
@@ -318,7 +323,7 @@ class Work:
             self._keep(feed)
 
     def _keep(self, feed):
-        """Write a checkpoint; feed: that of the recording under way, None between two."""
+        """Write a checkpoint; feed: of the present recording, None between two."""
         if self._checkpoint is None:
             return
         known = {
@@ -331,7 +336,7 @@ class Work:
         self._checkpoint.write(self._pipeline, known)
 
     def _held_out(self, feed, number):
-        """Return the `Window`s of what is held out of a recording."""
+        """Return the `Window`s of the held-out part of a recording."""
         if not self._options.held_out:
             return []
         config, problem = self._config, self._pipeline.problem
@@ -345,7 +350,7 @@ class Work:
         return windows_of(feed, number, make_stream, problem.knows_inputs)
 
     def _found(self):
-        """Return the `Identification` of all that was taken in."""
+        """Return the `Identification` from all recordings."""
         pipeline, problem, share = self._pipeline, self._pipeline.problem, self._options.held_out
         posterior = self._posterior()
         held_out = nothing_held_out(share)
@@ -388,7 +393,7 @@ class Work:
         return replace(found, torques=torques)
 
     def _disagreement(self):
-        """Return how many times more recordings differ, squared, than they claim."""
+        """Return the squared difference of merged recordings over what their covariances claim."""
         if not self._options.is_merged:
             return 1.0
         first, mixtures = self._posteriors[0], [each.mixture for each in self._posteriors]
@@ -408,7 +413,7 @@ class Work:
 
 
 def why_still_fitting(state):
-    """Return why a forward filter has not taken over from the first fits, '' where it has."""
+    """Return why there was no switch from batch to filter, '' where there was one."""
     if isinstance(state, AugmentedState):
         state = state.state
     if not isinstance(state, BatchState) or state.mixture is None:
@@ -423,7 +428,7 @@ def why_still_fitting(state):
 
 
 def require_told(path, history, pipeline):
-    """Refuse, with a DataError, a recording that has told nothing at all, and say why."""
+    """Raise a DataError that says why, where a recording did not lead to any fit."""
     if history.has_fitted:
         return
     obstacle = pipeline.latest_findings().obstacle
@@ -446,7 +451,7 @@ def require_told(path, history, pipeline):
 
 
 def _has_no_efforts(pipeline):
-    """Tell whether every message of a source of efforts, or of a wrench, lacked some."""
+    """Tell whether some source of efforts or wrenches had missing values in every message."""
     table = pipeline.counts.table()
     names = MEASURED_EFFORTS, COMMANDED_EFFORTS, *pipeline.problem.wrenches
     words = [table.get(name, {}) for name in names]
@@ -457,7 +462,7 @@ def _has_no_efforts(pipeline):
 
 
 def _difference(after, before):
-    """Return how much counts have grown: source -> {status in words: number}."""
+    """Return the increase of counts: source -> {status in words: number}."""
     return {
         source: {
             word: number - before.get(source, {}).get(word, 0)

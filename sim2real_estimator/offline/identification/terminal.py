@@ -1,4 +1,4 @@
-"""How far an identification is, in a terminal or in lines, and how well the result predicts."""
+"""The progress and the result of an identification in a terminal, or as lines for logs."""
 
 import time
 
@@ -102,7 +102,7 @@ def _line(same, recordings):
 
 
 def table(findings):
-    """Return what is known at present as a table."""
+    """Return the present `Findings` as a table."""
     result = Table()
     for title in ('parameter', 'mean', 'sd', 'verdict'):
         justify = 'left' if title in ('parameter', 'verdict') else 'right'
@@ -113,7 +113,7 @@ def table(findings):
 
 
 def scores(held_out):
-    """Return how well a `HeldOut` was predicted, as a table, or why it was not."""
+    """Return the prediction errors of a `HeldOut` as a table, or why there are none."""
     if held_out.reason:
         return Text(f'not predicted: {held_out.reason}')
     result = Table(
@@ -131,7 +131,7 @@ def scores(held_out):
 
 
 def torque_scores(held_out):
-    """Return how well the torques of a `HeldOut` were predicted, as a table."""
+    """Return the errors of predicted torques of a `HeldOut` as a table."""
     result = Table(title='held out: torques predicted from motion, error of their rms')
     for title in ('joint', 'nominal', 'posterior mean', 'rms', 'within 90 %'):
         justify = 'left' if title == 'joint' else 'right'

@@ -19,24 +19,24 @@ from ...records import Findings
 from ...setup.build import build_parts
 from ..file import load, Posterior, require_same_prior
 from ..identity import describe, require_same
-from .possible_bodies import alike_directions, nearest_possible, relative
+from .possible_bodies import nearest_possible, relative, unobservable_directions
 
-# A combination of which data leave more of the prior's standard deviation stays as it was.
-_UNTOLD = 0.9
-# Relative change from which on a body is another one.
+# A combination keeps its prior mean where more than this part of its prior deviation is left.
+_UNOBSERVED = 0.9
+# Relative changes of a body below this are rounding.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class EstimatedRobot:
     """
-    What is known of a robot, and the one robot that stands for it.
+    The posterior's mean as a robot that can be built.
 
-    problem: the `RobotProblem`; values: name -> float of all that was estimated or given another
-    value than in the description; bodies: link -> [10] of links that changed, about the link's
-    frame in the order of `BodyInertia`; completed: those of them that had to be changed to be
-    bodies at all; raised: name -> what was below zero by the mean, where no joint has that, and
-    is zero in `values`; findings: of the posterior.
+    problem: the `RobotProblem`; findings: of the posterior; values: name -> float of all that was
+    estimated or differs from the description; bodies: link -> [10] of links that changed, about
+    the link's frame in the order of `BodyInertia`; completed: links whose bodies were projected
+    onto those that can be built; raised: name -> negative mean of damping, friction and the like,
+    which is zero in `values`.
     """
 
     posterior: Posterior
@@ -59,7 +59,7 @@ class EstimatedRobot:
         return self.problem.parameters
 
     def value(self, name):
-        """Return the value of a parameter, the description's where nothing else is known."""
+        """Return the value of a parameter, that of the description if it was not estimated."""
         return self.values.get(name, self.parameters[name].nominal)
 
     def body(self, link):
@@ -69,7 +69,7 @@ class EstimatedRobot:
         return np.array([float(x) for x in link_inertia(self.parameters, link, {})])
 
     def origin(self, joint):
-        """Return where a `Joint` sits in its parent link, [3]."""
+        """Return the origin [3] of a `Joint` in its parent link [m]."""
         return np.array([float(x) for x in joint_origin(self.parameters, joint, self.values)])
 
 
@@ -82,8 +82,8 @@ def opened(path, settings=None):
     """
     Return (`RobotProblem`, `Posterior`) of a saved posterior.
 
-    settings: path of the config that was estimated with; by default the text in the posterior,
-    and the robot description is looked for in the posterior's folder.
+    settings: path of the config of the estimate; by default its text in the posterior, with the
+    robot description relative to the posterior's folder.
     """
     posterior = load(path)
     config = load_config(settings) if settings else read_config(posterior.config, str(path))
@@ -100,7 +100,7 @@ def problem_of(posterior, config):
     """
     Return the `RobotProblem` of the `Config` that a `Posterior` was estimated with.
 
-    A DataError where the two do not belong together.
+    Raise a DataError where the two do not belong together.
     """
     problem, estimator, *_ = build_parts(config)
     require_same(posterior.identity, describe(problem, estimator), 'the settings')
@@ -112,9 +112,9 @@ def robot_of(problem, posterior):
     """
     Return the `EstimatedRobot` of a `Posterior` in the coordinates of a `RobotProblem`.
 
-    Combinations of which data tell nothing stay at the prior; of all robots that move like the
-    rest says, it is the likeliest under the prior, with bodies that can be built. A DataError
-    where there are no such bodies. Losses that noise has left below zero are zero.
+    Unobservable combinations stay at the prior. Of all observationally equivalent robots it is
+    the likeliest one under the prior, with bodies that can be built; raise a DataError where
+    there are none. Negative means of damping and friction become zero.
     """
     findings = posterior.findings or find(problem, posterior.mixture, 0, exact=False)
     values = _values(problem, posterior.mixture)
@@ -125,7 +125,7 @@ def robot_of(problem, posterior):
     if problem.possible is None or problem.parametrization.responses is not None:
         bodies, is_possible = possible_bodies(problem, named)
     else:
-        # Nothing is left out that no motion shows: all numbers give way at once.
+        # All parameters are estimated, unobservable ones too, and are projected together below.
         every = {link.name: _bodies(problem, link.name, mean, 1) for link in _moving(problem)}
         given_way = [link for link, body in every.items() if not are_possible(body).all()]
         is_possible = np.zeros(1, dtype=bool)
@@ -145,7 +145,7 @@ def robot_of(problem, posterior):
         said = _bodies(problem, link, named, 1)
         if np.abs(body - said).max() > _ROUNDING * np.abs(said).max():
             completed += [] if link in completed else [link]
-            # The numbers of a link that is stretched are those of another length.
+            # The numbers of a stretched link are those of another length.
             if f'{link}.length' not in values:
                 numbers = numbers_of(problem.parameters, link, body)
                 values.update({name: float(each[0]) for name, each in numbers.items()})
@@ -154,7 +154,7 @@ def robot_of(problem, posterior):
 
 
 def _negative(values):
-    """Return the values, name -> float, below zero that no joint can have."""
+    """Return the negative ones of the values, name -> float, that must not be negative."""
     return {n: v for n, v in values.items() if v < 0 and n.split('.')[-1] in NEVER_NEGATIVE}
 
 
@@ -164,9 +164,9 @@ def _faulty(bodies):
 
 
 def _values(problem, mixture):
-    """Return name -> float of the robot that stands for a mixture, as estimated."""
+    """Return name -> float of the likeliest robot of a mixture."""
     parametrization = problem.parametrization
-    points, is_converged = likeliest(parametrization, _told(problem.prior, mixture)[:, None])
+    points, is_converged = likeliest(parametrization, _observed(problem.prior, mixture)[:, None])
     if not is_converged.all():
         raise DataError(
             'among the parameters that move alike none was found near the prior; give the '
@@ -176,15 +176,15 @@ def _values(problem, mixture):
     return {**parametrization.fixed, **dict(zip(parametrization.names, values))}
 
 
-def _told(prior, mixture):
-    """Return the heaviest answer [p], what data do not tell of it taken from the prior."""
+def _observed(prior, mixture):
+    """Return the mean [p] of the heaviest mode, with unobserved coordinates at the prior mean."""
     answers = modes_of(mixture)
     mean = answers[0][1]
     covariance = mixture.moments()[1]
     if len(answers) > 1:
         covariance = mixture.parameter_covariances()[mixture.heaviest()]
     share = np.sqrt(np.diag(covariance) / np.diag(prior.covariance))
-    is_blind = share >= _UNTOLD
+    is_blind = share >= _UNOBSERVED
     missing = prior.mean[is_blind] - mean[is_blind]
     gain = np.linalg.solve(covariance[np.ix_(is_blind, is_blind)], missing)
     return mean + covariance[:, is_blind] @ gain
@@ -194,9 +194,9 @@ def possible_bodies(problem, values):
     """
     Return (link -> bodies [D, 10], are possible [D]) of the links that are not as described.
 
-    values: name -> [D]. Where no mass can be distributed like that, bodies change along what no
-    motion shows: those of the links in question, first in inertias that nobody estimated, then in
-    all of their numbers; and where that is not enough all links.
+    values: name -> [D]. Impossible bodies move along unobservable directions: those of the links
+    in question, first in inertias that were not estimated, then in all of their numbers; where
+    that is not enough, those of all links.
     """
     count = len(next(iter(values.values())))
     every = {link.name: _bodies(problem, link.name, values, count) for link in _moving(problem)}
@@ -208,7 +208,7 @@ def possible_bodies(problem, values):
         if is_possible.all():
             break
         chosen.update(links)
-        _mend(problem, values, every, links, ~is_possible, are_estimates_kept)
+        _project(problem, values, every, links, ~is_possible, are_estimates_kept)
         is_possible = _are_possible(every, chosen, count)
     return {link: body for link, body in every.items() if link in chosen}, is_possible
 
@@ -220,8 +220,8 @@ def numbers_of(parameters, link, body):
     return dict(zip(parameters.inertial_names(link), numbers.T))
 
 
-def _mend(problem, values, bodies, links, rows, are_estimates_kept):
-    """Change the bodies of some links in some rows, where that makes them possible."""
+def _project(problem, values, bodies, links, rows, are_estimates_kept):
+    """Project bodies of some links, in some rows, onto bodies that can be built if that works."""
     now = np.stack([bodies[link][rows] for link in links], 1)
     part = {name: each[rows] for name, each in values.items()}
     is_free = np.ones(now.shape[1:], dtype=bool)
@@ -229,10 +229,10 @@ def _mend(problem, values, bodies, links, rows, are_estimates_kept):
         names = [problem.parameters.inertial_names(link) for link in links]
         is_free = np.array([[name not in values for name in each] for each in names])
         is_free[:, :4] = False
-    blocks = alike_directions(problem, links, part, relative(now), is_free)
-    mended, is_mended = nearest_possible(now, blocks)
+    blocks = unobservable_directions(problem, links, part, relative(now), is_free)
+    projected, is_projected = nearest_possible(now, blocks)
     for k, link in enumerate(links):
-        bodies[link][np.flatnonzero(rows)[is_mended]] = mended[is_mended, k]
+        bodies[link][np.flatnonzero(rows)[is_projected]] = projected[is_projected, k]
 
 
 def _are_possible(bodies, links, count):

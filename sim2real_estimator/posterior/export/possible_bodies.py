@@ -2,7 +2,7 @@
 The nearest bodies that can be built, where data leave combinations of their numbers open.
 
 A motion determines some combinations of the ten inertial parameters of a body; an estimate that
-treats them one by one may leave a body that no distribution of mass has. `alike_directions`
+treats them one by one may leave a body that no distribution of mass has. `unobservable_directions`
 returns the null space of the joint torques, along which no motion changes; `nearest_possible`
 moves the bodies along it until their pseudo-inertias (Wensing) are positive definite, by Newton's
 method with a logarithmic barrier (`interior_point`).
@@ -22,30 +22,30 @@ from ...model.robot import realize
 from ...observability.possible_robots import blocks_of
 from ...spatial.motion import Force
 
-# Part of a body's numbers below which they do not move: it is rounding.
+# Moves of a body's numbers below this part of them are rounding.
 _ROUNDING = 1e-12
-# At least so many random motions, and so many rows of efforts for every unknown.
+# Least number of random motions, and of rows of efforts per unknown.
 _MOTIONS, _ROWS = 20, 2
-# Part of the largest effect from which on a direction is seen: what passes is rounding.
-_SEEN = 1e-10
-# Weight of the barrier, in squared relative changes: it leaves a margin of a thousandth or so.
+# Singular values below this part of the largest are rounding: their directions are unobservable.
+_OBSERVABLE = 1e-10
+# Weight of the barrier, in squared relative changes; it leaves a margin of about a thousandth.
 _MARGIN = 1e-4
-_PUSHES = tuple(10.0**k for k in range(8))
+_BARRIER_WEIGHTS = tuple(10.0**k for k in range(8))
 _STEPS, _HALVINGS, _RIDGE = 80, 30, 1e-13
-_SETTLED, _ROUGHLY = 1e-10, 1e-2
-# Eigenvalues below this part of the largest may be zero but for rounding.
+_CONVERGED, _ROUGHLY = 1e-10, 1e-2
+# Eigenvalues below this part of the largest count as zero.
 _EIGENVALUE_ROUNDING = 1e-14
-# No body is looked for that is so many times its size away.
+# Bodies farther away than this many times their size are not searched for.
 _FARTHEST = 30.0
 
 
 def nearest_possible(bodies, blocks):
     """
-    Return (bodies [D, L, 10], are possible [D]): robots of L bodies, moved as little as it takes.
+    Return (bodies [D, L, 10], are possible [D]): the nearest robots of L bodies that can be built.
 
-    bodies [D, L, 10]; blocks: (which of the bodies [l], directions [D, l, 10, k] along which the
-    robot moves alike) for those that hang together, of which none has to do with the others.
-    What comes out as not possible has no such robot.
+    bodies [D, L, 10]; blocks: (which of the bodies [l], unobservable directions [D, l, 10, k]),
+    independent of one another, as of `unobservable_directions`. Where a body remains impossible,
+    no robot with the same motion can be built.
     """
     found, is_possible = bodies.copy(), np.ones(len(bodies), dtype=bool)
     for which, directions in blocks:
@@ -77,7 +77,7 @@ def _nearest_of_block(bodies, directions):
 
 
 def relative(bodies):
-    """Return by what [D, L, 10] to divide the numbers of bodies, to have them alike in size."""
+    """Return scales [D, L, 10] of the numbers of bodies."""
     return 1 / _weights(sizes_of(bodies))
 
 
@@ -105,16 +105,16 @@ def pseudo_inertias(bodies, scales):
     return result / (mass[..., None, None] * size[..., :, None] * size[..., None, :])
 
 
-def alike_directions(problem, links, values, sizes, is_free):
+def unobservable_directions(problem, links, values, sizes, is_free):
     """
-    Return directions of the bodies of some links, the same efforts for all motions.
+    Return directions of the bodies of some links along which no motion's efforts change.
 
-    For every block of links that load joints in common, (which of the links [l], directions
-    [D, l, 10, k]): no motion shows what happens along them, and links of other blocks have no
-    part in it. problem: a `RobotProblem`; values: name -> [D]; sizes [D, L, 10]: of the bodies'
-    numbers, in terms of which directions are orthonormal; is_free [L, 10]: which may change.
+    For every block of links that load joints in common: (which of the links [l], directions
+    [D, l, 10, k]), independent of the links of other blocks. problem: a `RobotProblem`; values:
+    name -> [D]; sizes [D, L, 10]: of the bodies' numbers, in terms of which directions are
+    orthonormal; is_free [L, 10]: which numbers may change.
     """
-    if _stand_alike(problem, values):
+    if _have_same_joints(problem, values):
         values = {name: each[:1] for name, each in values.items()}
     # [D, nv, motions, L, 10], D of one where all robots have the same joints.
     columns = _effort_columns(problem, links, values)
@@ -123,12 +123,12 @@ def alike_directions(problem, links, values, sizes, is_free):
     for block in blocks_of(loads.T @ loads):
         rows = loads[:, block].any(1)
         part = columns[:, rows][:, :, :, block].reshape(len(columns), -1, 10 * len(block))
-        found.append((block, _unseen(part, sizes[:, block], is_free[block].ravel())))
+        found.append((block, _null_space(part, sizes[:, block], is_free[block].ravel())))
     return found
 
 
-def _stand_alike(problem, values):
-    """Tell whether robots of values, name -> [D], have the same links between their joints."""
+def _have_same_joints(problem, values):
+    """Tell whether robots with values, name -> [D], have the same geometry of joints."""
     bodies = set()
     for link in problem.model.links:
         bodies.update(problem.parameters.inertial_names(link.name))
@@ -136,20 +136,20 @@ def _stand_alike(problem, values):
     return all(name.rpartition('.')[2] in INSIDE_JOINT for name in varied - bodies)
 
 
-def _unseen(columns, sizes, is_free):
+def _null_space(columns, sizes, is_free):
     """
-    Return the directions [D, l, 10, k] along which efforts stay, orthonormal by sizes [D, l, 10].
+    Return the null space [D, l, 10, k] of efforts, orthonormal by sizes [D, l, 10].
 
-    columns [D or 1, rows, 10 l]: efforts by units of the numbers; is_free [10 l].
+    columns [D or 1, rows, 10 l]: efforts per unit of the numbers; is_free [10 l].
     """
     where, scales = np.flatnonzero(is_free), sizes.reshape(len(sizes), -1)
     common = scales if len(columns) > 1 else scales.mean(0, keepdims=True)
     scaled = columns * common[:, None]
     largest = np.abs(scaled).max((1, 2))
-    # What is square has the same singular values, and no more of them than matter.
+    # The triangular factor has the same singular values, and is smaller.
     square = np.linalg.qr(scaled[:, :, where], mode='r')
     _, effects, directions = np.linalg.svd(square, full_matrices=True)
-    seen = int((effects > _SEEN * largest[:, None]).sum(1).max(initial=0))
+    seen = int((effects > _OBSERVABLE * largest[:, None]).sum(1).max(initial=0))
     unseen = np.swapaxes(directions[:, seen:], 1, 2) * (common / scales)[:, where, None]
     result = np.zeros((*scales.shape, unseen.shape[-1]))
     result[:, where] = np.linalg.qr(unseen)[0]
@@ -157,7 +157,7 @@ def _unseen(columns, sizes, is_free):
 
 
 def _effort_columns(problem, links, values):
-    """Return the efforts [D, nv, motions, L, 10] that units of the bodies' numbers take."""
+    """Return the efforts [D, nv, motions, L, 10] per unit of the bodies' numbers."""
     model, count = problem.model, len(next(iter(values.values())))
     nv = model.velocity_size
     motions = max(_MOTIONS, math.ceil(_ROWS * len(STANDARD_NAMES) * len(links) / nv))
@@ -199,36 +199,37 @@ def _motions(problem, motions, count):
 
 def interior_point(matrices, slopes, lengths):
     """
-    Return (steps [D, k], is inside [D]) by which matrices become positive definite.
+    Return (steps [D, k], is feasible [D]): shortest steps that make matrices positive definite.
 
-    matrices [D, L, n, n]: L matrices each; slopes [D, k, L, n, n]: their change by unit steps;
-    lengths [D, k]: what a unit step costs. Of all such steps about the shortest, some margin
-    left; where there are none, what comes nearest, and False.
+    matrices [D, L, n, n]: L matrices each; slopes [D, k, L, n, n]: their change per unit step;
+    lengths [D, k]: length of a unit step. The steps leave a small margin; where none is
+    feasible, they are the nearest ones. A barrier method in two phases, as in Boyd and
+    Vandenberghe, Convex Optimization (2004), chapter 11.
     """
     count, size = slopes.shape[:2]
     eye = np.broadcast_to(np.eye(matrices.shape[-1]), (count, 1, *matrices.shape[1:]))
     wide = np.concatenate([slopes, eye], 1)
     cost = np.concatenate([lengths**2, np.zeros((count, 1))], 1)
-    # Phase one: as much of the identity is added as it takes, and then less and less.
+    # Phase one: add the identity times a slack that is minimised with growing weight.
     missing = np.maximum(-np.linalg.eigvalsh(matrices)[..., 0].min(-1), 0.0) + 1.0
     steps = np.concatenate([np.zeros((count, size)), missing[:, None]], 1)
-    is_hopeless = np.zeros(count, dtype=bool)
-    for push in _PUSHES:
-        is_open = ~_are_inside(matrices, slopes, steps[:, :-1]) & ~is_hopeless
+    is_infeasible = np.zeros(count, dtype=bool)
+    for weight in _BARRIER_WEIGHTS:
+        is_open = ~_are_inside(matrices, slopes, steps[:, :-1]) & ~is_infeasible
         if not is_open.any():
             break
         part = matrices[is_open], wide[is_open], cost[is_open]
-        pull = np.zeros((is_open.sum(), size + 1))
-        pull[:, -1] = push
-        steps[is_open] = _newton(*part, pull, steps[is_open], _ROUGHLY)
-        # The barrier keeps from the best by no more than the number of eigenvalues.
-        least = push * steps[:, -1] - matrices.shape[1] * matrices.shape[2] - _ROUGHLY
-        is_hopeless |= is_open & (least > _FARTHEST**2 / 2)
+        linear = np.zeros((is_open.sum(), size + 1))
+        linear[:, -1] = weight
+        steps[is_open] = _newton(*part, linear, steps[is_open], _ROUGHLY)
+        # Duality gap: the barrier's minimum is above the true one by the number of eigenvalues.
+        least = weight * steps[:, -1] - matrices.shape[1] * matrices.shape[2] - _ROUGHLY
+        is_infeasible |= is_open & (least > _FARTHEST**2 / 2)
     is_inside = _are_inside(matrices, slopes, steps[:, :-1])
-    # Phase two: the shortest way that stays inside.
+    # Phase two: the shortest step that stays feasible.
     found = steps[:, :-1].copy()
     part = matrices[is_inside], slopes[is_inside], lengths[is_inside] ** 2 / _MARGIN
-    found[is_inside] = _newton(*part, 0.0 * found[is_inside], found[is_inside], _SETTLED)
+    found[is_inside] = _newton(*part, 0.0 * found[is_inside], found[is_inside], _CONVERGED)
     return found, is_inside
 
 
@@ -237,7 +238,7 @@ def _are_inside(matrices, slopes, steps):
 
 
 def _are_positive(sizes):
-    """Tell of which eigenvalues [D, L, n], in their order, all are clearly above zero, [D]."""
+    """Tell [D] whether all of the eigenvalues [D, L, n], in ascending order, are positive."""
     return (sizes[..., 0] > _EIGENVALUE_ROUNDING * sizes[..., -1]).all(-1)
 
 
@@ -250,44 +251,46 @@ def _flat(matrices):
     return matrices.reshape(*matrices.shape[:2], np.prod(matrices.shape[2:]))
 
 
-def _newton(matrices, slopes, cost, pull, steps, settled):
+def _newton(matrices, slopes, cost, linear, steps, tolerance):
     """
-    Minimise cost step^2 / 2 + pull step - log det, from steps where that is finite.
+    Minimise cost step^2 / 2 + linear step - log det by Newton's method, from feasible steps.
 
-    Each of the D is solved as if it were alone, until it promises to gain less than `settled`.
+    Each of the D problems ends when its Newton decrement is below `tolerance`.
     """
     steps, moving = steps.copy(), np.arange(len(steps))
     for _ in range(_STEPS):
         if not moving.size:
             break
-        part = matrices[moving], slopes[moving], cost[moving], pull[moving]
+        part = matrices[moving], slopes[moving], cost[moving], linear[moving]
         move, gain = _direction(*part, steps[moving])
-        moving, part = moving[gain > settled], [each[gain > settled] for each in part]
-        steps[moving] = _searched(*part, steps[moving], move[gain > settled], gain[gain > settled])
+        moving, part = moving[gain > tolerance], [each[gain > tolerance] for each in part]
+        steps[moving] = _searched(
+            *part, steps[moving], move[gain > tolerance], gain[gain > tolerance]
+        )
     return steps
 
 
-def _direction(matrices, slopes, cost, pull, steps):
-    """Return Newton's (moves [D, k], promised gains [D])."""
+def _direction(matrices, slopes, cost, linear, steps):
+    """Return (Newton moves [D, k], their squared decrements [D])."""
     inverse = np.linalg.inv(_at(matrices, slopes, steps))
     turned = inverse[:, None] @ slopes
-    gradient = cost * steps + pull - np.einsum('dklii->dk', turned)
-    # As products of matrices: of robots with many bodies there are many steps.
+    gradient = cost * steps + linear - np.einsum('dklii->dk', turned)
+    # As matrix products, since robots of many bodies have many steps.
     hessian = _flat(turned) @ np.swapaxes(_flat(np.swapaxes(turned, -1, -2)), 1, 2)
-    # Next to the edge its entries differ by more digits than there are.
+    # Near the boundary its entries differ by more digits than floats have.
     ridge = _RIDGE * np.einsum('dkk->d', hessian)[:, None]
     hessian += (cost + ridge)[:, :, None] * np.eye(steps.shape[1])
     move = -np.linalg.solve(hessian, gradient[..., None])[..., 0]
     return move, -(gradient * move).sum(1)
 
 
-def _searched(matrices, slopes, cost, pull, steps, move, gain):
-    """Return the steps after as much of the moves as makes things better."""
+def _searched(matrices, slopes, cost, linear, steps, move, gain):
+    """Return the steps after a backtracking line search along the moves."""
 
     def value(at):
         sizes = np.linalg.eigvalsh(_at(matrices, slopes, at))
         logs = np.log(np.maximum(sizes, 1e-300)).sum((1, 2))
-        total = (cost * at**2 / 2 + pull * at).sum(1) - logs
+        total = (cost * at**2 / 2 + linear * at).sum(1) - logs
         return np.where(_are_positive(sizes), total, np.inf)
 
     present, share = value(steps), np.ones(len(steps))

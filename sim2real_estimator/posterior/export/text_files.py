@@ -7,12 +7,12 @@ from pathlib import Path
 from ...errors import OutputError
 from ..file import package_version
 
-# By the last words of their names: what a URDF has a place for.
+# Words in the names of parameters that a URDF can hold.
 _IN_A_URDF = ('mass', 'com', 'inertia', 'length', 'origin', 'damping', 'friction', 'armature')
 
 
 def replace_file(path, content):
-    """Write bytes, or text as UTF-8, to a file beside the path, and put it in its place."""
+    """Write bytes, or text as UTF-8, atomically: to a file beside the path that is then moved."""
     path = Path(path)
     beside = path.with_name(f'.{path.name}.{os.getpid()}')
     try:
@@ -26,18 +26,18 @@ def replace_file(path, content):
 
 
 def word(value):
-    """Return a number."""
+    """Return a number as text, with all digits."""
     # Adding zero makes -0 the same as 0.
     return repr(float(value) + 0.0)
 
 
 def words(values):
-    """Return several numbers, a blank between two."""
+    """Return several numbers as text, separated by blanks."""
     return ' '.join(word(value) for value in values)
 
 
 def facts(robot):
-    """Return what decided the numbers of an `EstimatedRobot`, as JSON without any time of day."""
+    """Return the provenance of an `EstimatedRobot` as JSON, without the time of day."""
     posterior = robot.posterior
     identity = posterior.identity
     return {
@@ -52,7 +52,7 @@ def facts(robot):
 
 
 def provenance(robot):
-    """Return the same in lines for a comment in XML, with all that was changed."""
+    """Return the provenance and all changes of an `EstimatedRobot` as lines of an XML comment."""
     known = facts(robot)
     lines = [
         f'  Changed by {known["program"]} {known["version"]}'.rstrip()
@@ -73,10 +73,8 @@ def provenance(robot):
         lines += ['  No place here has:', *(f'  {row}' for row in beside)]
     if robot.completed:
         names = ', '.join(robot.completed)
-        is_all_told = robot.problem.parametrization.responses is None
-        how = (
-            'give way where data leave it open' if is_all_told else 'follow where no motion shows'
-        )
+        is_full = robot.problem.parametrization.responses is None
+        how = 'give way where data leave it open' if is_full else 'follow where no motion shows'
         lines.append(f'  So that they can be built, bodies {how}: {names}')
     if robot.raised:
         names = ', '.join(f'{name} ({value:.3g})' for name, value in robot.raised.items())
@@ -86,7 +84,7 @@ def provenance(robot):
 
 
 def _row(robot, name, finding):
-    """Return (what became of a parameter, empty where nothing; whether a URDF has it)."""
+    """Return (the change of a parameter as text, '' without one; whether a URDF can hold it)."""
     before = robot.parameters[name].nominal if name in robot.parameters else 0.0
     now, unit = robot.values[name], robot.parameters.unit(name)
     is_here = any(word in _IN_A_URDF for word in name.split('.'))

@@ -15,7 +15,7 @@ _KERNELS, _MEANS, _TRAIL, _BOX, _NAMES = (
     'parameter space',
     'parameter names',
 )
-# As many as space has.
+# Dimensions of the box.
 AXES = 3
 _BLUE, _WHITE = (0.0, 0.45, 0.7), (0.9, 0.9, 0.9)
 # The box shows the prior this many standard deviations to either side.
@@ -88,7 +88,7 @@ def kernel_markers(view):
 
 
 class _Space:
-    """From coordinates to the box that stands for them."""
+    """The map from coordinates to places in the box."""
 
     def __init__(self, view):
         """Take the `View`."""
@@ -151,7 +151,7 @@ def _components(space, kernels):
 
 
 def _trail(space, kernels):
-    """Return the way of the mean so far."""
+    """Return a line along the earlier means."""
     if len(kernels.trail) < 2:
         return []
     points = [space.point(values) for values in kernels.trail]

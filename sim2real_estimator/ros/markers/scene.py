@@ -70,7 +70,7 @@ class View:
 
     @cached_property
     def values(self):
-        """By name what is not as the robot description says; means of what is estimated."""
+        """Name -> value of all that differs from the robot description, means where estimated."""
         means = {found.name: found.mean for found in self.findings}
         known = {**self.fixed, **means}
         return {name: value for name, value in known.items() if name in self.parameters}
@@ -87,7 +87,7 @@ class View:
 
     @cached_property
     def size(self):
-        """How far the robot reaches from its base [m]: the measure of all that is drawn."""
+        """The reach of the robot from its base [m], which scales all markers."""
         model, reach = self.parameters.model, {}
         reach[model.base] = 0.0
         for joint in model.ordered_joints:
@@ -96,7 +96,7 @@ class View:
         return max(*reach.values(), *ends, _LEAST_SIZE)
 
     def look_of_owner(self, owner):
-        """Return the `Look` of a link or joint: of what is least known about it."""
+        """Return the `Look` of a link or joint, by its worst verdict."""
         of_owner = [found for found in self.findings if owner_of(found.name) == owner]
         return worst_look(found.verdict for found in of_owner)
 
@@ -189,7 +189,7 @@ def _skeleton(view, number, link, look):
 
 
 def _mass(view, number, link, look):
-    """Return the ellipsoid of the link's mass, its centre, and the ball that holds that."""
+    """Return the inertia ellipsoid of a link, its centre of mass, and the latter's uncertainty."""
     body = link_inertia(view.parameters, link, view.values)
     if not body.mass > 0:
         return []
@@ -206,7 +206,7 @@ def _mass(view, number, link, look):
     if spread is not None:
         mean, covariance = spread
         axes, variances = principal(covariance)
-        # Across what is not estimated the ball would be too thin to be seen.
+        # Along directions that are not estimated the ellipsoid would be too thin to be seen.
         radii = np.maximum(_SIGMAS * np.sqrt(variances), _NEEDLE * view.size)
         markers.append(ball(_UNCERTAINTY, number, link, mean, axes, radii, look.color(_HALF)))
     return markers

@@ -1,8 +1,8 @@
 """
-What the node says, as messages, and for programs that listen, what reads them back.
+The messages that the node publishes, and readers of them for other programs.
 
-Each file is one topic: a function that makes the message of our records, and a reader of it.
-Neither needs a node. docs/messages.md lists the layouts.
+Each topic has a function that makes the message of our records, and a reader of it. Neither
+needs a node. Files are named after the kind of message; docs/messages.md lists the layouts.
 """
 
 from ...observability.null_space import draw_samples

@@ -1,4 +1,4 @@
-"""The topic `~/coordinates`: what the coordinates of `~/posterior` say of physical parameters."""
+"""The topic `~/coordinates`: the map from coordinates of `~/posterior` to parameters."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ _TRANSFORMS = {'none': 0.0, 'log(x)': 1.0, 'log(-x)': -1.0}
 _SOFT, _SOFTNESS = 'softplus', 'softness'
 # Of the numbers of bodies in which torques are linear.
 _FIRST_MOMENT, _FRAME_INERTIA = 'mass*com', 'inertia about the frame'
-# As the estimator does: far out, but never infinite.
+# Largest logarithm, as in the estimator: far out, but never infinite.
 _LARGEST_LOG = 500.0
 
 

@@ -13,11 +13,11 @@ DiagnosticArray = maker('diagnostic_msgs/msg/DiagnosticArray')
 DiagnosticStatus = maker('diagnostic_msgs/msg/DiagnosticStatus')
 KeyValue = maker('diagnostic_msgs/msg/KeyValue')
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
-# The first status, which is of no single parameter.
+# Name of the first status, which is of the whole posterior.
 _ALL = 'posterior'
 _SEPARATOR = ', '
 _QUANTILES = ('5 %', 'median', '95 %')
-# Only there where data ask for what no robot has.
+# Keys that exist only where data demand an impossible value.
 _ASKED = ('impossible', 'impossible mean', 'impossible std')
 
 
@@ -90,7 +90,7 @@ def read_parameters(message):
 
 
 def _whole(findings):
-    """Return the status of what is said of all parameters together."""
+    """Return the status of the posterior of all parameters."""
     values = {
         'dimensions told by data': findings.told,
         'dimensions untold': findings.untold,
@@ -105,7 +105,7 @@ def _whole(findings):
 
 
 def _load(load):
-    """Return the values of what was taken up or put down last."""
+    """Return the values of the latest payload, negative masses where one was put down."""
     values = {'load on': load.link, 'load mass': load.mass, 'load mass std': load.mass_sd}
     for axis, centre, sd in zip('xyz', load.com, load.com_sd):
         values |= {f'load com {axis}': centre, f'load com {axis} std': sd}
@@ -144,7 +144,7 @@ def _finding(name, values):
 
 
 def _asked(values):
-    """Return what data ask for and no robot has."""
+    """Return the impossible value that data demand: (what, mean, sd), () where there is none."""
     if _ASKED[0] not in values:
         return ()
     what, *numbers = (values[key] for key in _ASKED)

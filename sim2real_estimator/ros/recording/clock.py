@@ -1,4 +1,4 @@
-"""Real time for what is simulated: when the next tick is due."""
+"""The schedule of a simulation in real time: when the next tick is due."""
 
 _CATCHING_UP = 2
 _GIVING_UP = 10**9
@@ -23,11 +23,11 @@ class Pace:
         return now_ns - self._start
 
     def wait(self, time_ns, now_ns):
-        """Return for how long to wait before the tick of a time; not positive: do it now."""
+        """Return the time to wait before a tick [s]; not positive: it is due."""
         return max(self._start + time_ns, self._latest + self._least) - now_ns
 
     def begin(self, time_ns, now_ns):
-        """Take note that the tick is done now; return by how much the schedule was put off."""
+        """Record that a tick is done; return by how much the schedule was postponed."""
         late = now_ns - self._start - time_ns
         self._latest, self.lateness = now_ns, max(self.lateness, late)
         if late < _GIVING_UP:

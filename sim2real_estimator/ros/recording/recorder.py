@@ -1,4 +1,4 @@
-"""The node of `record`: topics as they come, bytes as they are, in a bag that survives a kill."""
+"""The node of `record`: writes serialized messages into a bag that survives a kill."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from ..outputs import TOPICS
 from ..quality import overridable
 
 NAME = 'recorder'
-# A kill loses at most as much [s].
+# A kill loses at most the messages of this time [s].
 _FLUSH_PERIOD = 0.5
-# How often it is looked for topics that are new [s].
+# Between two searches for new topics [s].
 _LOOK_PERIOD = 0.5
 _WAIT = 0.1
 _DEPTH = 1000
@@ -59,7 +59,7 @@ def wishes_of(config, node):
 
 
 class RecorderNode(Node):
-    """Writes what it receives, by the time at which it came."""
+    """Writes the messages that it receives with their time of arrival."""
 
     def __init__(self, path, wishes=None):
         """
@@ -122,7 +122,7 @@ class RecorderNode(Node):
         return about['received_timestamp'] or time.time_ns()
 
     def _look(self):
-        """Subscribe to what has come up since."""
+        """Subscribe to new topics."""
         for topic, kinds in self.get_topic_names_and_types():
             if topic in self.counts or topic in self._strange or topic in _LEFT_OUT:
                 continue
@@ -140,7 +140,7 @@ class RecorderNode(Node):
             self.get_logger().info(f'recording {topic}')
 
     def _offered(self, topic):
-        """Return the most that all publishers of a topic offer."""
+        """Return the best QoS that all publishers of a topic offer."""
         offers = [each.qos_profile for each in self.get_publishers_info_by_topic(topic)]
         is_reliable = all(each.reliability == ReliabilityPolicy.RELIABLE for each in offers)
         is_kept = all(each.durability == DurabilityPolicy.TRANSIENT_LOCAL for each in offers)

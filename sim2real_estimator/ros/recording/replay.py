@@ -17,7 +17,7 @@ from .keys import Keys
 
 NAME = 'replay'
 _NANO = 1e9
-# What the time of the recording is told with, as ros2 bag does.
+# The topic of the recording's time, as with ros2 bag.
 _CLOCK = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 # Between two times that are told: in the recording, and at least for those who listen [ns].
 _CLOCK_PERIOD, _LEAST_PERIOD = 10_000_000, 2_000_000
@@ -47,7 +47,7 @@ def names_of(bag, config=None):
 
 
 class ReplayNode(Node):
-    """Publishes what a `Playback` hands out."""
+    """Publishes the messages of a `Playback`."""
 
     def __init__(self, bag, playback, names, rate=1.0, is_waiting=False):
         """
@@ -74,7 +74,7 @@ class ReplayNode(Node):
         self.destroy_node()
 
     def drive(self, stop):
-        """Play until the end, until somebody has seen enough, or until an event is set."""
+        """Play until the end, a key, or an event ends it."""
         with Keys() as keys:
             if keys.is_there:
                 print('space: pause, s: step, q: quit')
@@ -156,7 +156,7 @@ class ReplayNode(Node):
         return _QUIT not in pressed
 
     def _tick(self, now_ns):
-        """Tell the time of the recording, if it is time to."""
+        """Publish the time of the recording when it is due."""
         if now_ns - self._ticked < self._period:
             return
         self._ticked = now_ns

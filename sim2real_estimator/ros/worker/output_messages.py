@@ -1,4 +1,4 @@
-"""What is published of a pipeline's progress, made by the worker."""
+"""The messages of a `Progress`, composed by the worker for the node to publish."""
 
 from ...errors import EstimatorError
 from ...prediction.forecast import mean_state
@@ -16,9 +16,9 @@ from ..publishers import (
 
 class Composer:
     """
-    Makes messages, each from a `Progress` alone.
+    Composes messages, each from a `Progress` alone.
 
-    Only the markers remember anything: which of them are shown.
+    Only the markers have a memory: which of them are shown.
     """
 
     def __init__(self, problem):
@@ -26,7 +26,7 @@ class Composer:
         self._problem, self._board = problem, Board()
 
     def refusal(self, wishes):
-        """Return why what the `Wishes` name cannot be shown, or an empty text."""
+        """Return why the `Wishes` cannot be met, or an empty text."""
         try:
             require_axes(self._problem.labels, wishes.markers.kernels)
         except EstimatorError as error:
@@ -35,7 +35,7 @@ class Composer:
 
     def message(self, topic, progress, wishes, trail):
         """
-        Return the message of a topic that is not asked for.
+        Return the message of a topic, all but samples.
 
         trail: earlier means [p] of the mixture, in coordinates, the oldest first.
         """
@@ -43,9 +43,9 @@ class Composer:
 
     def samples(self, progress, settings, pause):
         """
-        Return draws as a message, and how many they are.
+        Return (message of draws of the posterior, their number).
 
-        settings: a `SamplesConfig`; pause: called now and then, to let others go first.
+        settings: a `SamplesConfig`; pause: called between pieces of the work, and may wait.
         """
         how = (settings.count, settings.seed, pause)
         draws = draw_samples(self._problem, progress.mixture, *how)

@@ -1,10 +1,10 @@
 """
-Messages made beside the estimator, as bytes that the node publishes as they are.
+Messages composed and serialized beside the estimator, for the node to publish as they are.
 
-Nothing here holds up the samples or the updates: what takes milliseconds is made in one thread,
-draws of the parameters, which may take seconds, in a second one. Which data a message is of
-depends on nothing but data where it can: the posterior is that of the instants at which it was
-judged, draws are those of the hand-over itself.
+Nothing here delays samples or updates: messages that take milliseconds are composed in one
+thread, draws of the parameters, which may take seconds, in a second one. Where possible the
+instant of a message depends on data alone: `~/posterior` is of the instants at which findings
+were made, draws are of the switch from batch to filter, or of the latest change.
 """
 
 from collections import deque
@@ -21,28 +21,28 @@ from rclpy.serialization import serialize_message
 from .output_messages import Composer
 from .pipes import Publication, Reply
 
-# Of what may be published as often as there is something new; the others are of the instants at
-# which the posterior is judged, which is once a second of data and when something has happened.
+# Topics that follow every update up to a rate -> that rate; the others are of the instants of new
+# findings, once a second of data and after events.
 _RATES = {
     'predicted_joint_states': lambda wishes: wishes.rate,
     'markers': lambda wishes: wishes.markers.rate,
 }
 _JUDGED = ('parameters', 'posterior')
-# The map stays the same for as long as the worker lives.
+# The map from coordinates to parameters never changes while the worker lives.
 _ONCE = ('coordinates',)
 _SAMPLES = 'samples'
-# So long [s] draws let the estimator go first, before each piece of them.
+# Longest time for which draws wait for the estimator before each piece of them [s].
 _LONGEST_PAUSE = 1.0
-# After these, draws made before are of no use.
+# Events after which draws made before are outdated.
 _TURNS = frozenset(('handed over', 'changed', 'explained'))
-# Five minutes of judgements.
+# Means that are kept for the markers: five minutes of findings.
 _TRAIL = 300
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class _Told:
-    """The `Progress` that a topic was last told of, and when, by a steady clock [s]."""
+class _Published:
+    """The `Progress` last published on a topic, and when, by a steady clock [s]."""
 
     progress: object
     time: float
@@ -50,9 +50,9 @@ class _Told:
 
 class OutputThread:
     """
-    Makes what the node wishes.
+    Composes the messages that the node wishes to publish.
 
-    All methods are for the thread that also takes the samples in, and none of them waits.
+    All methods are called by the main thread of the worker, and none of them blocks.
     """
 
     def __init__(self, problem, connection, on_free):
@@ -74,22 +74,24 @@ class OutputThread:
         self._pool.shutdown(cancel_futures=True)
 
     def forget(self):
-        """Begin anew with nothing known, as the pipeline does."""
+        """Begin again without any progress, as the pipeline does."""
         self._newest, self._judged, self._turn, self._trail = None, None, None, deque([], _TRAIL)
-        self._told, self._asked = {}, deque()
+        self._published, self._asked = {}, deque()
 
     def wish(self, wishes):
-        """Take the node's `Wishes`; return why a part of them cannot be, or an empty text."""
+        """Set the node's `Wishes`; return why a part of them cannot be met, or an empty text."""
         before = self._wishes.topics if self._wishes else frozenset()
-        # Who begins to listen is told at once.
-        self._told = {topic: told for topic, told in self._told.items() if topic in before}
+        # A new subscriber gets a message at once.
+        self._published = {
+            topic: published for topic, published in self._published.items() if topic in before
+        }
         self._wishes = wishes
         return self._composer.refusal(wishes)
 
     def note(self, progress):
         """Take note of the `Progress` after another frame."""
         report = progress.estimate.report
-        # What goes on from a file or from another worker has been handed over before.
+        # A run continued from a file or from another worker is in the filter already.
         goes_on = self._newest is None and report.stage == 'filter'
         if goes_on or _TURNS.intersection(report.events):
             self._turn = progress
@@ -107,7 +109,7 @@ class OutputThread:
 
     def step(self, is_behind=False):
         """
-        Begin what is due, as far as the threads are free.
+        Start the work that is due, as far as the threads are free.
 
         is_behind: whether data wait for the estimator; then draws wait for it.
         """
@@ -124,7 +126,7 @@ class OutputThread:
                 self._composing = self._run(self._compose, self._jobs(due, now))
 
     def wait(self):
-        """Return in how many seconds `step` has to be called, None where something calls it."""
+        """Return the time until `step` has work [s], None where an event will call it."""
         if not self._is_free(self._composing):
             return None
         now = time.monotonic()
@@ -132,33 +134,33 @@ class OutputThread:
         return min((wait for wait in waits if wait is not None), default=None)
 
     def _topics(self):
-        """Return the topics that are wished and made without being asked for."""
+        """Return the wished topics that are published without a request."""
         wished = self._wishes.topics if self._wishes else ()
         return [topic for topic in (*_ONCE, *_JUDGED, *_RATES) if topic in wished]
 
     def _subject(self, topic):
-        """Return the `Progress` that a topic is to be told of."""
+        """Return the `Progress` to publish on a topic."""
         return self._newest if topic in _RATES else self._judged
 
     def _wait(self, topic, now):
-        """Return in how many seconds a topic is due, None where there is nothing new."""
-        told, subject = self._told.get(topic), self._subject(topic)
-        if subject is None or (told and (told.progress is subject or topic in _ONCE)):
+        """Return the time until a topic is due [s], None where there is nothing new."""
+        published, subject = self._published.get(topic), self._subject(topic)
+        if subject is None or (published and (published.progress is subject or topic in _ONCE)):
             return None
-        if told is None or topic not in _RATES:
+        if published is None or topic not in _RATES:
             return 0.0
-        return max(told.time + 1 / _RATES[topic](self._wishes) - now, 0.0)
+        return max(published.time + 1 / _RATES[topic](self._wishes) - now, 0.0)
 
     def _jobs(self, topics, now):
-        """Return the arguments of the messages of topics, which count as told from now on."""
+        """Return the arguments to compose topics, which count as published from now on."""
         trail, jobs = tuple(self._trail), []
         for topic in topics:
-            self._told[topic] = _Told(self._subject(topic), now)
+            self._published[topic] = _Published(self._subject(topic), now)
             jobs.append((topic, self._subject(topic), self._wishes, trail))
         return jobs
 
     def _begun_to_draw(self):
-        """Draw what was asked for, else what is due since the posterior has turned."""
+        """Start the draws that were requested, else those due after an event."""
         if not self._wishes:
             return None
         if self._asked:
@@ -186,14 +188,14 @@ class OutputThread:
                 self._send(reply)
 
     def _pause(self):
-        """Let the estimator catch up; one that never does must not end all draws."""
+        """Let the estimator catch up, for a limited time: it may never catch up."""
         self._may_draw.wait(_LONGEST_PAUSE)
 
     def _publish(self, topic, message):
         self._send(Publication(topic, serialize_message(message)))
 
     def _send(self, item):
-        # Where nobody listens any more this process is about to end.
+        # Without a reader this process is about to end.
         with self._sending, suppress(OSError):
             self._connection.send(item)
 
@@ -203,13 +205,13 @@ class OutputThread:
         return future
 
     def _is_free(self, future):
-        """Tell whether a thread can begin; what went wrong before goes to the log, once."""
+        """Tell whether a thread is free; an error of its last work is logged once."""
         if future is None:
             return True
         if not future.done():
             return False
         error = future.exception()
-        # What is shown must not stop what is estimated.
+        # Failing outputs must not stop the estimator.
         if error and repr(error) != self._trouble:
             self._trouble = repr(error)
             _logger.error('a message cannot be made', exc_info=error)

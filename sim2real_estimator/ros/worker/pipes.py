@@ -1,4 +1,4 @@
-"""What crosses the pipes between the node and its worker, besides batches of messages."""
+"""Records that cross the pipes between the node and its worker, beside batches of messages."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,15 @@ from ...records import Estimate, Findings
 @dataclass(frozen=True)
 class Report:
     """
-    What the worker tells the node.
+    The state of the worker, as the node needs it.
 
-    backend: that simulates; has_room: whether the worker can take a batch; taken: messages
-    taken in; updates: frames done; busy: seconds they took; longest: seconds the longest of them
-    took since the report before; events: of all updates since then; estimate, findings: the
-    newest, None before the first update; counts: source -> {status in words: number}; samples:
-    how many wait for their frame; lag: seconds of data that could be done already; is_relieved:
-    whether frames are made longer since that is too much; reliefs: how often that has begun.
+    backend: name of the one that simulates; has_room: whether the worker accepts a batch; taken:
+    messages processed; updates: frames processed; busy: time these took [s]; longest: time of
+    the longest update since the report before [s]; events: of all updates since then; estimate,
+    findings: the newest, None before the first update; counts: source -> {status in words:
+    number}; samples: number that await their frame; lag: data whose frames are complete but not
+    processed [s]; is_relieved: whether frames are made longer because of the lag; reliefs: how
+    often that has begun.
     """
 
     backend: str
@@ -38,10 +39,10 @@ class Report:
 @dataclass(frozen=True)
 class Request:
     """
-    Something to do between two batches.
+    A request that the worker serves between two batches.
 
-    what: the name of an entry of `requests.REQUESTS`; `wish`, with `Wishes`; or `draw_samples`,
-    which is answered when they are drawn.
+    what: a key of `requests.REQUESTS`; `wish`, with `Wishes`; or `draw_samples`, which is
+    answered when they are drawn.
     """
 
     number: int
@@ -52,10 +53,9 @@ class Request:
 @dataclass(frozen=True)
 class Reply:
     """
-    What came of the `Request` of that number.
+    The outcome of the `Request` of that number.
 
-    is_good: whether it was done; text: what there is to say of it, or why it was not; content:
-    what it asked for.
+    is_good: whether it succeeded; text: a remark, or why it failed; content: the result.
     """
 
     number: int
@@ -67,10 +67,10 @@ class Reply:
 @dataclass(frozen=True)
 class Wishes:
     """
-    What the node wants to publish.
+    The outputs that the node wants to publish.
 
-    topics: names of those that somebody listens to, or that are kept for whoever comes later;
-    rate [1/s]: of what follows every estimate, at most; the other settings are as in the config.
+    topics: names of those with subscribers, or that are latched for later ones; rate [1/s]:
+    largest one of messages that follow every estimate; the other settings are as in the config.
     """
 
     topics: frozenset
@@ -81,7 +81,7 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Publication:
-    """A message for a topic of the node, as it goes over the wire."""
+    """A serialized message for a topic of the node."""
 
     topic: str
     data: bytes

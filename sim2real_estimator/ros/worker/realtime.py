@@ -1,4 +1,4 @@
-"""Real-time priority of the thread that receives."""
+"""The real-time priority of the node's thread, which receives messages."""
 
 import os
 
@@ -11,16 +11,16 @@ _REMEDY = (
 
 
 class RealTime:
-    """Runs the calling thread by SCHED_FIFO until closed; `words` says how it runs."""
+    """Runs the calling thread with SCHED_FIFO until closed; `words` describes how it runs."""
 
     def __init__(self, priority, logger):
-        """Take the priority, 0: leave the thread as it is; a refusal is a warning only."""
+        """Set the priority, 0: leave the thread as it is; a refusal is logged as a warning."""
         self.words, self._before = _USUAL, None
         if not priority:
             return
         try:
             before = os.sched_getscheduler(0), os.sched_getparam(0)
-            # What is started by this thread, the worker first of all, must not outrank others.
+            # Processes that this thread starts, the worker above all, must not inherit it.
             os.sched_setscheduler(
                 0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority)
             )
@@ -35,6 +35,6 @@ class RealTime:
         """Run the thread as before."""
         if self._before:
             policy, parameters = self._before
-            # Without privileges the flag cannot be taken back, nor need it be.
+            # Without privileges the flag cannot be cleared, nor need it be.
             os.sched_setscheduler(0, policy | os.SCHED_RESET_ON_FORK, parameters)
             self._before = None

@@ -1,4 +1,4 @@
-"""What the node may ask of its worker between two batches of messages."""
+"""The requests to the pipeline that the worker serves between two batches of messages."""
 
 import logging
 from pathlib import Path
@@ -14,11 +14,11 @@ _logger = logging.getLogger(__name__)
 
 def begin(pipeline, config, snapshot):
     """
-    Let a pipeline begin where one before it stood, or as the settings say.
+    Let a pipeline continue where another one stopped, or begin as the settings say.
 
-    snapshot: of `Snapshot.content`, None: there was none before. A posterior file of the same
-    settings is gone on with, modes and all; of another file of the robot the parameters are
-    the prior. Of a folder it is the newest file of this robot, if there is one yet.
+    snapshot: of `Snapshot.content`, None: there was no worker before. A posterior file of the
+    same settings is continued with all its modes; of another file of the robot the parameters'
+    posterior is the prior. Of a folder, the newest file of this robot is used, if there is one.
     """
     if snapshot is not None:
         run, plan = snapshot
@@ -29,10 +29,10 @@ def begin(pipeline, config, snapshot):
         return
     here = Path(config.source).parent
     path = here / config.node.initial_posterior
-    # Where this node saves there may be no folder yet.
+    # The folder that this node saves into need not exist yet.
     if path.is_dir() or path == here / config.saving.folder:
         robot = describe(pipeline.problem, pipeline.estimator)['model_hash']
-        # Those of another robot description were not made for nothing.
+        # Files of another robot description are skipped, and kept.
         fitting = (each for each in written(path) if load(each).identity['model_hash'] == robot)
         path = next(fitting, None)
         if path is None:
@@ -51,24 +51,24 @@ def save(pipeline, path):
 
 
 def reset(pipeline):
-    """Begin again from what was known at the start."""
+    """Begin again from the initial prior."""
     pipeline.reset()
     return 'begun again from what was known at the start', None
 
 
 def take_snapshot(pipeline, bounds, openings):
     """
-    Return all that a worker after this one has to know, for a `Snapshot`.
+    Return all that another worker needs to continue, for a `Snapshot`.
 
-    bounds, openings: how many of the recorded plan are known there. After a day there are
-    millions, too many to send them all again and again.
+    bounds, openings: numbers of those of the recorded plan that the node has already. After a
+    day there are millions, too many to send all of them each time.
     """
-    # Both ends are processes of one node: nothing else gets to write these bytes.
+    # Both ends are processes of one node: nothing else can write these bytes.
     run = pickle.dumps(pipeline.run(has_plan=False))
     return '', (run, *pipeline.stream.recorded_after(bounds, openings))
 
 
 # Functions of the `Pipeline` and the arguments of the request -> (text, content) of the reply.
 REQUESTS = {'save': save, 'reset': reset, 'snapshot': take_snapshot}
-# Those after which the frames that wait are taken into another state: not while one is computed.
+# Requests that replace the state, and so must not be served while an update is computed.
 ANEW = frozenset({'reset'})

@@ -1,10 +1,10 @@
 """
-What runs in the worker process: takes messages in, and tells what has become of them.
+The main loop of the worker process: decoded messages in, reports of estimates out.
 
-Samples are decoded, ordered and screened as they come; a second thread takes the frames in, so
-a fit of a second holds nothing up, and others make the messages that the node publishes. No
-thread ever asks whether there is something to do: the pipe and the bell wake the first, the
-first wakes the others.
+The main thread buffers and screens samples as they come. A second thread updates the estimator
+with complete frames, so that a fit of a second delays nothing, and others make the messages that
+the node publishes. No thread polls: the pipe and the `_Bell` wake the main thread, which wakes
+the others.
 """
 
 from contextlib import closing, suppress
@@ -24,22 +24,21 @@ from .requests import ANEW, begin, REQUESTS
 NICENESS = 10
 # The shortest time between two reports of updates [s].
 _REPORT_PERIOD = 0.01
-# From how many seconds of data that wait on the estimator is to go first.
+# Seconds of data that wait beyond which the estimator goes before draws of samples.
 _BEHIND = 0.1
-# Samples that may wait; then messages have to wait in the node, which counts what it drops.
+# Samples that may wait here; beyond that messages wait in the node, which counts what it drops.
 _CAPACITY = 20_000
 
 
 def run(connection, outlet, config, snapshot=None):
     """
-    Be the worker: take batches of (source, `Decoded`), send a `Report` now and then.
+    Be the worker: receive batches of (source, `Decoded`), and send `Report`s.
 
-    outlet: where what is to be published goes, so that no large message holds up a report;
-    snapshot: what a worker before this one knew, as its reply to the request for it; None: begin
-    as the settings say.
+    outlet: the pipe for publications, so that no large message delays a report; snapshot:
+    `Snapshot.content` of the worker before, to continue from; None: begin as the settings say.
     """
     _die_with_parent()
-    # Before there are threads: they inherit it.
+    # Threads inherit it, so set it before there are any.
     os.nice(NICENESS)
     import torch
 
@@ -55,12 +54,12 @@ def run(connection, outlet, config, snapshot=None):
     except EstimatorError as error:
         connection.send(error)
         return
-    _leave_alone_what_stays()
+    _freeze_garbage()
     serve(connection, outlet, pipeline, Relief.from_config(config.frames), backend)
 
 
 def serve(connection, outlet, pipeline, relief, backend):
-    """Take batches and send reports until the other end of the pipe is closed."""
+    """Receive batches and send reports until the other end of the pipe is closed."""
     from .output_thread import OutputThread  # imports torch, which takes seconds
 
     with (
@@ -71,7 +70,7 @@ def serve(connection, outlet, pipeline, relief, backend):
         try:
             server.serve()
         except (EOFError, BrokenPipeError, ConnectionResetError):
-            return  # the node has closed its end: there is nobody to work for
+            return  # the node has closed its end
 
 
 class _Server:
@@ -79,10 +78,10 @@ class _Server:
 
     def __init__(self, connection, bell, pipeline, relief, backend, outputs):
         """
-        Take the parts.
+        Start updating in the background.
 
-        connection: the pipe; bell: the `_Bell` of updates; relief: `Relief` of the `Pipeline`;
-        backend: its name; outputs: the `OutputThread`.
+        connection: the pipe; bell: the `_Bell` that updates ring; relief: `Relief` of the
+        `Pipeline`; backend: its name; outputs: the `OutputThread`.
         """
         self._connection, self._bell, self._outputs = connection, bell, outputs
         self._pipeline, self._relief, self._backend = pipeline, relief, backend
@@ -98,13 +97,13 @@ class _Server:
         self._background.close()
 
     def _begin(self):
-        """Let frames be taken in beside the messages."""
+        """Start a `Background` that updates with frames while messages are received."""
         from ...background import Background
 
         self._background = Background(self._pipeline, self._relief, self._bell.ring)
 
     def serve(self):
-        """Do what comes, until the pipe is closed."""
+        """Serve messages, requests and updates until the pipe is closed."""
         self._send_report()
         has_news = False
         while True:
@@ -120,16 +119,16 @@ class _Server:
                 has_news = False
 
     def _patience(self, has_news):
-        """Return for how many seconds there is nothing to do unless something comes, or None."""
+        """Return how long to wait for something to come [s], None: without limit."""
         waits = [self._outputs.wait(), self._due() if has_news else None]
         return min((wait for wait in waits if wait is not None), default=None)
 
     def _due(self):
-        """Return in how many seconds updates may be reported."""
+        """Return the time until updates may be reported [s]."""
         return max(self._reported + _REPORT_PERIOD - time.monotonic(), 0.0)
 
     def _take(self, batch):
-        """Take the messages of a batch in, or do what is asked for."""
+        """Push the messages of a batch into the pipeline, or answer a `Request`."""
         if isinstance(batch, Request):
             self._answer(batch)
             return
@@ -139,7 +138,7 @@ class _Server:
         self._taken += len(batch)
 
     def _answer(self, request):
-        """Do what a request asks for, or let it be done; a `Reply` says what came of it."""
+        """Serve a request, or pass it to the output thread; its outcome is sent as a `Reply`."""
         if request.what == 'draw_samples':
             self._outputs.ask(request.number, self._pipeline.progress)
         elif request.what == 'wish':
@@ -149,7 +148,7 @@ class _Server:
             self._connection.send(self._reply(request))
 
     def _reply(self, request):
-        """Do what is asked of the pipeline; the `Reply` says what came of it."""
+        """Serve a request to the pipeline, and return the `Reply`."""
         begins_anew = request.what in ANEW
         if begins_anew:
             self._background.close()
@@ -167,14 +166,14 @@ class _Server:
         return Reply(request.number, True, text, content)
 
     def _note_beginning(self):
-        """Let it be told, where anything has been said before."""
+        """Report the prior as the new estimate, if any estimate was reported before."""
         if self._estimate:
             prior, stamp_ns = self._pipeline.estimate(), self._estimate.stamp_ns
             self._estimate = replace(prior, stamp_ns=stamp_ns)
             self._events.append('reset')
 
     def _step(self):
-        """Let complete frames be done, and tell whether some have been."""
+        """Start the update with the next frame, and tell whether updates have finished."""
         updates = self._background.step()
         for update in updates:
             self._busy += update.seconds
@@ -207,14 +206,14 @@ class _Server:
         self._events, self._longest, self._reported = [], 0.0, time.monotonic()
 
 
-def _leave_alone_what_stays():
-    """Spare the garbage collector what lives as long as the process: it stops updates for .2 s."""
+def _freeze_garbage():
+    """Exempt all objects so far from garbage collection, which stops updates for 0.2 s."""
     gc.collect()
     gc.freeze()
 
 
 class _Bell:
-    """Wakes a `wait` of this process from another of its threads."""
+    """Wakes a `wait` on pipes from another thread of this process."""
 
     def __init__(self):
         self._near, self._far = socket.socketpair()
@@ -228,22 +227,22 @@ class _Bell:
         self._far.close()
 
     def fileno(self):
-        """Return what to wait for."""
+        """Return the descriptor to wait for."""
         return self._near.fileno()
 
     def ring(self):
-        """End the `wait`, the next one where there is none."""
-        # Where it cannot be sent nobody has listened for long, and it is ringing.
+        """End the `wait`, or the next one where there is none."""
+        # A full buffer means that it rings already.
         with suppress(BlockingIOError):
             self._far.send(b'.')
 
     def hush(self):
-        """Forget that it rang."""
+        """Stop ringing."""
         self._near.recv(4096)
 
 
 def _die_with_parent():
-    """End this process when its parent does, however that ends, even during a long update."""
+    """End this process when its parent ends, in whatever way, even during a long update."""
     parent = multiprocessing.parent_process()
 
     def wait():

@@ -1,9 +1,9 @@
 """
-The node's end of the pipes to the process that computes.
+The worker process, as the node sees it: its end of the pipes.
 
-The node never waits for it: a batch is sent only when the one before has been taken in, and is
-small enough for the pipe. What comes meanwhile is kept in a bounded backlog. What is to be
-published may be large, and comes through a pipe of its own that a thread reads.
+The node never blocks on it. A batch of messages is sent only when the one before has been
+processed, and fits into the buffer of the pipe; messages wait meanwhile in a bounded backlog.
+Publications may be large and come through a second pipe, which a thread reads.
 """
 
 from collections import Counter, deque
@@ -28,7 +28,7 @@ _PATIENCE = 1.0
 
 
 class Backlog:
-    """Decoded messages that wait for the worker; the oldest make room, and are counted."""
+    """A bounded queue of decoded messages for the worker; it drops the oldest and counts them."""
 
     def __init__(self, capacity):
         """Take the largest number of messages."""
@@ -39,32 +39,32 @@ class Backlog:
         return len(self._items)
 
     def append(self, name, decoded):
-        """Keep what a message held for the source of that name."""
+        """Enqueue the decoded message of the source of that name."""
         if len(self._items) == self.capacity:
             oldest, _ = self._items.popleft()
             self.dropped[oldest] += 1
         self._items.append((name, decoded))
 
     def take(self, number):
-        """Return the oldest messages, at most so many, and forget them."""
+        """Remove the oldest messages, at most `number`, and return them."""
         return [self._items.popleft() for _ in range(min(number, len(self._items)))]
 
 
 class Worker:
-    """The worker as the node sees it."""
+    """The worker process: sends batches and requests, receives reports and publications."""
 
     def __init__(self, config, snapshot=None, backlog=None):
         """
         Start the process that runs the pipeline of a `Config`.
 
-        snapshot: what one before this one knew, as its reply to the request; backlog: the
-        messages that wait already.
+        snapshot: `Snapshot.content` of the worker before, to continue from; backlog: the
+        `Backlog` of messages that wait already.
         """
         self.backlog = Backlog(CAPACITY) if backlog is None else backlog
         self.report, self.death = None, None
         self.sent, self._waiting_for, self._asked = 0, {}, 0
-        # Read by libraries when the worker loads them: threads that spin would cost a whole core,
-        # and for matrices this small even those that sleep cost more than they save.
+        # Read by libraries when the worker loads them: spinning threads would cost a whole core,
+        # and for matrices this small even sleeping ones cost more than they save.
         os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
         os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
         context = multiprocessing.get_context('spawn')
@@ -74,7 +74,7 @@ class Worker:
             target=run, args=(theirs, their_outlet, config, snapshot), name='worker', daemon=True
         )
         _start_deaf(self._process)
-        # With the last copies in the worker, its death closes the pipes.
+        # The worker then holds the only copies, so that its death closes the pipes.
         theirs.close()
         their_outlet.close()
         self._outputs = queue.SimpleQueue()
@@ -87,28 +87,28 @@ class Worker:
 
     @property
     def waiting(self):
-        """How many messages have come that the worker has not taken in."""
+        """Number of messages received that the worker has not processed."""
         return len(self.backlog) + self.sent - (self.report.taken if self.report else 0)
 
     def ask(self, what, *arguments, then):
         """
-        Ask for something, see `Request`, after all that was sent.
+        Send a `Request`, to be answered after all that was sent before.
 
-        then: is called by a later `poll` with the `Reply`, also where the worker died.
+        then: is called by a later `poll` with the `Reply`, also if the worker dies.
         """
         self._asked += 1
         self._waiting_for[self._asked] = then
         if not self.death:
-            # Where it has died, the next poll notices.
+            # A death is noticed by the next poll.
             with suppress(OSError):
                 self._connection.send(Request(self._asked, what, arguments))
 
     def poll(self):
         """
-        Hand a batch over if the worker can take one; return the reports that came since.
+        Send a batch if the worker has room for one; return the `Report`s received since.
 
-        The error that the worker met in the settings is raised here. Its death is no error of
-        the node's: `death` says how it died.
+        An error by which the worker refused the settings is raised here. Its death raises
+        nothing: `death` says how it died.
         """
         reports = []
         if self.death:
@@ -130,7 +130,7 @@ class Worker:
         return reports
 
     def publications(self):
-        """Yield what is to be published and came since; replies among it are handed on."""
+        """Yield the `Publication`s received since; replies among them go to who asked."""
         while not self._outputs.empty():
             received = self._outputs.get()
             if isinstance(received, Publication):
@@ -139,14 +139,14 @@ class Worker:
                 self._hand_on(received)
 
     def close(self):
-        """End the worker; it has nothing to save."""
+        """Kill the worker, which has nothing to save."""
         self._connection.close()
         self._process.kill()
         self._process.join()
 
     @property
     def _can_send(self):
-        """Whether the worker has taken in all that was sent, and can take more."""
+        """Whether the worker has processed all that was sent, and has room for more."""
         report = self.report
         return report is not None and report.has_room and report.taken == self.sent
 
@@ -161,20 +161,20 @@ class Worker:
         return message
 
     def _hand_on(self, reply):
-        """Let whoever asked have a `Reply`; one that comes after a death has been told of that."""
+        """Pass a `Reply` to who asked; after a death it was answered already."""
         then = self._waiting_for.pop(reply.number, None)
         if then:
             then(reply)
 
     def _answer_for_the_dead(self):
-        """Reply to what the worker will not reply to any more."""
+        """Answer all open requests with an error that says how the worker died."""
         waiting, self._waiting_for = self._waiting_for, {}
         for number, then in waiting.items():
             then(Reply(number, False, f'the worker {self.death}'))
 
 
 def _pass_on(outlet, outputs):
-    """Put into a queue what comes out of a pipe, until its other end is closed."""
+    """Move what comes out of a pipe into a queue, until the other end is closed."""
     with outlet, suppress(EOFError, OSError):
         while True:
             outputs.put(outlet.recv())
@@ -182,12 +182,12 @@ def _pass_on(outlet, outputs):
 
 def _start_deaf(process):
     """
-    Start a process that SIGINT and SIGTERM do not reach, not even while it imports.
+    Start a process with SIGINT and SIGTERM blocked, even while it imports.
 
-    Terminals and systemd send them to the whole group, but it is the node that ends the worker,
-    when it knows enough.
+    Terminals and systemd send them to the whole process group, but only the node ends the
+    worker, after the posterior is saved.
     """
-    # Started here since on its own start it would unblock the signals.
+    # Started here, since it would unblock the signals if the process started it.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
@@ -197,7 +197,7 @@ def _start_deaf(process):
 
 
 def _cause(exit_code):
-    """Return in words how a process died."""
+    """Return how a process died, as the end of a sentence."""
     if exit_code is None:
         return 'closed its pipe'
     if exit_code < 0:
