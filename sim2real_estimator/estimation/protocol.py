@@ -1,4 +1,11 @@
-"""What an estimator sees of a robot: dimensions, a prior, and linearised frames."""
+"""
+What an estimator sees of a robot: small protocols, complete, with no physics in them.
+
+`Dynamics` says how states and parameters predict samples, `Measurements` which sample a residual
+belongs to, `ProcessNoise` what is random, and `ModelChanges` in what ways a robot may change. A
+`Problem` is all four. `test/linear_gaussian.py` is one without a robot, and
+`test/test_contracts.py` checks that estimators use nothing else.
+"""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -24,9 +31,9 @@ class Gaussian:
 @dataclass(frozen=True)
 class Linearization:
     """
-    A frame seen from its beginning, for B pairs of a state and parameters.
+    A frame linearized about B pairs of a state at its beginning and parameters.
 
-    z = (state, parameters) are n = t + p local coordinates around the point of linearisation.
+    z = (state, parameters) are n = t + p local coordinates about the point of linearization.
     ends [nx, B]: states at the frame's end; transition [B, t, n]: their derivative;
     residual [B, m]: predicted less measured, in standard deviations; slope [B, m, n]: its
     derivative. A row that the frame of one column does not have is zero in both.
@@ -47,13 +54,12 @@ class Linearization:
 @dataclass(frozen=True)
 class ModelChange:
     """
-    A way in which a robot may change all at once.
+    A way in which a robot may change at once, as a zero-mean jump of its coordinates.
 
     name: for people; parameters: names of those that it concerns; root [p, r]: of the covariance
-    by which the coordinates jump, as likely one way as the other; body [10, r]: where a body is
-    taken up or put down, its mass, first moments and inertia about the frame of its link, which
-    go with the columns of the root; None where nothing of the kind happens; link: that frame's;
-    log_odds: how much more probable it is than others before any data.
+    of the jump; body [10, r]: of a payload, its mass, first moments and inertia about the frame of
+    its link, one column for each of the root's, None of any other change; link: that frame's;
+    log_odds: log prior odds against other changes.
     """
 
     name: str
@@ -64,84 +70,29 @@ class ModelChange:
     log_odds: float = 0.0
 
 
-class Problem(Protocol):
+class Dynamics(Protocol):
     """
-    A robot with sensors and unknown parameters.
+    States, parameters, and the samples that they predict.
 
-    States are points of `point_size` numbers [nx, B] with `tangent_size` local coordinates t, of
-    which the first `position_count` are positions; parameters are `labels` many real numbers
-    [p, B] without constraints. `neutral` [nx]: a state to begin from where nothing is known. The
-    last `disturbance_size` entries of a state are
-    disturbances, in units of the problem's own. `drifting`: kind of parameters, as in `Drift` ->
-    root [p, r] of the covariance that they would have if those of that kind changed by about their
-    own size. `lasting_root` [p, r]: of the covariance that a
-    disturbance of one leaves for good, however long it is listened to. `noise_prior`: of
-    the sensors whose noise is estimated, of one component, or None. `spacing` [p]: how far apart
-    the starts of a fit may be along each parameter so that one of them leads to the optimum,
-    infinite where any does. `late_sensors`: name -> direction [p] that is how late a clock is, of
-    those that may be late. `is_driven`: whether hidden forces always push the robot, so that its
-    motion does not follow from its first state.
+    States are points [nx, B] with `tangent_size` local coordinates t, of which the first
+    `position_count` are positions. Parameters are real numbers [p, B] without
+    constraints, named by `labels`, with a `prior`. `neutral` [nx]: a state to begin from where
+    nothing is known. `spacing` [p]: how far apart initial guesses may be along each parameter so
+    that a fit from one of them finds the optimum, infinite where any does.
     """
 
-    point_size: int
     tangent_size: int
     position_count: int
     labels: tuple
     prior: Gaussian
-    disturbance_size: int
     neutral: np.ndarray
-    drifting: dict
-    lasting_root: np.ndarray
-    noise_prior: NoiseScales | None
     spacing: np.ndarray
-    late_sensors: dict
-    is_driven: bool
-    # The same problem with what is held fixed, and may be wrong, among its unknowns, or None.
-    augmented: 'Problem | None'
-
-    def marginal(self, mixture):
-        """Return what a mixture of the augmented problem knows of this one's unknowns."""
-
-    def first_state(self, frames):
-        """Return (point [nx], root [t, t]): a state guessed from the first frames, and its sd."""
-
-    def first_trajectory(self, frames):
-        """Return states [H + 1, nx] at the bounds of frames, guessed from their samples."""
-
-    def moves(self, point, frames):
-        """Tell whether samples of frames differ by more than noise, seen from a point [nx]."""
 
     def retract(self, points, deltas):
-        """Return the points [nx, B] moved by local coordinates [t, B]."""
+        """Return points [nx, B] moved by local coordinates [t, B]."""
 
-    def knows_inputs(self, frame):
-        """Tell whether all efforts that act during a frame are known."""
-
-    def floors(self, frames, scales, parameters, states):
-        """
-        Return what consecutive frames add to the standard deviation of the state, [H, K, t].
-
-        scales [K]: of the disturbances of each column; parameters [p, K]; states: H + 1 times
-        [nx, K], before and after.
-        """
-
-    def disturbances(self, scales, parameters, points):
-        """Return the standard deviations [K, d] of disturbances of scales [K] at states."""
-
-    def push(self, frame):
-        """Return the standard deviation of what unknown efforts do to the state, [t]."""
-
-    def loses_sight(self, frame):
-        """Tell whether after a frame the motion may be anywhere: a new guess tells more of it."""
-
-    def impulse(self, frame):
-        """Return the sd [t] of what a change somewhere in a frame does to the state in it."""
-
-    def row_samples(self, frame):
-        """Return which sample of a frame, by number, each of its residual rows is of, [m]."""
-
-    def jumps(self, mean):
-        """Return a `ModelChange` for each way in which a robot of coordinates [p] may change."""
+    def local(self, starts, ends):
+        """Return the local coordinates [t, B] at points `starts` of the points `ends`."""
 
     def trajectory(self, points, parameters, frames):
         """Return the states [H + 1, nx, B] at the bounds of consecutive frames."""
@@ -157,12 +108,130 @@ class Problem(Protocol):
     def residuals(self, states, parameters, frames):
         """Return the whitened residuals [B, M] of consecutive frames on a trajectory."""
 
-    def row_noises(self, frames):
-        """Return each residual row's entry of the noise prior for frames side by side, or -1."""
+    def first_state(self, frames):
+        """Return (point [nx], root [t, t]): a guess of the first state, and its deviation."""
+
+    def first_trajectory(self, frames):
+        """Return a guess of the states [H + 1, nx] at the bounds of frames, from their samples."""
 
     def spread(self, means, roots):
         """
-        Return for every column how well the dynamics are known: a relative sd [B].
+        Return the relative standard deviation [B] of the dynamics (the mass matrix of a robot).
 
         means [p, B]; roots [B, p, p]: of the parameters' covariance.
         """
+
+    def least_covariance(self, share):
+        """Return the covariance [p, p] of parameters that are known to this part of their size."""
+
+
+class Measurements(Protocol):
+    """
+    The samples of frames, and the rows of residuals that they give.
+
+    `noise_prior`: of the sensors whose noise is estimated, of one component, or None.
+    `late_sensors`: name -> direction [p] of the delay of a sensor's clock. `channel_count`: number
+    of rows of all sensors together.
+    """
+
+    noise_prior: NoiseScales | None
+    late_sensors: dict
+    channel_count: int
+
+    def knows_inputs(self, frame):
+        """Tell whether all efforts that act during a frame are known."""
+
+    def loses_sight(self, frame):
+        """Tell whether the motion is unknown after a frame, so that it has to be guessed anew."""
+
+    def moves(self, point, frames):
+        """Tell whether samples of frames differ by more than noise, seen from a point [nx]."""
+
+    def in_rows(self, frame):
+        """Return (number of the sensor, sample) of a frame in the order of their rows."""
+
+    def row_samples(self, frame):
+        """Return the number [m] of the sample of each residual row of a frame."""
+
+    def row_noises(self, frames):
+        """Return each residual row's entry of the noise prior for frames side by side, or -1."""
+
+    def channel_means(self, frame):
+        """Return the matrix [C, m] from residual rows of a frame to means by channel."""
+
+
+class ProcessNoise(Protocol):
+    """
+    What moves a robot at random.
+
+    The last `disturbance_size` entries of a state are disturbances (Gauss-Markov processes), in
+    units of the problem's own. `is_driven`: whether unknown forces always act, so that a motion
+    does not follow from its first state. `drifting`: kind of parameters, as in `Drift` -> root
+    [p, r] of the covariance that they would have if those of the kind changed by their own size.
+    `lasting_root` [p, r]: of the covariance of parameters that a disturbance of one leaves however
+    long it is watched. `constant_efforts`: the `ConstantEfforts` of a window;
+    `commanded_velocities`: places of the velocities on which commands act.
+    """
+
+    disturbance_size: int
+    is_driven: bool
+    drifting: dict
+    lasting_root: np.ndarray
+    constant_efforts: object
+    commanded_velocities: list
+
+    def process_noise(self, frames, scales, parameters, states):
+        """
+        Return what consecutive frames add to the standard deviation of the state, [H, K, t].
+
+        scales [K]: of the disturbances of each column; parameters [p, K]; states: H + 1 times
+        [nx, K], before and after.
+        """
+
+    def disturbances(self, scales, parameters, points):
+        """Return the standard deviations [K, d] of disturbances of scales [K] at states."""
+
+    def input_noise(self, frame):
+        """Return the standard deviation [t] of what unknown efforts do to the state."""
+
+    def impulse(self, frame):
+        """Return the standard deviation [t] of what a change within a frame does to the state."""
+
+
+class ModelChanges(Protocol):
+    """
+    In what ways a robot may be another one than described, or become one.
+
+    `augmented`: the same problem in which what is held fixed, and may be misspecified, is among
+    the unknowns; None where there is nothing of the kind. `names`: of parameters, for people.
+    """
+
+    augmented: 'Problem | None'
+    names: tuple
+
+    def marginal(self, mixture):
+        """Return the posterior of this problem's unknowns from a mixture of the augmented one."""
+
+    def model_changes(self, mean):
+        """Return a `ModelChange` for each way in which a robot of coordinates [p] may change."""
+
+
+class Problem(Dynamics, Measurements, ProcessNoise, ModelChanges, Protocol):
+    """A robot with sensors and unknown parameters, for estimators by forward simulation."""
+
+
+class RegressionProblem(Protocol):
+    """
+    The same for estimators that need no simulation.
+
+    `torque`: a `TorqueModel`, rows of measured torques that are linear in parameters, None where
+    no torque is measured; `poses`: a `PoseModel`, what motion capture sees of given joint
+    positions, None where nothing does; all else as of `Dynamics`.
+    """
+
+    torque: object
+    poses: object
+
+
+# What a problem need not have that has no torques and no poses to regress on.
+OF_REGRESSION = frozenset(('torque', 'poses'))

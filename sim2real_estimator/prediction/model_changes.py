@@ -66,7 +66,7 @@ class PossibleChanges:
         spread = inertia[:3].sum() / (2 * mass) if mass else 0.0
         return max(np.linalg.norm(centre), np.sqrt(max(spread, 0.0)))
 
-    def jumps(self, mean):
+    def model_changes(self, mean):
         """Return a `ModelChange` of every kind, for a robot of coordinates [p]; not of lengths."""
         named = self._parametrization.to_named(mean[:, None])
         values = self._nominal | dict(zip(self._parametrization.names, named[:, 0].tolist()))

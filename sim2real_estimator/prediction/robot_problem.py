@@ -159,6 +159,7 @@ class RobotProblem:
         self.point_size, self.tangent_size = self._state.point_size, self._state.size
         self.position_count = self.model.velocity_size
         self.labels, self.prior = parametrization.labels, parametrization.prior
+        self.names = tuple(parametrization.names)
         self.drifting = drifting(parametrization, self.model)
         self.lasting_root = (
             _LASTING * self._disturbance.disturbance_share * parametrization.relative_root
@@ -305,7 +306,7 @@ class RobotProblem:
         """Return the names of the commands and wrenches that are unknown in part of a frame."""
         return self._noise.unknown_efforts(frame)
 
-    def floors(self, frames, scales, parameters, states):
+    def process_noise(self, frames, scales, parameters, states):
         """
         Return the process noise of consecutive frames, standard deviations [H, K, t].
 
@@ -321,7 +322,7 @@ class RobotProblem:
         """Return the stationary standard deviations [K, d] of disturbances of scales [K]."""
         return self._noise.disturbances(scales, parameters, points)
 
-    def push(self, frame):
+    def input_noise(self, frame):
         """Return the input noise of a frame: standard deviations [t] due to unknown efforts."""
         return self._noise.input_noise(frame)
 
@@ -329,9 +330,9 @@ class RobotProblem:
         """Return the standard deviations [t] by which usual efforts move the state in a frame."""
         return self._noise.impulse(frame)
 
-    def jumps(self, mean):
+    def model_changes(self, mean):
         """Return the `ModelChange`s that are possible for a robot of coordinates [p]."""
-        return self._changes.jumps(mean)
+        return self._changes.model_changes(mean)
 
     def loses_sight(self, frame):
         """Tell whether the state is lost in a frame, so that it has to be guessed anew."""

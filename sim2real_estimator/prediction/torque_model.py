@@ -210,7 +210,7 @@ class TorqueModel:
         """Name of a sensor -> places of the joints it measures among the robot's velocities."""
         return self._sensors
 
-    def jumps(self):
+    def model_changes(self):
         """Return a `ModelChange` for each way the robot may change, the last link first."""
         return self._changes
 

@@ -8,8 +8,10 @@ from linear_gaussian import (
     known_before,
     LABELS,
     LinearProblem,
+    measured,
     PERIOD,
     PRIOR,
+    SD,
     simulate,
 )
 import numpy as np
@@ -30,6 +32,7 @@ from sim2real_estimator.estimation.gaussian import log_normalized
 from sim2real_estimator.estimation.merging import merge
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.estimation.noise import NormalNoise
+from sim2real_estimator.estimation.windows.shooting import fit_window
 
 PROBLEM, NOISE = LinearProblem(), NormalNoise()
 SCALES = (0.0, 0.3, 1.0)
@@ -113,7 +116,7 @@ def test_a_fit_of_the_first_seconds_is_exact_from_any_start(seed):
 
 @pytest.mark.parametrize('seed', range(4))
 def test_evidence_of_jumps_is_exact(seed):
-    at, (first, second) = 15, PROBLEM.jumps(None)
+    at, (first, second) = 15, PROBLEM.model_changes(None)
     frames = simulate(40, seed, jump=np.array([0.0, 0.8]), at=at).frames
     known = filtered(frames[:at], (0.0,))
     smoother = Smoother(PROBLEM, frames[at:], NOISE, known)
@@ -123,6 +126,22 @@ def test_evidence_of_jumps_is_exact(seed):
     for jump in (first, second):
         exact, (gain, _, _) = Exact(frames, jump=jump, at=at), told.of(jump.root)
         assert gain == pytest.approx(exact.log_evidence - plain, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_a_window_tells_of_parameters_what_is_left_without_its_first_state(seed):
+    run = simulate(30, seed)
+    at = run.parameters[0] + np.array([0.3, -0.2])
+    guess, unknown = (run.states[0] + [0.1, -0.1], np.zeros(0)), PROBLEM.constant_efforts
+    window = fit_window(PROBLEM, run.frames, guess, at, np.ones(1), unknown)
+    rows, _, _, _ = Exact(run.frames)._joint
+    values = np.array([measured(frame) for frame in run.frames])
+    first, by, left = rows[:, :2] / SD, rows[:, 2:4] / SD, (rows[:, 2:4] @ at - values) / SD
+    free = np.eye(len(left)) - first @ np.linalg.pinv(first)
+    near = {'rtol': 1e-5, 'atol': 1e-5 * np.abs(by.T @ free @ by).max()}
+    np.testing.assert_allclose(window.gram, by.T @ free @ by, **near)
+    np.testing.assert_allclose(window.gradient_at(at), by.T @ free @ left, **near)
+    assert window.cost == pytest.approx(left @ free @ left, rel=1e-6)
 
 
 def test_posteriors_of_two_recordings_join_exactly():

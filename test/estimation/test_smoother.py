@@ -220,11 +220,11 @@ class Edge:
         residual = (x * near**-0.25)[:, None] / self.sd
         return Linearization(points, transition, residual, slope[:, None] / self.sd)
 
-    def floors(self, frames, scales, parameters, states):
+    def process_noise(self, frames, scales, parameters, states):
         """Return that nothing is added."""
         return np.zeros((len(frames), len(scales), 1))
 
-    def push(self, frame):
+    def input_noise(self, frame):
         """Return that nothing pushes."""
         return np.zeros(1)
 

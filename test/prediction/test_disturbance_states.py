@@ -61,7 +61,7 @@ def test_a_joint_with_more_friction_than_expected_is_disturbed_more():
     np.testing.assert_array_equal(found[:, 0], 0.03)
     frame = p2.draw(5, 0.1)[1][1]
     still = 2 * [points(np.ones((2, 3)))]
-    floor = problem().floors((frame,), np.full(3, 0.03), parameters, still)[0]
+    floor = problem().process_noise((frame,), np.full(3, 0.03), parameters, still)[0]
     np.testing.assert_allclose(floor[:, 5] / floor[0, 5], [1.0, 2.0, 5.0])
 
 
@@ -86,7 +86,7 @@ def test_after_a_frame_disturbances_are_as_uncertain_as_where_the_robot_then_is(
     found = problem().linearize(starts, parameters, (frame,), SCALES)
     before = problem().disturbances(SCALES, parameters, starts)
     kept = found.transition[:, range(4, 6), range(4, 6)] * before
-    floor = problem().floors((frame,), SCALES, parameters, (starts, ends))[0, :, 4:]
+    floor = problem().process_noise((frame,), SCALES, parameters, (starts, ends))[0, :, 4:]
     after = problem().disturbances(SCALES, parameters, ends)
     np.testing.assert_allclose(np.hypot(kept, floor), after, rtol=1e-12)
 
@@ -97,9 +97,9 @@ def test_what_frames_add_is_what_each_of_them_adds():
     inputs = tuple((at, np.full(2, np.nan)) for at, _ in frames[1].inputs)
     frames = frames[0], replace(frames[1], inputs=inputs), frames[2]
     states = np.stack([points(speed * SPEEDS) for speed in (1.0, 0.5, -2.0, 0.1)])
-    together = problem().floors(frames, SCALES, parameters, states)
+    together = problem().process_noise(frames, SCALES, parameters, states)
     assert together.shape == (3, 4, problem().tangent_size)
     for k, frame in enumerate(frames):
-        alone = problem().floors((frame,), SCALES, parameters, states[k : k + 2])[0]
+        alone = problem().process_noise((frame,), SCALES, parameters, states[k : k + 2])[0]
         np.testing.assert_allclose(together[k], alone, rtol=1e-13)
     assert (together[1, :, 2:4] > 10 * together[0, :, 2:4]).all()

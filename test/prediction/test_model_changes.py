@@ -14,7 +14,7 @@ def problem():
 
 @pytest.fixture(scope='module')
 def jumps(problem):
-    return {jump.name: jump for jump in problem.jumps(problem.prior.mean)}
+    return {jump.name: jump for jump in problem.model_changes(problem.prior.mean)}
 
 
 def test_every_link_and_joint_has_its_own(jumps):
@@ -30,7 +30,7 @@ def test_every_link_and_joint_has_its_own(jumps):
 
 def test_a_robot_of_which_only_lengths_are_estimated_has_none():
     problem = p1.make_problem()
-    assert problem.jumps(problem.prior.mean) == ()
+    assert problem.model_changes(problem.prior.mean) == ()
 
 
 def test_friction_moves_nothing_but_itself(problem, jumps):

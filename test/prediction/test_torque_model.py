@@ -119,7 +119,7 @@ def test_losses_and_what_cannot_be_negative_are_named_so(small):
 
 
 def test_bodies_are_taken_up_at_the_end_first(problem):
-    jumps = problem.torque.jumps()
+    jumps = problem.torque.model_changes()
     bodies = [jump for jump in jumps if jump.body is not None]
     assert jumps[0] is bodies[0] and bodies[0].link == problem.model.moving_joints[-1].joint.child
     depths = [problem.model.attachments[jump.link].body for jump in bodies]

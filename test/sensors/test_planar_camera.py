@@ -107,7 +107,7 @@ def test_sensors_of_a_camera_share_what_it_is():
         )
     )
     assert named['side.scale'] == pytest.approx(800)
-    titles = [jump.name for jump in problem.jumps(problem.prior.mean)]
+    titles = [jump.name for jump in problem.model_changes(problem.prior.mean)]
     assert 'place of side' in titles and 'place of motion capture' not in titles
 
 

@@ -223,7 +223,7 @@ def mixture_at_end(problem, window, fits, log_weights, drift, scales=None, noise
         roots = predict(
             roots,
             found.transition,
-            problem.floors((frame,), mixture.scales, mixture.means, (begin, found.ends))[0],
+            problem.process_noise((frame,), mixture.scales, mixture.means, (begin, found.ends))[0],
             walk(problem, drift, frame.start_ns, frame.end_ns),
         )
     mixture = replace(mixture, points=found.ends, roots=roots)
@@ -327,4 +327,4 @@ def misspecified(augmented, problem, fits):
     away = np.abs(fits.parameters[:, best] - augmented.prior.mean) / deviations
     fixed = [k for k, label in enumerate(augmented.labels) if label not in problem.labels]
     off = [k for k in fixed if away[k] > _OFF]
-    return [augmented.parametrization.names[k] for k in off or fixed]
+    return [augmented.names[k] for k in off or fixed]

@@ -371,7 +371,7 @@ def hypotheses(problem, mixture, memories, scales):
     """
     heaviest = mixture.heaviest()
     scale = mixture.scales[heaviest]
-    jumps = problem.jumps(mixture.means[:, heaviest])
+    jumps = problem.model_changes(mixture.means[:, heaviest])
     return [Hypothesis(jump.name, scale, jump) for jump in jumps], [
         *(Hypothesis(f'as before: {each.name}', scale, memory=each) for each in memories),
         *disturbed(problem, scale, scales),

@@ -265,7 +265,7 @@ class MeasuredTorque(AbstractEstimator):
         model, now = problem.torque, Snapshot(now_ns, state.sums, state.fit)
         state = replace(state, searched_ns=now_ns)
         kept = [s for s in state.snapshots if s.end_ns >= now_ns - _SNAPSHOTS_NS]
-        jumps, seconds = model.jumps(), _KNOWN_AFTER
+        jumps, seconds = model.model_changes(), _KNOWN_AFTER
         if state.last_change is not None:
             seconds = _RETURNS_AFTER
         if state.onset is not None:
@@ -495,4 +495,4 @@ def _isolated(model, state):
     onset = state.onset
     memories = tuple(m for m in state.memories if m.mean is not onset.known.mean)
     root = partial(old_root, model)
-    return isolate(model, onset.known, state.sums, model.jumps(), memories, root)
+    return isolate(model, onset.known, state.sums, model.model_changes(), memories, root)

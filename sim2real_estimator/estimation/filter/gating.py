@@ -195,7 +195,7 @@ def implausible_sensors(problem, mixture, frames):
         means = means + step[:, size:].T
         behind = calm_step - step
         behind = np.concatenate([(moved @ behind[..., None])[..., 0], behind[:, size:]], 1)
-        floor = problem.floors((frame,), mixture.scales, means, (mixture.points, points))[0]
+        floor = problem.process_noise((frame,), mixture.scales, means, (mixture.points, points))[0]
         pushed, calm = (predict(each, moved, floor) for each in roots)
     return implausible
 

@@ -197,7 +197,7 @@ class Smoother:
             mean, root = before[-1].mean_on, before[-1].root_on
         frames, walks = self.frames[len(before) :], self._walks[len(before) :]
         at = self.known.scales, trajectories.parameters, trajectories.points[len(before) :]
-        floors = self.problem.floors(frames, *at)
+        floors = self.problem.process_noise(frames, *at)
         found_of_all = self._linearized(trajectories) if found is None else found
         for k, found in enumerate(found_of_all):
             root = with_input_noise(self.problem, root, frames[k])
@@ -475,7 +475,7 @@ def with_input_noise(problem, roots, frame):
     The efforts are taken to act at the frame's beginning, so that positions within it are
     uncertain as well. The process noise adds as much at its end, independently.
     """
-    input_noise = problem.push(frame)
+    input_noise = problem.input_noise(frame)
     if not input_noise.any():
         return roots
     size = problem.tangent_size

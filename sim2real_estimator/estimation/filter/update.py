@@ -256,7 +256,9 @@ def measurement_update(problem, mixture, frame, noise, drift=STILL):
         predict(
             update.root,
             found.transition,
-            problem.floors((frame,), mixture.scales, mixture.means, (mixture.points, ends))[0],
+            problem.process_noise((frame,), mixture.scales, mixture.means, (mixture.points, ends))[
+                0
+            ],
             walk(problem, drift, frame.start_ns, frame.end_ns),
         ),
         mixture.scales,

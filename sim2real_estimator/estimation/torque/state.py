@@ -237,7 +237,7 @@ def branches_of(model, state, causes):
         parameters = (cause.memory or cause.jump).parameters
         memory = Memory(cause.name, parameters, known.mean, root, cause.jump)
         begun = replace(known, mean=prior.mean, root=prior.root)
-        more = prior_log_odds(model.jumps(), cause)
+        more = prior_log_odds(model.model_changes(), cause)
         begun = fits.get(cause.name, begun)
         found.append(Branch(prior, begun, memory, cause.evidence, more))
     return _normalized(found)

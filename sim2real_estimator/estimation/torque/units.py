@@ -261,7 +261,7 @@ def _gain_of_payloads(model, prior, rows, visited, none):
 
     none: score of no payload.
     """
-    jumps, best = [jump for jump in model.jumps() if jump.body is not None][:_LINKS], none
+    jumps, best = [jump for jump in model.model_changes() if jump.body is not None][:_LINKS], none
     for jump in jumps:
         root = np.linalg.qr(np.hstack([prior.root, jump.root]).T, 'r').T
         case = _Case(model, Gaussian(prior.mean, root), rows, visited)

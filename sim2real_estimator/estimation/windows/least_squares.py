@@ -104,7 +104,7 @@ def isolate(problem, state, since):
     Hypotheses: each possible change, all of them at once, or a return to what was known before the
     last change. Windows are fitted anew under each of them, and evidence decides.
     """
-    jumps = problem.jumps(state.mean)
+    jumps = problem.model_changes(state.mean)
     together = np.concatenate([jump.root for jump in jumps], 1)
     several = -_SEVERAL * np.log(len(jumps))
     each = [(jump, state.mean, np.concatenate([state.root, jump.root], 1)) for jump in jumps]

@@ -51,7 +51,7 @@ class LinearRobot:
         slope[range(JOINTS), range(SIZE, SIZE + JOINTS)] = -1 / gains**2
         return 1 / gains, slope
 
-    def jumps(self):
+    def model_changes(self):
         """Return a body that is taken up, friction of the second joint, and gains."""
         size = len(self.prior.mean)
         body, inside = np.zeros((2, size, 1))

@@ -54,7 +54,7 @@ class Course:
         """Return the `Finding` of now."""
         *before, now = self.snapshots
         kept = [s for s in before if s.end_ns >= now.end_ns - 8.3e9]
-        return find_changes(self.model, kept, now, self.model.jumps(), memories, root_of)
+        return find_changes(self.model, kept, now, self.model.model_changes(), memories, root_of)
 
     def found_within(self, truth, seconds, memories=()):
         """Return (`Finding`, seconds it took) of a change, (None, None) where it is not found."""
@@ -197,7 +197,7 @@ def test_a_change_is_isolated_better_later_and_is_no_second_one():
         for seed in range(3):
             rows = rows_of(truth, 30, np.random.default_rng(seed), course.sd)
             sums = sums.plus(rows)
-            jumps = course.model.jumps()
+            jumps = course.model.model_changes()
             causes, left = isolate(course.model, known, sums, jumps, (), root_of)
             assert left == ()
             evidence.append(causes[0].evidence)
@@ -211,7 +211,7 @@ def test_joints_that_no_cause_explains_are_reported():
     rows = rows_of(HEAVIER, 200, np.random.default_rng(0), course.sd)
     rows = Rows(rows.columns, rows.torques * [1.0, 0.5], rows.shares)
     sums = Sums.none(JOINTS, SIZE).plus(rows)
-    known, jumps = course.snapshots[-1].fit, course.model.jumps()
+    known, jumps = course.snapshots[-1].fit, course.model.model_changes()
     assert isolate(course.model, known, sums, jumps, (), root_of)[1]
 
 

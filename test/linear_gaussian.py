@@ -13,6 +13,7 @@ import numpy as np
 
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.estimation.protocol import Gaussian, Linearization, ModelChange
+from sim2real_estimator.estimation.windows.shooting import ConstantEfforts
 from sim2real_estimator.records import Frame, Sample
 
 SECOND = 10**9
@@ -39,14 +40,18 @@ class LinearProblem:
     besides, by a random step at the end of every frame.
     """
 
-    point_size = tangent_size = 2
+    tangent_size = 2
     position_count, disturbance_size = 1, 0
     labels, prior, neutral = LABELS, PRIOR, np.zeros(2)
+    names = LABELS
     drifting, late_sensors, noises = {}, {}, {}
     lasting_root = np.zeros((2, 0))
     noise_prior = augmented = None
     spacing = np.full(2, np.inf)
     is_driven = False
+    channel_count = 1
+    commanded_velocities = ()
+    constant_efforts = ConstantEfforts(np.zeros(0, dtype=int), np.zeros(0))
 
     def first_state(self, frames):
         """Return the prior of the first state."""
@@ -78,7 +83,7 @@ class LinearProblem:
         """Tell whether nothing is known of the motion after a frame."""
         return frame.after_gap
 
-    def floors(self, frames, scales, parameters, states):
+    def process_noise(self, frames, scales, parameters, states):
         """Return what disturbances add to the deviation of states at the ends of frames."""
         one = np.stack([np.zeros_like(scales), PUSH * scales], -1)
         return np.broadcast_to(one, (len(frames), *one.shape))
@@ -87,7 +92,7 @@ class LinearProblem:
         """Return nothing: a disturbance does not last."""
         return np.zeros((len(scales), 0))
 
-    def push(self, frame):
+    def input_noise(self, frame):
         """Return what unknown inputs do."""
         return np.zeros(2)
 
@@ -107,7 +112,7 @@ class LinearProblem:
         """Return which unknown noise each row has: none."""
         return np.full(len(frames[0].samples), -1)
 
-    def jumps(self, mean):
+    def model_changes(self, mean):
         """Return that either of the parameters may jump."""
         return tuple(
             ModelChange(name, (name,), JUMP_SD * np.eye(2)[:, [k]])
@@ -144,6 +149,18 @@ class LinearProblem:
         """Return residuals on trajectories [B, H]."""
         values = np.array([measured(frame) for frame in frames])
         return (states[1:, 0] - values[:, None]).T / SD
+
+    def channel_means(self, frame):
+        """Return the mean over the one row of a frame."""
+        return np.ones((1, len(frame.samples)))
+
+    def marginal(self, mixture):
+        """Return the mixture itself: nothing is augmented."""
+        return mixture
+
+    def least_covariance(self, share):
+        """Return the covariance of parameters that are known to this part of the prior."""
+        return share**2 * PRIOR.covariance
 
     def spread(self, means, roots):
         """Return how well the dynamics are known, relative to the prior."""
