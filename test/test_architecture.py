@@ -101,8 +101,6 @@ MODULES = sorted(ROOT.rglob('*.py'))
 
 # Files of Python in one folder at most; beyond that nobody keeps them apart.
 MOST_FILES = 12
-# Rooms that still have more, with how many; they are being merged.
-CROWDED = {'prediction': 23}
 # One meaning wherever they stand: of a package, of a family's parent, of a node of ROS.
 COMMON_NAMES = {'__init__.py', '__main__.py', 'base.py', 'node.py'}
 # Pairs that are being renamed.
@@ -222,7 +220,7 @@ def test_no_room_is_crowded():
         if path.name != '__init__.py':
             files.setdefault(path.parent.relative_to(ROOT).as_posix(), []).append(path.name)
     for room, names in files.items():
-        assert len(names) <= CROWDED.get(room, MOST_FILES), f'{room} has {len(names)} files'
+        assert len(names) <= MOST_FILES, f'{room} has {len(names)} files'
 
 
 def test_no_two_files_share_a_name():
