@@ -1,4 +1,4 @@
-"""What an estimator sees of a robot: dimensions, a prior, and linearised frames."""
+"""What an estimator needs of a robot: dimensions, a prior, and linearized frames."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -24,12 +24,12 @@ class Gaussian:
 @dataclass(frozen=True)
 class Linearization:
     """
-    A frame seen from its beginning, for B pairs of a state and parameters.
+    Motion and samples of a frame, linearized at B pairs of an initial state and parameters.
 
-    z = (state, parameters) are n = t + p local coordinates around the point of linearisation.
-    ends [nx, B]: states at the frame's end; transition [B, t, n]: their derivative;
+    z = (state, parameters) are n = t + p local coordinates at the point of linearization.
+    ends [nx, B]: states at the frame's end; transition [B, t, n]: their derivative by z;
     residual [B, m]: predicted less measured, in standard deviations; slope [B, m, n]: its
-    derivative. A row that the frame of one column does not have is zero in both.
+    derivative. Padding, for rows that only other columns have, is zero in both.
     """
 
     ends: np.ndarray
@@ -38,7 +38,7 @@ class Linearization:
     slope: np.ndarray
 
     def pick(self, which):
-        """Return that of some of the pairs."""
+        """Return the linearization at some of the pairs."""
         return Linearization(
             self.ends[:, which], self.transition[which], self.residual[which], self.slope[which]
         )
@@ -47,13 +47,12 @@ class Linearization:
 @dataclass(frozen=True)
 class ModelChange:
     """
-    A way in which a robot may change all at once.
+    A way in which a robot may change at an instant.
 
     name: for people; parameters: names of those that it concerns; root [p, r]: of the covariance
-    by which the coordinates jump, as likely one way as the other; body [10, r]: where a body is
-    taken up or put down, its mass, first moments and inertia about the frame of its link, which
-    go with the columns of the root; None where nothing of the kind happens; link: that frame's;
-    log_odds: how much more probable it is than others before any data.
+    of the change of the coordinates, whose mean is zero; body [10, r]: for a payload, its mass,
+    first moments and inertia about the frame of its link, by the columns of the root; None for
+    other changes; link: of the payload; log_odds: of its prior probability against others.
     """
 
     name: str
@@ -69,18 +68,17 @@ class Problem(Protocol):
     A robot with sensors and unknown parameters.
 
     States are points of `point_size` numbers [nx, B] with `tangent_size` local coordinates t, of
-    which the first `position_count` are positions; parameters are `labels` many real numbers
-    [p, B] without constraints. `neutral` [nx]: a state to begin from where nothing is known. The
-    last `disturbance_size` entries of a state are
-    disturbances, in units of the problem's own. `drifting`: kind of parameters, as in `Drift` ->
-    root [p, r] of the covariance that they would have if those of that kind changed by about their
-    own size. `lasting_root` [p, r]: of the covariance that a
-    disturbance of one leaves for good, however long it is listened to. `noise_prior`: of
-    the sensors whose noise is estimated, of one component, or None. `spacing` [p]: how far apart
-    the starts of a fit may be along each parameter so that one of them leads to the optimum,
-    infinite where any does. `late_sensors`: name -> direction [p] that is how late a clock is, of
-    those that may be late. `is_driven`: whether hidden forces always push the robot, so that its
-    motion does not follow from its first state.
+    which the first `position_count` are positions. Parameters are real numbers [p, B] without
+    constraints, one for each of `labels`. `neutral` [nx]: the initial guess of a state. The last
+    `disturbance_size` entries of a state are disturbances, in units of the problem. `drifting`:
+    kind of parameters, as in `Drift` -> root [p, r] of the covariance of a change of that kind by
+    about the parameters' own size. `lasting_root` [p, r]: of the covariance that disturbances of
+    scale one leave in the parameters, however long they are observed. `noise_prior`: of the
+    sensors whose noise is estimated, of one component, or None. `spacing` [p]: how far apart
+    initial guesses of a fit may be along each parameter so that one of them converges to the
+    optimum, infinite where any does. `late_sensors`: name -> direction [p] of the clock's delay,
+    of sensors with an unknown one. `is_driven`: whether unknown forces always act on the robot, so
+    that its motion does not follow from its first state.
     """
 
     point_size: int
@@ -96,20 +94,20 @@ class Problem(Protocol):
     spacing: np.ndarray
     late_sensors: dict
     is_driven: bool
-    # The same problem with what is held fixed, and may be wrong, among its unknowns, or None.
+    # The same problem with fixed values that may be wrong among its unknowns, or None.
     augmented: 'Problem | None'
 
     def marginal(self, mixture):
-        """Return what a mixture of the augmented problem knows of this one's unknowns."""
+        """Return the marginal, over this problem's unknowns, of a mixture of the augmented one."""
 
     def first_state(self, frames):
-        """Return (point [nx], root [t, t]): a state guessed from the first frames, and its sd."""
+        """Return (point [nx], root [t, t]) of the state at the beginning, guessed from samples."""
 
     def first_trajectory(self, frames):
         """Return states [H + 1, nx] at the bounds of frames, guessed from their samples."""
 
     def moves(self, point, frames):
-        """Tell whether samples of frames differ by more than noise, seen from a point [nx]."""
+        """Tell whether samples of frames differ by more than noise from those of a point [nx]."""
 
     def retract(self, points, deltas):
         """Return the points [nx, B] moved by local coordinates [t, B]."""
@@ -119,7 +117,7 @@ class Problem(Protocol):
 
     def floors(self, frames, scales, parameters, states):
         """
-        Return what consecutive frames add to the standard deviation of the state, [H, K, t].
+        Return the standard deviation of the process noise of consecutive frames, [H, K, t].
 
         scales [K]: of the disturbances of each column; parameters [p, K]; states: H + 1 times
         [nx, K], before and after.
@@ -129,19 +127,19 @@ class Problem(Protocol):
         """Return the standard deviations [K, d] of disturbances of scales [K] at states."""
 
     def push(self, frame):
-        """Return the standard deviation of what unknown efforts do to the state, [t]."""
+        """Return the standard deviation [t] of the input noise: the effect of unknown efforts."""
 
     def loses_sight(self, frame):
-        """Tell whether after a frame the motion may be anywhere: a new guess tells more of it."""
+        """Tell whether after a frame the state is known no better than by a new guess."""
 
     def impulse(self, frame):
-        """Return the sd [t] of what a change somewhere in a frame does to the state in it."""
+        """Return the standard deviation [t] of the effect of a model change on the state."""
 
     def row_samples(self, frame):
-        """Return which sample of a frame, by number, each of its residual rows is of, [m]."""
+        """Return the index of the sample that each residual row [m] of a frame belongs to."""
 
     def jumps(self, mean):
-        """Return a `ModelChange` for each way in which a robot of coordinates [p] may change."""
+        """Return the `ModelChange`s that a robot of coordinates [p] may undergo."""
 
     def trajectory(self, points, parameters, frames):
         """Return the states [H + 1, nx, B] at the bounds of consecutive frames."""
@@ -158,11 +156,11 @@ class Problem(Protocol):
         """Return the whitened residuals [B, M] of consecutive frames on a trajectory."""
 
     def row_noises(self, frames):
-        """Return each residual row's entry of the noise prior for frames side by side, or -1."""
+        """Return the index of each residual row's sensor in the noise prior, or -1."""
 
     def spread(self, means, roots):
         """
-        Return for every column how well the dynamics are known: a relative sd [B].
+        Return the relative standard deviation [B] of the mass matrix in every column.
 
         means [p, B]; roots [B, p, p]: of the parameters' covariance.
         """
