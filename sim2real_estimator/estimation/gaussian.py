@@ -134,26 +134,26 @@ def _information_factor(a, squares_well):
     return np.swapaxes(upper, -1, -2).copy()
 
 
-def predict(root, transition, floor, walk=None):
+def predict(root, transition, process_noise, walk=None):
     """
     Return the root [B, n, n] after a time update of z = (state, parameters).
 
-    transition [B, t, n]: derivative of the new state by z; floor [t] or [B, t]: standard deviation
-    of the process noise of the state; walk [p, r]: root of the process noise of the parameters,
+    transition [B, t, n]: derivative of the new state by z; process_noise [t] or [B, t]: its
+    standard deviation, of the state; walk [p, r]: root of the process noise of the parameters,
     None for none. In the result the first t columns are zero for the parameters: without a walk
     only the rows of the state have to be made triangular again.
     """
-    size, n, moved = floor.shape[-1], root.shape[-1], transition @ root
+    size, n, moved = process_noise.shape[-1], root.shape[-1], transition @ root
     if walk is None and not root[:, size:, :size].any():
         wide, result = np.zeros((len(root), size, 2 * size)), root.copy()
-        wide[..., :size], _diagonals(wide[..., size:])[:] = moved[..., :size], floor
+        wide[..., :size], _diagonals(wide[..., size:])[:] = moved[..., :size], process_noise
         result[:, :size, :size], result[:, :size, size:] = lower_root(wide), moved[..., size:]
         return result
     rest, added = n - size, 0 if walk is None else walk.shape[1]
     wide = np.zeros((len(root), n, n + size + added))
     # Parameters first: their rows then fill no more columns than there are parameters.
     wide[:, :rest, :n], wide[:, rest:, :n] = root[:, size:], moved
-    _diagonals(wide[:, rest:, n : n + size])[:] = floor
+    _diagonals(wide[:, rest:, n : n + size])[:] = process_noise
     if walk is not None:
         wide[:, :rest, n + size :] = walk
     return np.roll(lower_root(wide), size, (1, 2))

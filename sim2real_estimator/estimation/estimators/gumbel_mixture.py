@@ -127,9 +127,9 @@ class GumbelMixture(AbstractEstimator):
         before, state = state.loss, self.observe(problem, state, frame)
         for _ in range(self.epochs):
             state = self.epoch(problem, state)
-        is_lost = not np.isfinite(state.loss)
-        state = self._with_ends(problem, replace(state, loss=before) if is_lost else state)
-        return state, UpdateReport('batch', events=('update refused' if is_lost else 'fitted',))
+        is_refused = not np.isfinite(state.loss)
+        state = self._with_ends(problem, replace(state, loss=before) if is_refused else state)
+        return state, UpdateReport('batch', events=('update refused' if is_refused else 'fitted',))
 
     def observe(self, problem, state, frame):
         """Return the state with one more frame."""
@@ -146,17 +146,17 @@ class GumbelMixture(AbstractEstimator):
             losses, gradients = problem.huber_loss(
                 points, samples.theta.T, state.frames, self.delta
             )
-        sound = np.isfinite(losses) & np.isfinite(gradients).all(0)
+        is_finite = np.isfinite(losses) & np.isfinite(gradients).all(0)
         state = replace(state, epochs=state.epochs + 1)
-        if not sound.any():
+        if not is_finite.any():
             return replace(state, loss=np.nan)
-        gradient = samples.gradient(np.where(sound, gradients, 0.0).T / sound.sum())
+        gradient = samples.gradient(np.where(is_finite, gradients, 0.0).T / is_finite.sum())
         moments, direction = state.moments.step(gradient[..., None])
         return replace(
             state,
             learned=state.learned - self.rate * direction[..., 0],
             moments=moments,
-            loss=float(losses[sound].mean()),
+            loss=float(losses[is_finite].mean()),
         )
 
     def interrupted(self, state):

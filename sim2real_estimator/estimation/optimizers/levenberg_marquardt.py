@@ -120,9 +120,9 @@ class Descents:
             normal, gradient = turned @ slopes, (turned @ residuals[..., None])[..., 0]
         self.evaluations[columns] += 1
         values = half_squares(residuals)
-        sound = np.isfinite(values) & np.isfinite(normal).all((1, 2))
-        sound &= np.isfinite(gradient).all(1)
+        is_finite = np.isfinite(values) & np.isfinite(normal).all((1, 2))
+        is_finite &= np.isfinite(gradient).all(1)
         self.values[columns] = values
-        kept = columns[sound]
-        self._normal[kept], self._gradient[kept] = normal[sound], gradient[sound]
-        self.active[columns[~sound]] = False
+        kept = columns[is_finite]
+        self._normal[kept], self._gradient[kept] = normal[is_finite], gradient[is_finite]
+        self.active[columns[~is_finite]] = False
