@@ -1,4 +1,9 @@
-"""A bank of hypotheses on how much the robot is disturbed."""
+"""
+The bank of scales of the disturbance states: hypotheses on how strong unknown forces are.
+
+Disturbances are Gauss-Markov states. Every component of a mixture assumes one standard deviation
+of them, and evidence weighs the components.
+"""
 
 from dataclasses import replace
 
@@ -8,26 +13,27 @@ from .factors import lower_root
 from .gaussian import log_normalized
 from .mixture import Mixture
 
-# Disturbances of less than this, 3 % of the friction of a joint that has any, are of its friction:
-# that differs from its model by much more, but only where the joint turns round. Whether it is so,
-# or something pushes the robot wherever it goes, evidence tells.
+# Disturbances of a smaller scale, 3 % of the friction of a joint that has any, are taken for
+# errors of the friction model: these are much larger, but only near a reversal of the joint.
+# Evidence decides between such errors and forces that act everywhere.
 _OF_FRICTION = 0.01
-# Part of the prior's covariance that a disturbed component begins with besides: the batch knew
-# of no disturbance and was too sure.
+# Fraction of the prior's covariance that is added to the parameters of a disturbed component: the
+# batch assumed no disturbance, and its covariance is too small.
 _FORGOTTEN = 0.05
 
 
 def are_of_friction(scales):
-    """Tell of which disturbances of scales [K] most comes near reversal, [K]."""
+    """Tell which scales [K] stand for errors of friction near reversal, [K]."""
     scales = np.asarray(scales)
     return (scales > 0) & (scales < _OF_FRICTION)
 
 
 def neighbours(scales, found):
     """
-    Return the scales that were found, those next to each of them, and one of friction.
+    Return the scales that were found, their neighbours, and the largest one of friction.
 
-    Between the two kinds evidence may fall: what is on the way explains a motion worse than both.
+    The evidence may have a minimum between the two kinds, so that neighbours alone do not lead
+    from one to the other.
     """
     ordered = sorted(scales)
     places = {ordered.index(each) for each in found}
@@ -38,7 +44,7 @@ def neighbours(scales, found):
 
 def spread_over_bank(problem, mixture, scales):
     """
-    Return a mixture in which every component stands once for every scale of disturbance.
+    Return a mixture of every component with every scale of disturbances.
 
     scales: standard deviations, 0 for none.
     """
@@ -60,16 +66,16 @@ def spread_over_bank(problem, mixture, scales):
 
 
 def forgotten(prior):
-    """Return the root [p, p] of what is added to what was learnt as if nothing disturbed."""
+    """Return the root [p, p] of the covariance to add where disturbances were neglected."""
     return np.sqrt(_FORGOTTEN) * prior.root
 
 
 def with_scales(problem, mixture, forgotten=None):
     """
-    Return a mixture whose disturbances are as uncertain as their scales say.
+    Return a mixture whose disturbance states have the covariance of their scales.
 
     forgotten [p, p] or None: root of what is added to the parameters' covariance of components
-    that reckon with any.
+    with a scale above zero.
     """
     size = problem.disturbance_size
     if not size:

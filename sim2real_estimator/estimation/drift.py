@@ -1,4 +1,4 @@
-"""Parameters that change slowly, however long they have been watched."""
+"""The drift of parameters: a random walk, which bounds how precisely they can be known."""
 
 from dataclasses import dataclass, replace
 
@@ -8,28 +8,27 @@ from .gaussian import predict
 
 _NANO = 1e-9
 _HOUR = 3600.0
-# What wanders goes on the same way for about so long [s], as bearings warm: within seconds it gets
-# nowhere.
+# Correlation time of the rate of drift [s], as of bearings that warm up: parameters drift less
+# than a random walk would within seconds.
 _SLOW = 120.0
-# The same of clocks, whose rate stays: after so long [s] steps are large enough to follow it, with
-# none of the lag; larger ones, as of 120 s, make what is known of a clock 1.9 times as uncertain.
-# With 2 s errors of bad_mocap are a tenth less, but a clock that nobody sees for 10 s is thought
-# to be .3 ms off where it may be .5.
+# The same of clocks [s], whose rate persists: the walk follows it without delay. With 120 s the
+# delay of a clock is 1.9 times as uncertain. With 2 s errors in the study bad_mocap are a tenth
+# smaller, but a clock that is not observed for 10 s is believed to 0.3 ms where it may be off by
+# 0.5 ms.
 _OF_CLOCKS = 10.0
-# A random walk goes a step whenever the stamps pass a multiple of this.
+# The walk takes a step whenever stamps pass a multiple of this [ns].
 _STEP_NS = 100_000_000
 
 
 @dataclass(frozen=True)
 class Drift:
     """
-    By how much parameters wander off in an hour, as a part of their size.
+    Standard deviations of the drift of parameters in an hour, relative to their size.
 
-    losses: damping and friction, which change as bearings warm; efforts: how strong they are that
-    commands ask for, as motors warm, all alike; others: all else. Relative standard deviations,
-    which grow in proportion to the time for some minutes, then with its root. clocks: by how many
-    seconds the clocks of sensors go wrong in one, at first. begun_ns: stamp since which
-    parameters are watched; None: for a long time.
+    losses: of damping and friction, which change as bearings warm up; efforts: of a common factor
+    on commanded efforts, as motors warm up; others: of all else. The drift grows in proportion to
+    the time for some minutes, then with its square root. clocks: initial rate of the sensors'
+    clocks [s in 1 s]. begun_ns: stamp since which parameters are observed, None: for long.
     """
 
     others: float = 0.0
@@ -39,7 +38,7 @@ class Drift:
     begun_ns: int | None = None
 
     def since(self, begun_ns):
-        """Return the same of parameters that are watched since a stamp."""
+        """Return the drift of parameters that are observed since a stamp."""
         return replace(self, begun_ns=begun_ns)
 
     @property
@@ -53,10 +52,10 @@ STILL = Drift()
 
 def walk(problem, drift, begin_ns, end_ns):
     """
-    Return the root [p, r] of the covariance of what parameters change by between two stamps.
+    Return the root [p, r] of the covariance of the parameters' drift between two stamps.
 
-    drift: `Drift`. The steps of the walk are at fixed stamps, so that however the time is cut
-    into frames, they add up to the same. None where there is none in between, or no drift at all.
+    drift: `Drift`. The walk steps at fixed stamps, so that the drift does not depend on how the
+    time is cut into frames. None where no step is in between, or nothing drifts.
     """
     steps = end_ns // _STEP_NS - begin_ns // _STEP_NS
     if steps <= 0 or drift.is_still:
@@ -64,24 +63,25 @@ def walk(problem, drift, begin_ns, end_ns):
     time, age = steps * _STEP_NS * _NANO, None
     if drift.begun_ns is not None:
         age = (end_ns // _STEP_NS * _STEP_NS - drift.begun_ns) * _NANO
-    slowly = np.sqrt(_wandered(time, age, _SLOW) / _HOUR)
-    # A clock that goes wrong by the second is off in proportion to the time at first.
+    slowly = np.sqrt(_equivalent_time(time, age, _SLOW) / _HOUR)
+    # The error of a clock is proportional to the time at first.
     sizes = {
         'others': slowly * drift.others,
         'losses': slowly * drift.losses,
         'efforts': slowly * drift.efforts,
-        'clocks': drift.clocks * np.sqrt(2 * _OF_CLOCKS * _wandered(time, age, _OF_CLOCKS)),
+        'clocks': drift.clocks * np.sqrt(2 * _OF_CLOCKS * _equivalent_time(time, age, _OF_CLOCKS)),
     }
     drifting = problem.drifting.items()
     roots = [sizes[kind] * root for kind, root in drifting if getattr(drift, kind)]
     return np.concatenate(roots, 1) if roots else None
 
 
-def _wandered(time, age, slow):
+def _equivalent_time(time, age, slow):
     """
-    Return in how long a time [s] at full pace a walk would come as far as in its latest.
+    Return the time [s] in which a random walk has the variance that a walk gains in its last.
 
-    age: of the walk [s], None: it has its full pace, as after the time `slow` [s].
+    slow: correlation time [s] of the rate, until which the walk speeds up; age: of the walk [s],
+    None: longer than that.
     """
     if age is None:
         return time
@@ -93,7 +93,7 @@ def _wandered(time, age, slow):
 
 
 def drifted(problem, mixture, drift, begin_ns, end_ns):
-    """Return a mixture whose parameters have drifted while nothing was measured."""
+    """Return a mixture after the drift of its parameters between two stamps."""
     steps = walk(problem, drift, begin_ns, end_ns)
     if steps is None:
         return mixture

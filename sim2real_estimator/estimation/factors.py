@@ -1,8 +1,8 @@
 """
-Factorisations of small matrices, the batch first.
+Factorizations of batches of small matrices, the batch first.
 
-Of a few of them most of the time is what NumPy does around LAPACK. These are handed to it one by
-one, as the rows that it takes for columns, so that nothing is copied back and forth.
+For a few matrices most of NumPy's time is spent around LAPACK. These are passed to LAPACK one by
+one, transposed, so that nothing is copied into its column order.
 """
 
 from functools import lru_cache, partial
@@ -11,9 +11,9 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.linalg import solve_triangular as solve_checked
 
-# That of SciPy, but for what is not finite: that is no error, and shows in what comes out.
+# As in SciPy, but numbers that are not finite are no error: the result is not finite either.
 solve_triangular = partial(solve_checked, check_finite=False)
-# Of more than these NumPy, which goes over them in C, is the faster.
+# For more matrices than this the loop of NumPy is faster.
 _FEW = 3
 
 
@@ -21,7 +21,7 @@ def cholesky(squares):
     """
     Return lower triangular L [B, n, n] with L L' = squares [B, n, n], which are overwritten.
 
-    It is NaN where a matrix is not positive definite: one of a batch spoils no other.
+    L is NaN where a matrix is not positive definite; the others of the batch are not affected.
     """
     if len(squares) > _FEW or not squares.size:
         try:
@@ -36,9 +36,9 @@ def cholesky(squares):
 
 def inverse_of_lower(factors):
     """
-    Return the inverses of lower triangular matrices [B, n, n], whose zeros stay exact.
+    Return the inverses of lower triangular matrices [B, n, n], with exact zeros.
 
-    They are NaN where a matrix has none, as in `cholesky`.
+    An inverse is NaN where a matrix is singular.
     """
     if len(factors) > _FEW or not factors.size:
         try:
@@ -56,19 +56,19 @@ def lower_root(wide):
     """
     Return lower triangular L [B, n, n] with L L' = W W', for W [B, n, r], r >= n.
 
-    By way of W W' what is known to the last digits would be lost next to what is not.
+    By QR: a Cholesky factor of W W' would lose precise directions beside uncertain ones.
     """
     if len(wide) > _FEW or not wide.size:
         return np.swapaxes(np.linalg.qr(np.swapaxes(wide, -1, -2), mode='r'), -1, -2)
     size = wide.shape[1]
     result = np.empty((len(wide), size, size))
     for root, each in zip(result, wide):
-        # Below the diagonal LAPACK leaves what the reflections were.
+        # Below the diagonal LAPACK leaves the Householder vectors.
         np.multiply(lapack.dgeqrf(each.T)[0][:size].T, _lower(size), out=root)
     return result
 
 
 @lru_cache
 def _lower(size):
-    """Return the matrix [n, n] that is one on the diagonal and below, zero above."""
+    """Return the matrix [n, n] with ones on the diagonal and below."""
     return np.tri(size)

@@ -1,4 +1,10 @@
-"""Batched square-root arithmetic of normal distributions; the batch comes first."""
+"""
+Batched square-root arithmetic of normal distributions; the batch comes first.
+
+A covariance is S S', with a root S that is never squared (Potter 1963; Carlson 1973; Bierman
+1977). `measure` is the measurement update, `predict` the time update of a Kalman filter in that
+form.
+"""
 
 from dataclasses import dataclass
 
@@ -6,18 +12,19 @@ import numpy as np
 
 from .factors import cholesky, inverse_of_lower, lower_root
 
-# Rows up to this many standard deviations keep eight digits of the one that is added.
+# Largest prior standard deviation, in units of the noise, of which squares keep eight digits when
+# one is added.
 _SQUARES_WELL = 1e4
 
 
 @dataclass(frozen=True)
 class Update:
     """
-    A measurement taken in.
+    The result of a measurement update.
 
-    step [B, n] of the mean; root [B, n, n]: the new one; nis [B]: normalised innovation squared,
-    chi-squared with as many degrees as rows; log_evidence [B]; seen [B, m, n]: the old root as
-    the rows see it.
+    step [B, n]: of the mean; root [B, n, n]: the posterior one; nis [B]: normalized innovation
+    squared, chi-squared with as many degrees of freedom as rows; log_evidence [B]; seen [B, m, n]:
+    slope times the prior root.
     """
 
     step: np.ndarray
@@ -29,11 +36,11 @@ class Update:
 
 def measure(root, residual, slope, split=0):
     """
-    Take in whitened rows `residual + slope z = noise` of unit variance.
+    Return the measurement `Update` by whitened rows `residual + slope z = noise`.
 
-    root [B, n, n] of the covariance of z around zero; residual [B, m]; slope [B, m, n]; split:
-    where the first so many columns of a root are zero in some of its rows, they stay so. No
-    matrix that could be singular is ever inverted.
+    The noise has unit variance, and z the mean zero. root [B, n, n]: of the covariance of z;
+    residual [B, m]; slope [B, m, n]; split: rows of the root that are zero in the first so many
+    columns stay so. No matrix that could be singular is inverted.
     """
     take = _by_rows if residual.shape[-1] < root.shape[-1] else _by_columns
     return take(root, residual, slope, split)
@@ -41,12 +48,12 @@ def measure(root, residual, slope, split=0):
 
 def _by_rows(root, residual, slope, split):
     """
-    Return what `measure` does, by matrices of the size of the rows.
+    Return the `Update` with matrices of the size of the rows.
 
-    Noise and root stand side by side: [1, A] above [0, root], with A = slope root. What turns
-    the columns until A is zero leaves [L, 0] above [gain, root - gain (L + 1)^-1 A], where
-    L L' = 1 + A A' and gain = root A' L^-T (Andrews). The two parts of the columns are turned one
-    after the other, so that each keeps its zeros; the second finds L and gain of the first.
+    This is Potter's update for several rows at once (Andrews 1968). An orthogonal transformation
+    of the columns of [1, A; 0, root], A = slope root, that makes A zero leaves [L, 0; gain, root -
+    gain (L + 1)^-1 A], with L L' = 1 + A A' and gain = root A' L^-T. The two parts of the columns
+    are transformed one after the other, so that each keeps its zeros.
     """
     a, root, whitener = slope @ root, root.copy(), None
     squares_well = _squares_well(a)
@@ -74,16 +81,16 @@ def _by_rows(root, residual, slope, split):
 
 def _by_columns(root, residual, slope, _):
     """
-    Return what `measure` does, by matrices of the size of the root: for many rows the faster.
+    Return the `Update` with matrices of the size of the root, which is faster for many rows.
 
-    With A = slope root the posterior covariance is root (1 + A'A)^-1 root'. Its factor is upper
-    triangular: whatever is zero on the left of a row stays so.
+    With A = slope root the posterior covariance is root (1 + A'A)^-1 root'. The factor of the
+    inverse is upper triangular: rows keep their leading zeros.
     """
     a = slope @ root
     factor = _information_factor(a, _squares_well(a))
-    pulled = np.swapaxes(a, -1, -2) @ residual[..., None]
+    score = np.swapaxes(a, -1, -2) @ residual[..., None]
     inverse = inverse_of_lower(factor)
-    half = inverse @ pulled
+    half = inverse @ score
     new_root = root @ np.swapaxes(inverse, -1, -2)
     step = -(new_root @ half)[..., 0]
     nis = (residual**2).sum(-1) - (half[..., 0] ** 2).sum(-1)
@@ -97,7 +104,7 @@ def _log_volume(factor):
 
 
 def _diagonals(matrices):
-    """Return the diagonals [..., n] of square matrices; what is written there is in these."""
+    """Return a view of the diagonals [..., n] of square matrices."""
     return np.einsum('...ii->...i', matrices)
 
 
@@ -106,7 +113,7 @@ def _log_evidence(nis, log_volume, rows):
 
 
 def _squares_well(a):
-    """Tell whether squares of A are so small that one is not lost beside them."""
+    """Tell whether squares of A are small enough for one to be added without loss."""
     return a.size == 0 or np.abs(a).max() < _SQUARES_WELL
 
 
@@ -114,7 +121,7 @@ def _information_factor(a, squares_well):
     """
     Return lower triangular L with L L' = 1 + A'A, its diagonal above zero.
 
-    By Cholesky, or by the slower QR where squaring A would lose the one.
+    By Cholesky, or by the slower QR where the one would be lost beside squares of A.
     """
     count = a.shape[-1]
     if squares_well:
@@ -127,33 +134,33 @@ def _information_factor(a, squares_well):
     return np.swapaxes(upper, -1, -2).copy()
 
 
-def predict(root, transition, floor, walk=None):
+def predict(root, transition, process_noise, walk=None):
     """
-    Return the root after z = (state, parameters) has moved on.
+    Return the root [B, n, n] after a time update of z = (state, parameters).
 
-    transition [B, t, n]: the new state by z; floor [t] or [B, t]: standard deviations that are
-    added to the state's; walk [p, r]: root of what is added to the parameters' covariance, None
-    for nothing. The first t columns of what is returned are zero for the parameters, so that as
-    long as these stay what they are, only that part has to be made square again.
+    transition [B, t, n]: derivative of the new state by z; process_noise [t] or [B, t]: its
+    standard deviation, of the state; walk [p, r]: root of the process noise of the parameters,
+    None for none. In the result the first t columns are zero for the parameters: without a walk
+    only the rows of the state have to be made triangular again.
     """
-    size, n, moved = floor.shape[-1], root.shape[-1], transition @ root
+    size, n, moved = process_noise.shape[-1], root.shape[-1], transition @ root
     if walk is None and not root[:, size:, :size].any():
         wide, result = np.zeros((len(root), size, 2 * size)), root.copy()
-        wide[..., :size], _diagonals(wide[..., size:])[:] = moved[..., :size], floor
+        wide[..., :size], _diagonals(wide[..., size:])[:] = moved[..., :size], process_noise
         result[:, :size, :size], result[:, :size, size:] = lower_root(wide), moved[..., size:]
         return result
     rest, added = n - size, 0 if walk is None else walk.shape[1]
     wide = np.zeros((len(root), n, n + size + added))
-    # Parameters come first: so they need no more columns than they are.
+    # Parameters first: their rows then fill no more columns than there are parameters.
     wide[:, :rest, :n], wide[:, rest:, :n] = root[:, size:], moved
-    _diagonals(wide[:, rest:, n : n + size])[:] = floor
+    _diagonals(wide[:, rest:, n : n + size])[:] = process_noise
     if walk is not None:
         wide[:, :rest, n + size :] = walk
     return np.roll(lower_root(wide), size, (1, 2))
 
 
 def log_normalized(log_weights):
-    """Return log weights shifted so that the weights sum to one; all of none stay so."""
+    """Return log weights shifted so that the weights sum to one; all of zero weight stay so."""
     if log_weights.size == 1:
         return np.zeros(1) if np.isfinite(log_weights[0]) else log_weights
     top = log_weights.max()
@@ -164,10 +171,10 @@ def log_normalized(log_weights):
 
 def each_times(matrices, which, columns):
     """
-    Return columns [m, B] of [n, B], each times its own of matrices [A, m, n]: number which [B].
+    Return columns [n, B], each multiplied by matrix number `which` [B] of [A, m, n], as [m, B].
 
-    The matrices are few and the columns many: all of one matrix at once, since a copy of it for
-    each column takes ten times as long.
+    Few matrices and many columns: those of one matrix are multiplied at once, since a copy of it
+    for each column takes ten times as long.
     """
     result = np.empty((matrices.shape[1], len(which)))
     for k, matrix in enumerate(matrices):

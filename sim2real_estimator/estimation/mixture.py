@@ -17,8 +17,8 @@ class Mixture:
     points [nx, K]: states; means [p, K]: parameters; roots [K, n, n]: of the covariance of
     z = (local state, parameters); scales [K]: standard deviation of the disturbances that each
     component assumes, zero if not given; noises: of sensors whose noise is estimated;
-    lasting [p, r]: root of what disturbances of one make uncertain of the parameters for good, by
-    which they are wider than `roots`; None: nothing.
+    lasting [p, r]: root of the covariance that disturbances of scale one leave in the parameters,
+    however long they are observed, in addition to that of `roots`; None: none.
     """
 
     log_weights: np.ndarray
@@ -30,7 +30,7 @@ class Mixture:
     lasting: np.ndarray | None = None
 
     def __post_init__(self):
-        """Fill in the scales."""
+        """Set scales to zero if not given."""
         if self.scales is None:
             object.__setattr__(self, 'scales', np.zeros(len(self.log_weights)))
 
@@ -45,7 +45,7 @@ class Mixture:
         return np.exp(self.log_weights)
 
     def pick(self, which):
-        """Return some of the components, weights normalised again."""
+        """Return some of the components, with normalized weights."""
         return Mixture(
             log_normalized(self.log_weights[which]),
             self.points[:, which],
@@ -108,17 +108,17 @@ class Mixture:
 
 
 def distances(means, informations):
-    """Return squared Mahalanobis distances [K, K]: from k to j in the metric of k."""
+    """Return squared Mahalanobis distances [K, K], from k to j in the metric of k."""
     away = means.T[None] - means.T[:, None]
     return np.einsum('kja,kab,kjb->kj', away, informations, away)
 
 
 def distinct(order, squared, limit=0.5, kinds=None):
     """
-    Return the indices of `order` that are not within `limit` of an earlier one.
+    Return the indices of `order` that are not within a squared distance `limit` of an earlier one.
 
-    squared [K, K]: distances in the metric of the row, the better one; kinds [K]: only those of
-    one kind are compared.
+    squared [K, K]: in the metric of the row, the earlier one; kinds [K]: only components of one
+    kind are compared.
     """
     is_near = squared < limit
     np.fill_diagonal(is_near, False)

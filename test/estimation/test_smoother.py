@@ -1,4 +1,4 @@
-"""Smoothers of windows: the same as a fit where the two mean the same, and more where not."""
+"""Smoothers of windows: equal to a fit where both apply, and applicable where a fit is not."""
 
 from dataclasses import replace
 
@@ -121,7 +121,7 @@ def disturbed(frames):
     )
 
 
-def test_a_filter_that_looks_back_agrees_with_one_that_does_not_need_to(problem, window, starts):
+def test_a_fixed_lag_smoother_agrees_with_one_that_does_not_need_to(problem, window, starts):
     known = smoothed(problem, window, NormalNoise(), starts[:, :1]).mixture
     lag, plain = FixedLagWindow.begun(known), known
     for frame in p2.draw(5, 1.6)[1][FRAMES:]:
@@ -135,7 +135,7 @@ def test_a_filter_that_looks_back_agrees_with_one_that_does_not_need_to(problem,
     assert step.rows == 2
 
 
-def test_a_filter_that_looks_back_does_not_work_out_again_what_it_knows(window, starts):
+def test_a_fixed_lag_smoother_does_not_work_out_again_what_it_knows(window, starts):
     problem = p2.make_problem(ProblemOptions(max_step=0.005, disturbance_time=0.2))
     frames = disturbed(p2.draw(5, 1.1)[1])
     pushed = Window(frames[:FRAMES], *problem.first_state(frames[:FRAMES]))

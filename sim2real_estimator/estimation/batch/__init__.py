@@ -1,1 +1,1 @@
-"""The first seconds: fits of a growing batch from many starts."""
+"""The batch phase: fits of the first seconds from many initial guesses."""

@@ -186,14 +186,14 @@ def modes(fits, merge, prune):
 
 def distinct_fits(fits, order, merge):
     """Return which of the fits, in an order, are minima and not the same as an earlier one."""
-    sound = [k for k in order if np.isfinite(fits.costs[k]) and _is_minimum(fits.information[k])]
-    if not sound:
+    minima = [k for k in order if np.isfinite(fits.costs[k]) and _is_minimum(fits.information[k])]
+    if not minima:
         return []
-    size, kept = len(fits.offsets), fits.pick(sound)
+    size, kept = len(fits.offsets), fits.pick(minima)
     covariance = np.linalg.inv(kept.information)
     informations = np.linalg.inv(covariance[:, size:, size:])
-    found = distinct(range(len(sound)), distances(kept.parameters, informations), merge)
-    return [sound[k] for k in found]
+    found = distinct(range(len(minima)), distances(kept.parameters, informations), merge)
+    return [minima[k] for k in found]
 
 
 def _is_minimum(information):

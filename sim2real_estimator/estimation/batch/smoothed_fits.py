@@ -52,9 +52,9 @@ def fit_by_smoothing(problem, window, begins, noise, scales, first=None, drift=S
         # Other scales move the trajectories little from here. With scale zero none may fit.
         begins = found.trajectories.pick(np.tile(kept, len(bank)))
         spread = smoother.run(begins, _FEW_PASSES, _HOPELESS)
-        sound = np.flatnonzero(np.isfinite(spread.log_evidence))
-        if len(sound):
-            found, kept = spread, sound
+        finite = np.flatnonzero(np.isfinite(spread.log_evidence))
+        if len(finite):
+            found, kept = spread, finite
     best = kept[int(np.argmax(found.log_evidence[kept]))]
     rows = found.rows[best]
     limit = max(chdtri(rows, _IMPROBABLE), _OF_DISTURBED * rows * (found.mixture.scales[best] > 0))
@@ -113,8 +113,8 @@ def resume_by_smoothing(problem, window, before, noise, drift=STILL):
     found = Smoother(problem, window.frames, noise, known, drift).run(
         Trajectories(guess, before.means)
     )
-    sound = np.flatnonzero(np.isfinite(found.log_evidence))
-    return found.mixture.pick(sound) if len(sound) else None
+    finite = np.flatnonzero(np.isfinite(found.log_evidence))
+    return found.mixture.pick(finite) if len(finite) else None
 
 
 def _before(problem, window, scales, parameters=None):

@@ -1,1 +1,1 @@
-"""What happens when the robot, or a sensor, is no longer what it was."""
+"""Changes of the robot or of its sensors: detection, isolation, relocation."""

@@ -137,20 +137,20 @@ class Isolation:
         memories: `Memory`s of earlier changes; scales: of the bank of disturbances.
         """
         # 1. Hypotheses.
-        jumps, others = hypotheses(self.problem, self.past[0].mixture, memories, scales)
+        model_changes, others = hypotheses(self.problem, self.past[0].mixture, memories, scales)
         # 2. Instants at which a change of anything is the most probable, and trajectories since.
         trajectories = self._probable_instants(
-            union_of_changes(jumps, others[-1].scale), [m.mean for m in memories]
+            union_of_changes(model_changes, others[-1].scale), [m.mean for m in memories]
         )
         if not trajectories:
             return IsolatedChange(others[-1], 0.0, False, 0, None)
         # 3. Evidence of all hypotheses at each of these, from one filter.
-        each, begins = [*jumps, *others], list(trajectories)
+        each, begins = [*model_changes, *others], list(trajectories)
         names = np.array([hypothesis.name for hypothesis in each])
         # The scales of one kind share its prior probability.
         prior = -np.log([(names == name).sum() for name in names])
         screened = {
-            k: self._screened(k, jumps, others, trajectory)
+            k: self._screened(k, model_changes, others, trajectory)
             for k, trajectory in trajectories.items()
         }
         # 4. Evidence of the best, from smoothers of their own.
@@ -215,14 +215,14 @@ class Isolation:
         known = under_hypotheses(self.problem, known, each, self.problem.impulse(frames[0]))
         return Smoother(self.problem, frames, self.noise, known, self.drift)
 
-    def _screened(self, begin, jumps, others, trajectory):
+    def _screened(self, begin, model_changes, others, trajectory):
         """Return (log evidence [hypotheses], `Trajectories`), linearized about a trajectory."""
         columns = [replace(others[-1], name=''), *others]
         smoother = self._smoother(begin, columns, self._heaviest(begin, len(columns)))
         steps = smoother.forward(trajectory.pick([0] * len(columns)), smoother.known.noises)
         plain, *rest = self._before(begin) + smoother.log_evidence(steps)
         evidence = change_evidence(steps, len(self.problem.labels))
-        changes = [evidence.of(each.jump.root) for each in jumps]
+        changes = [evidence.of(each.jump.root) for each in model_changes]
         mean = smoother.known.means[:, 0]
         instead = [mean if each.memory is None else each.memory.mean for each in others[:-1]]
         parameters = [*(mean + move for _, _, move in changes), *instead]
@@ -311,16 +311,16 @@ class Isolation:
         smoother = self._smoother(isolated.begin, each, known)
         guess = self._filtered_on(before, smoother.frames) if before else None
         found = smoother.run(guess or self._extended(isolated.trajectory, smoother), _PASSES)
-        sound = np.flatnonzero(np.isfinite(found.log_evidence))
-        if not len(sound):
+        finite = np.flatnonzero(np.isfinite(found.log_evidence))
+        if not len(finite):
             return None
-        mixture = found.mixture.pick(sound)
-        best = sound[mixture.heaviest()]
+        mixture = found.mixture.pick(finite)
+        best = finite[mixture.heaviest()]
         is_small = found.misfits[best] < chdtri(found.rows[best], _IMPROBABLE)
         if not (mixture.is_finite and (self.noise.expects_outliers or is_small)):
             return None
         return CarriedOn(
-            isolated, mixture, found.trajectories if len(sound) == len(each) else None
+            isolated, mixture, found.trajectories if len(finite) == len(each) else None
         )
 
     def _extended(self, trajectory, smoother):
@@ -371,17 +371,17 @@ def hypotheses(problem, mixture, memories, scales):
     """
     heaviest = mixture.heaviest()
     scale = mixture.scales[heaviest]
-    jumps = problem.model_changes(mixture.means[:, heaviest])
-    return [Hypothesis(jump.name, scale, jump) for jump in jumps], [
+    model_changes = problem.model_changes(mixture.means[:, heaviest])
+    return [Hypothesis(jump.name, scale, jump) for jump in model_changes], [
         *(Hypothesis(f'as before: {each.name}', scale, memory=each) for each in memories),
         *disturbed(problem, scale, scales),
         Hypothesis(EVERYTHING, scale),
     ]
 
 
-def union_of_changes(jumps, scale):
+def union_of_changes(model_changes, scale):
     """Return the hypothesis that all changes of these hypotheses may have happened."""
-    roots = [each.jump.root for each in jumps]
+    roots = [each.jump.root for each in model_changes]
     return Hypothesis('', scale, ModelChange('', (), np.concatenate(roots, 1)) if roots else None)
 
 

@@ -66,11 +66,11 @@ def relocate_sensor(problem, past, faulty, noise, drift):
     found = Smoother(problem, frames, noise, prior, drift).run(
         Trajectories(points, parameters), _PASSES
     )
-    sound = np.flatnonzero(np.isfinite(found.log_evidence) & np.isfinite(found.misfits))
-    if not len(sound):
+    finite = np.flatnonzero(np.isfinite(found.log_evidence) & np.isfinite(found.misfits))
+    if not len(finite):
         return None
-    mixture = found.mixture.pick(sound)
-    top = sound[mixture.heaviest()]
+    mixture = found.mixture.pick(finite)
+    top = finite[mixture.heaviest()]
     is_small = found.misfits[top] < chdtri(found.rows[top], _IMPROBABLE)
     return mixture if is_small and mixture.is_finite else None
 

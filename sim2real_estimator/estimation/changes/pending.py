@@ -29,8 +29,8 @@ class PendingChange:
     past: `Past`s up to the detection; frames: since then; known: the mixture before all of these;
     memories: `Memory`s of earlier changes; answer: what has changed, where that is known, but not
     yet precisely how much; begun_ns: as of the `FilterState`; noticed: memory of the detector at
-    the detection; is_told: whether the change was reported, and is not suspected to be a faulty
-    sensor's; wrong: as of the `FilterState`, until then.
+    the detection; is_reported: whether the change was reported, and is not suspected to be a
+    faulty sensor's; wrong: as of the `FilterState`, until then.
     """
 
     past: tuple
@@ -40,7 +40,7 @@ class PendingChange:
     answer: CarriedOn | None = None
     begun_ns: int | None = None
     noticed: ChangeMemory = ChangeMemory()
-    is_told: bool = True
+    is_reported: bool = True
     wrong: tuple = ()
 
     @property

@@ -1,11 +1,11 @@
-"""What an estimator must offer."""
+"""The interface of an estimator."""
 
 from abc import ABC, abstractmethod
 
 
 class AbstractEstimator(ABC):
     """
-    A pure function of state and frame: what must be carried on is in the state, nothing else.
+    A pure function of state and frame: all that is carried on is in the state.
 
     States are frozen; the same frames, settings and seed give the same states, bit for bit.
     learns_noise: whether it can estimate how noisy sensors are.
@@ -25,21 +25,21 @@ class AbstractEstimator(ABC):
     @abstractmethod
     def interrupted(self, state):
         """
-        Return a state that lets go of the latest samples, and knows what it knew of parameters.
+        Return a state without the latest samples, with the knowledge of the parameters.
 
-        With these samples an update has failed, and it would again.
+        An update with these samples has failed, and would fail again.
         """
 
     @abstractmethod
     def kept_frames(self, state):
-        """Return the latest frames that a state still holds to look at again."""
+        """Return the latest frames that a state keeps to process again."""
 
     @abstractmethod
     def with_frames(self, state, frames):
-        """Return a state with the frames that it holds cut anew."""
+        """Return a state with these frames in place of those that it keeps."""
 
     def last_change(self, state):
-        """Return the `Memory` of what was known before the last change, None without one."""
+        """Return the `Memory` of the parameters before the last change, None without one."""
         return getattr(state, 'last_change', None)
 
     @abstractmethod

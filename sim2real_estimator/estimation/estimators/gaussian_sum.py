@@ -104,7 +104,7 @@ class FilterPhase(_RunningPhase):
         sensors = {s.sensor for each in past[-_SEEN:] for s in each.frame.samples}
         if len(sensors) > 1 and not outcome.is_blind:
             # Some frames later it shows whether one of them is faulty.
-            return replace(pending, is_told=False, wrong=state.wrong), report
+            return replace(pending, is_reported=False, wrong=state.wrong), report
         return pending, replace(report, events=(*report.events, 'changed'))
 
     def _relocated(self, problem, state, faulty, frame, report):
@@ -131,7 +131,7 @@ class PendingPhase(_RunningPhase):
 
     def advance(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
-        if state.is_told:
+        if state.is_reported:
             return self._isolated(problem, state, frame)
         state = replace(state, frames=(*state.frames, frame))
         if len(state.frames) < _WAITS:
@@ -139,7 +139,7 @@ class PendingPhase(_RunningPhase):
         after = self._without_faulty(problem, state, frame)
         if after is not None:
             return after
-        return replace(state, is_told=True), UpdateReport('batch', events=('changed',))
+        return replace(state, is_reported=True), UpdateReport('batch', events=('changed',))
 
     def _without_faulty(self, problem, state, frame):
         """Return (state, report) of a filter where only a sensor was faulty, else None."""

@@ -42,7 +42,7 @@ from .base import AbstractEstimator
 
 
 class TrajectoryProblem(Problem, Protocol):
-    """A `Problem` that can also tell the loss of whole trajectories, and its gradient."""
+    """A `Problem` that also has the loss of whole trajectories, and its gradient."""
 
     def huber_loss(self, points, parameters, frames, delta):
         """
@@ -56,7 +56,7 @@ class TrajectoryProblem(Problem, Protocol):
 @dataclass(frozen=True)
 class GumbelState:
     """
-    What has been learned, from which frames.
+    The kernels learned so far, and the frames.
 
     learned [K, 1 + 2 p]: of every kernel the logarithm of phi up to a constant, mu, and the
     logarithm of sigma; moments: of Adam; loss: of the last epoch, mean over its draws; ends
@@ -127,12 +127,12 @@ class GumbelMixture(AbstractEstimator):
         before, state = state.loss, self.observe(problem, state, frame)
         for _ in range(self.epochs):
             state = self.epoch(problem, state)
-        is_lost = not np.isfinite(state.loss)
-        state = self._moved_on(problem, replace(state, loss=before) if is_lost else state)
-        return state, UpdateReport('batch', events=('update refused' if is_lost else 'fitted',))
+        is_refused = not np.isfinite(state.loss)
+        state = self._with_ends(problem, replace(state, loss=before) if is_refused else state)
+        return state, UpdateReport('batch', events=('update refused' if is_refused else 'fitted',))
 
     def observe(self, problem, state, frame):
-        """Return the state with one more frame to learn from."""
+        """Return the state with one more frame."""
         frames = (*state.frames, frame)
         point = problem.first_state(frames)[0] if state.point is None else state.point
         return replace(state, frames=frames, point=point)
@@ -146,21 +146,21 @@ class GumbelMixture(AbstractEstimator):
             losses, gradients = problem.huber_loss(
                 points, samples.theta.T, state.frames, self.delta
             )
-        sound = np.isfinite(losses) & np.isfinite(gradients).all(0)
+        is_finite = np.isfinite(losses) & np.isfinite(gradients).all(0)
         state = replace(state, epochs=state.epochs + 1)
-        if not sound.any():
+        if not is_finite.any():
             return replace(state, loss=np.nan)
-        pulled = samples.pull(np.where(sound, gradients, 0.0).T / sound.sum())
-        moments, direction = state.moments.step(pulled[..., None])
+        gradient = samples.gradient(np.where(is_finite, gradients, 0.0).T / is_finite.sum())
+        moments, direction = state.moments.step(gradient[..., None])
         return replace(
             state,
             learned=state.learned - self.rate * direction[..., 0],
             moments=moments,
-            loss=float(losses[sound].mean()),
+            loss=float(losses[is_finite].mean()),
         )
 
     def interrupted(self, state):
-        """Return the state without frames: what was learned stays."""
+        """Return the state without frames; the kernels stay."""
         return replace(state, frames=(), point=self.point, ends=None)
 
     def kept_frames(self, state):
@@ -168,11 +168,11 @@ class GumbelMixture(AbstractEstimator):
         return state.frames
 
     def with_frames(self, state, frames):
-        """Return the state with other frames; what was learned stays."""
+        """Return the state with other frames; the kernels stay."""
         return replace(state, frames=frames)
 
     def mixture(self, problem, state):
-        """Return the kernels; the state is what follows from their means, with no spread."""
+        """Return the kernels; the state follows from their means, without uncertainty."""
         size, count = problem.tangent_size, state.mu.shape[1]
         roots = np.zeros((self.kernels, size + count, size + count))
         places = range(size, size + count)
@@ -182,14 +182,14 @@ class GumbelMixture(AbstractEstimator):
             ends = np.repeat(problem.neutral[:, None], self.kernels, 1)
         return Mixture(state.log_phi, ends, state.mu.T, roots)
 
-    def _moved_on(self, problem, state):
-        """Return the state with the means' trajectories followed to their ends."""
+    def _with_ends(self, problem, state):
+        """Return the state with the final states of the means' trajectories."""
         points = np.repeat(state.point[:, None], self.kernels, 1)
         return replace(state, ends=problem.trajectory(points, state.mu.T, state.frames)[-1])
 
 
 class _RelaxedSamples:
-    """theta_m = sum_k gamma_mk (mu_k + sigma_k eps_mk), and how gradients go back through it."""
+    """theta_m = sum_k gamma_mk (mu_k + sigma_k eps_mk), and its reverse derivative."""
 
     def __init__(self, state, temperature, draws, generator):
         self._temperature, self._state = temperature, state
@@ -203,7 +203,7 @@ class _RelaxedSamples:
         self._kernels = state.mu + self._noise
         self.theta = np.einsum('mk,mkp->mp', self.gamma, self._kernels)
 
-    def pull(self, by_theta):
+    def gradient(self, by_theta):
         """Return the gradient by `GumbelState.learned` of one by theta [draws, p]."""
         by_gamma = np.einsum('mp,mkp->mk', by_theta, self._kernels)
         away = by_gamma - (self.gamma * by_gamma).sum(1, keepdims=True)

@@ -1,1 +1,1 @@
-"""The square-root filter after the first seconds, and the smoother behind it."""
+"""The filter: one frame (`update`), its gates, the smoother, and the phases."""

@@ -4,12 +4,13 @@ Gates: which sensors of a frame contradict all that is known of the robot.
 Motion capture may take a body for its neighbour, or turn it by half a turn; a hidden body stays
 where it was; an encoder slips and comes back. No change of a robot does so: forces move it, and in
 a frame no farther than usual efforts could. `implausible_sensors` compares the samples with where
-the robot may be by all that is known and by the other sensors, had it been pushed hard just then.
+the robot may be by all that is known and by the other sensors, after a hard impulse just then.
 The samples of a sensor that is off even so are left out until they fit again (`still_faulty`), and
 what is known of the robot stays.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.special import chdtri
@@ -17,11 +18,11 @@ from scipy.special import chdtri
 from ..gaussian import measure, predict
 from ..noise import whitened
 
-# Probability with which noise and a push put a sensor's samples as far off as one that is faulty.
+# Probability with which noise and an impulse put samples as far off as those of a faulty sensor.
 _IMPROBABLE = 1e-7
-# A push of so many times usual efforts is allowed for. A light link that whips round feels five
+# Impulses of so many times usual efforts are allowed for. A light link that whips round feels five
 # times as much when its friction changes.
-_PUSHED = 10.0
+_IMPULSE = 10.0
 # A sample of a faulty sensor fits again unless noise puts it farther off only this often, and the
 # sensor is trusted after so many on end, or as many as were left out.
 _FITTING, _BACK = 1e-4, 5
@@ -149,38 +150,32 @@ def _fitting(problem, mixture, frame):
 
 def implausible_sensors(problem, mixture, frames):
     """
-    Return sensor -> index of the first of consecutive frames in which no push explains it.
+    Return sensor -> index of the first of consecutive frames in which no impulse explains it.
 
-    mixture: known before the frames. The robot may be pushed in every one of them. Two filters run
-    side by side, one that allows for pushes and one that does not. In every frame sensors are
-    taken in one after the other, first the one that fits best without a push: if one of two has
-    just frozen, a push may explain either, but not both.
+    mixture: known before the frames. An impulse may act in every one of them. Two filters run
+    side by side, one that allows for impulses and one that does not. In every frame sensors update
+    them one after the other, first the one that fits best without an impulse: if one of two has
+    just frozen, an impulse may explain either, but not both.
     """
     mixture, implausible, size = _notable(mixture), {}, problem.tangent_size
     still = np.repeat(np.eye(mixture.roots.shape[-1])[None, :size], mixture.size, 0)
     points, means = mixture.points, mixture.means
-    pushed = calm = mixture.roots
-    # Mean of the filter without pushes, less that of the one with them.
-    behind = np.zeros(calm.shape[:2])
+    disturbed = undisturbed = mixture.roots
+    # Mean of the filter without impulses, less that of the one with them.
+    behind = np.zeros(undisturbed.shape[:2])
     for number, frame in enumerate(frames):
         linear = _linearized(problem, replace(mixture, points=points, means=means), frame)
-        pushed = predict(pushed, still, _PUSHED * problem.impulse(frame))
-        left, steps, roots = dict(_rows_of(problem, frame)), [0.0 * behind, behind], [pushed, calm]
+        disturbed = predict(disturbed, still, _IMPULSE * problem.impulse(frame))
+        left = dict(_rows_of(problem, frame))
+        steps, roots = [0.0 * behind, behind], [disturbed, undisturbed]
         while left:
-            name = min(
-                left, key=lambda each: _relative_misfit(roots[1], linear, steps[1], left[each])
-            )
-            if not _relative_misfit(roots[0], linear, steps[0], left[name]) < 1:
-                # It may be right all the same, and one that fits better without a push faulty.
+            without_impulse = partial(_relative_misfit, roots[1], linear, steps[1], left)
+            with_impulse = partial(_relative_misfit, roots[0], linear, steps[0], left)
+            name = min(left, key=without_impulse)
+            if not with_impulse(name) < 1:
+                # It may be right all the same, and one that fits better without an impulse faulty.
                 others = [each for each in left if each != name]
-                name = next(
-                    (
-                        e
-                        for e in others
-                        if _relative_misfit(roots[0], linear, steps[0], left[e]) < 1
-                    ),
-                    None,
-                )
+                name = next((each for each in others if with_impulse(each) < 1), None)
             if name is None:
                 break
             own = left.pop(name)
@@ -190,13 +185,15 @@ def implausible_sensors(problem, mixture, frames):
                 steps[k], roots[k] = steps[k] + update.step, update.root
         for name in left:
             implausible.setdefault(name, number)
-        (step, calm_step), moved = steps, linear.transition
+        (step, undisturbed_step), moved = steps, linear.transition
         points = problem.retract(linear.ends, (moved @ step[..., None])[..., 0].T)
         means = means + step[:, size:].T
-        behind = calm_step - step
+        behind = undisturbed_step - step
         behind = np.concatenate([(moved @ behind[..., None])[..., 0], behind[:, size:]], 1)
-        floor = problem.process_noise((frame,), mixture.scales, means, (mixture.points, points))[0]
-        pushed, calm = (predict(each, moved, floor) for each in roots)
+        process_noise = problem.process_noise(
+            (frame,), mixture.scales, means, (mixture.points, points)
+        )[0]
+        disturbed, undisturbed = (predict(each, moved, process_noise) for each in roots)
     return implausible
 
 
@@ -205,9 +202,14 @@ def _missed(found, step):
     return found.residual + (found.slope @ step[..., None])[..., 0]
 
 
-def _relative_misfit(roots, found, step, rows):
-    """Return the misfit of rows after a step over the bound that noise hardly ever exceeds."""
-    seen = replace(found, residual=_missed(found, step))
+def _relative_misfit(roots, found, step, rows_of, name):
+    """
+    Return the misfit of a sensor's rows over the bound that noise hardly ever exceeds.
+
+    roots, step: of a filter that other sensors have updated; found: the frame's `Linearization`;
+    rows_of: sensor -> rows.
+    """
+    rows, seen = rows_of[name], replace(found, residual=_missed(found, step))
     return float(_misfits(roots, seen, rows).min() / chdtri(len(rows), _IMPROBABLE))
 
 

@@ -197,7 +197,7 @@ class Smoother:
             mean, root = before[-1].mean_on, before[-1].root_on
         frames, walks = self.frames[len(before) :], self._walks[len(before) :]
         at = self.known.scales, trajectories.parameters, trajectories.points[len(before) :]
-        floors = self.problem.process_noise(frames, *at)
+        process_noise = self.problem.process_noise(frames, *at)
         found_of_all = self._linearized(trajectories) if found is None else found
         for k, found in enumerate(found_of_all):
             root = with_input_noise(self.problem, root, frames[k])
@@ -206,7 +206,7 @@ class Smoother:
             left = missed + (found.slope @ update.step[..., None])[..., 0]
             after = mean + update.step
             mean = self._on(trajectories, len(result), found, after)
-            root = predict(update.root, found.transition, floors[k], walks[k])
+            root = predict(update.root, found.transition, process_noise[k], walks[k])
             rest = update.log_evidence, cost, noises
             result.append(FrameStep(found, left, after, update.root, mean, root, *rest))
         return result
@@ -352,10 +352,10 @@ def converge(smoother, trajectories, noises, passes, hopeless=np.inf, is_summary
     active, stopped = _ActiveColumns.begun(smoother, trajectories, noises), _StoppedColumns()
     best = -np.inf
     for number in range(passes):
-        summary, is_sound, is_converged = active.iterate()
-        evidence = np.where(is_sound, summary.log_evidence, -np.inf)
+        summary, is_accepted, is_converged = active.iterate()
+        evidence = np.where(is_accepted, summary.log_evidence, -np.inf)
         best = max(best, evidence.max())
-        stops = is_converged | (number > 0) & is_sound & (evidence < best - hopeless)
+        stops = is_converged | (number > 0) & is_accepted & (evidence < best - hopeless)
         if stops.any():
             parts = active.places[stops], active.trajectories.pick(stops), summary.pick(stops)
             stopped.add(*parts, is_converged[stops])
@@ -413,18 +413,18 @@ class _ActiveColumns:
         smoother = self.smoother
         steps = smoother.forward(self.trajectories, self.noises)
         summary = smoother.summary(steps)
-        is_sound = summary.misfits < self.limit
-        self.limit = np.where(is_sound, _WORSE * summary.misfits + summary.rows, self.limit)
-        self.origin = self.trajectories.where(is_sound, self.origin)
+        is_accepted = summary.misfits < self.limit
+        self.limit = np.where(is_accepted, _WORSE * summary.misfits + summary.rows, self.limit)
+        self.origin = self.trajectories.where(is_accepted, self.origin)
         before = self.moves
-        self.moves = np.where(is_sound[:, None], smoother.backward(steps), before)
+        self.moves = np.where(is_accepted[:, None], smoother.backward(steps), before)
         last, now = (smoother.in_deviations(each, steps) for each in (before, self.moves))
         back = -(last * now).sum(-1) / np.maximum((last**2).sum(-1), 1e-300)
         shorter = self.part / (1 + np.maximum(back, _BACK))
         on = np.where(back > _BACK, shorter, np.minimum(2 * self.part, 1.0))
-        self.part = np.where(is_sound, on, self.part / 2)
+        self.part = np.where(is_accepted, on, self.part / 2)
         self.trajectories = smoother.moved(self.origin, self.moves, self.part)
-        return summary, is_sound, is_sound & (np.abs(now).max(-1) < _CONVERGED)
+        return summary, is_accepted, is_accepted & (np.abs(now).max(-1) < _CONVERGED)
 
     def pick(self, which):
         """Return some of the columns."""

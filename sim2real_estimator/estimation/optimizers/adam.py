@@ -38,9 +38,9 @@ class Adam(AbstractOptimizer):
     """
     Gradient descent with steps of about the same length in every coordinate.
 
-    rate: length of a step; iterations: of each start; patience, tolerance: a start rests when
-    so many iterations have not lowered its best value by this share. A start that steps where
-    there is no value goes back to its best point and takes half the rate from there.
+    rate: length of a step; iterations: of each start; patience, tolerance: a start stops when
+    so many iterations have not lowered its best value by this share. A start at a point without a
+    finite value returns to its best point with half the rate.
     """
 
     rate: float = 0.1
@@ -63,17 +63,17 @@ class Adam(AbstractOptimizer):
             with np.errstate(all='ignore'):
                 found[active], gradient[:, active] = objective.gradient(points[:, active])
             evaluations += active
-            sound = np.isfinite(found) & np.isfinite(gradient).all(0)
-            found = np.where(sound, found, np.inf)
+            is_finite = np.isfinite(found) & np.isfinite(gradient).all(0)
+            found = np.where(is_finite, found, np.inf)
             gained = found < values * (1 - self.tolerance * np.sign(values))
             lower = found < values
             best, values = np.where(lower, points, best), np.where(lower, found, values)
             idle = np.where(gained, 0, idle + 1)
-            # Nowhere to go back to: the start itself has no value.
+            # A start without a finite value has no point to return to.
             active &= (idle < self.patience) & np.isfinite(values)
-            moments, direction = moments.step(np.where(sound, gradient, 0.0))
-            rates = np.where(sound, rates, 0.5 * rates)
-            points = np.where(sound, points - rates * direction, best)
+            moments, direction = moments.step(np.where(is_finite, gradient, 0.0))
+            rates = np.where(is_finite, rates, 0.5 * rates)
+            points = np.where(is_finite, points - rates * direction, best)
             if watch is not None:
                 watch(best, values)
             if not active.any():

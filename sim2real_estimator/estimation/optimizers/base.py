@@ -1,4 +1,4 @@
-"""What is minimised, what comes back, and what an optimizer must offer."""
+"""The interfaces of an objective, a result and an optimizer."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ import numpy as np
 
 class Objective(Protocol):
     """
-    A function of p real numbers, asked for many points [p, B] at once.
+    A function of p real numbers, evaluated at many points [p, B] at once.
 
-    Where it has no value it may return NaN or infinity: the other columns must not suffer.
+    It may return NaN or infinity in some columns, which must not affect the others.
     """
 
     def value(self, points):
@@ -34,11 +34,11 @@ class LeastSquares(Objective, Protocol):
 @dataclass(frozen=True)
 class Result:
     """
-    Where B starts ended.
+    The result of B starts.
 
     points [p, B] and values [B]: the best ever seen from each start, infinite where there was
-    none; evaluations [B]: points at which the objective was asked for anything; iterations [B];
-    converged [B]: whether a start came to rest before its budget was spent.
+    none; evaluations [B]: number of points at which the objective was evaluated; iterations [B];
+    converged [B]: whether a start has converged before its budget was spent.
     """
 
     points: np.ndarray
@@ -54,7 +54,7 @@ class Result:
 
 
 class AbstractOptimizer(ABC):
-    """Minimises from many starts at once; settings are fields, the seed of draws among them."""
+    """A minimizer from many starts at once; its settings are fields, with the seed of draws."""
 
     name = ''
 
@@ -68,11 +68,11 @@ class AbstractOptimizer(ABC):
 
 
 def finite(values):
-    """Return values with infinity in place of what is no number."""
+    """Return values with infinity in place of those that are not finite."""
     return np.where(np.isfinite(values), values, np.inf)
 
 
 def half_squares(residuals):
-    """Return the values [B] of residuals [B, m]; what overflows is infinite."""
+    """Return half the sums of squares [B] of residuals [B, m], infinite on overflow."""
     with np.errstate(all='ignore'):
         return finite(0.5 * (residuals**2).sum(-1))

@@ -1,4 +1,4 @@
-"""Parallel basin hopping: descents that begin again elsewhere when they have come to rest."""
+"""Parallel basin hopping: descents that restart at a random point when they have stopped."""
 
 from dataclasses import dataclass, field
 
@@ -14,9 +14,9 @@ class BasinHopping(AbstractOptimizer):
     Levenberg-Marquardt from one random start after the other, many side by side.
 
     As in `Augmenting Differentiable Simulators with Neural Networks`: a descent that converges,
-    is lost or has spent its iterations is replaced by one from new random parameters. hops: how
-    often, for each of the starts; enough: value below which it is not; bounds: (low, high), each
-    a number or [p], between which new starts are drawn evenly, or None for the bounds of the
+    is not finite or has spent its iterations is replaced by one from random parameters. hops: how
+    often, for each start; enough: value below which a start does not hop; bounds: (low, high),
+    each a number or [p], between which new starts are drawn evenly, or None for the bounds of the
     starts given, widened by `reach`; local: the settings of the descents.
     """
 

@@ -8,7 +8,7 @@ import numpy as np
 from ...errors import ConfigError
 from .base import AbstractOptimizer, finite, Result
 
-# The library works out spreads of values, which infinity would make meaningless.
+# In place of infinity, which the library cannot average.
 _WORST = 1e100
 
 
@@ -18,7 +18,7 @@ class CmaEs(AbstractOptimizer):
     An evolution strategy that needs neither derivatives nor smooth values.
 
     Every start is the mean of a population of its own. spread: its first standard deviation;
-    population: points a generation; generations: at most; tolerance: a start rests when the
+    population: points a generation; generations: at most; tolerance: a start stops when the
     median of its generation lies within this share of its best value.
     """
 
@@ -59,7 +59,7 @@ class CmaEs(AbstractOptimizer):
                 lowest = int(np.argmin(costs))
                 if costs[lowest] < values[k]:
                     best[:, k], values[k] = points[lowest], costs[lowest]
-                active[k] = not self._rests(strategies[k], costs, values[k])
+                active[k] = not self._has_stopped(strategies[k], costs, values[k])
             if watch is not None:
                 watch(best, values)
             if not active.any():
@@ -68,8 +68,8 @@ class CmaEs(AbstractOptimizer):
             best, values, iterations * self.population, iterations, ~active & np.isfinite(values)
         )
 
-    def _rests(self, strategy, costs, value):
-        """Tell whether a population has come together, or can go no further."""
+    def _has_stopped(self, strategy, costs, value):
+        """Tell whether a population has converged, or the library says that it should stop."""
         middle = np.median(costs)
         is_flat = np.isfinite(middle) and middle - value <= self.tolerance * abs(value)
         return bool(is_flat or strategy.should_stop())

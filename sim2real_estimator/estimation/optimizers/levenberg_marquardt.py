@@ -1,4 +1,4 @@
-"""Levenberg and Marquardt's damped Gauss-Newton steps, every start with a damping of its own."""
+"""Levenberg (1944) and Marquardt (1963): Gauss-Newton steps, damped start by start."""
 
 from dataclasses import dataclass
 
@@ -6,10 +6,11 @@ import numpy as np
 
 from .base import AbstractOptimizer, finite, half_squares, Result
 
+# Damping: the factors after a good and a bad step, and its bounds.
 _DOWN, _UP, _SMALLEST, _LARGEST = 0.2, 5.0, 1e-10, 1e8
-# Below this value nothing is left to be gained.
+# A value below which a descent has converged.
 _NOTHING = 1e-24
-# Share of the largest curvature that every direction is given at least when steps are damped.
+# Least scale of the damping in any direction, relative to the largest curvature.
 _FLOOR = 1e-12
 
 
@@ -18,10 +19,10 @@ class LevenbergMarquardt(AbstractOptimizer):
     """
     For least squares with exact Jacobians.
 
-    iterations: of each start at most; tolerance: relative gain of a successful step below which
-    a start rests; longest_step: no coordinate moves further in one step, which where coordinates
-    are logarithms is a factor of 4.5; damping: the first one. Longer or hardly damped first
-    steps cost some of the far starts of a pendulum (`make evaluate`).
+    iterations: of each start at most; tolerance: relative gain of a successful step below which a
+    start has converged; longest_step: of any coordinate in one step, which is a factor of 4.5
+    where coordinates are logarithms; damping: the first one. With longer or less damped first
+    steps some of the far starts of a pendulum do not converge (`make evaluate`).
     """
 
     iterations: int = 50
@@ -49,10 +50,10 @@ class LevenbergMarquardt(AbstractOptimizer):
 
 class Descents:
     """
-    Descents side by side; each can be started again by itself.
+    Descents side by side, each of which can be restarted.
 
-    points [p, B], values [B]; active, converged [B]; iterations [B] of the present descent;
-    evaluations [B] of all. Columns at rest cost nothing.
+    points [p, B], values [B]; active, converged [B]; iterations [B]: of the present descent;
+    evaluations [B]: in total. Only active columns are evaluated.
     """
 
     def __init__(self, settings, objective, starts):
@@ -71,7 +72,7 @@ class Descents:
         self._linearize(np.arange(count))
 
     def restart(self, columns, starts):
-        """Let some columns begin again at starts [p, columns]."""
+        """Restart some columns at starts [p, columns]."""
         self.points[:, columns] = starts
         self.iterations[columns] = 0
         self.active[columns], self.converged[columns] = True, False
@@ -95,7 +96,7 @@ class Descents:
         self.points[:, moved], self.values[moved] = trials[:, better], values[better]
         self.converged[columns] = resting
         self.active[columns] = ~resting & (self.iterations[columns] < self._settings.iterations)
-        # What has come to rest needs no derivatives any more.
+        # Columns that have stopped need no derivatives.
         self._linearize(moved[self.active[moved]])
 
     def _steps(self, columns):
@@ -110,7 +111,7 @@ class Descents:
         return steps * np.minimum(1.0, self._settings.longest_step / np.maximum(length, 1e-300))
 
     def _linearize(self, columns):
-        """Take value and derivatives at the points of some columns; the lost ones rest."""
+        """Evaluate derivatives at the points of some columns; stop those that are not finite."""
         if not len(columns):
             return
         with np.errstate(all='ignore'):
@@ -119,9 +120,9 @@ class Descents:
             normal, gradient = turned @ slopes, (turned @ residuals[..., None])[..., 0]
         self.evaluations[columns] += 1
         values = half_squares(residuals)
-        sound = np.isfinite(values) & np.isfinite(normal).all((1, 2))
-        sound &= np.isfinite(gradient).all(1)
+        is_finite = np.isfinite(values) & np.isfinite(normal).all((1, 2))
+        is_finite &= np.isfinite(gradient).all(1)
         self.values[columns] = values
-        kept = columns[sound]
-        self._normal[kept], self._gradient[kept] = normal[sound], gradient[sound]
-        self.active[columns[~sound]] = False
+        kept = columns[is_finite]
+        self._normal[kept], self._gradient[kept] = normal[is_finite], gradient[is_finite]
+        self.active[columns[~is_finite]] = False

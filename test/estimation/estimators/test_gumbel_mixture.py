@@ -78,7 +78,7 @@ def test_gradients_through_the_samples_are_those_of_autograd():
     theta = (gamma[..., None] * kernels).sum(1)
     (theta * torch.tensor(weights)).sum().backward()
     np.testing.assert_allclose(samples.theta, theta.detach().numpy())
-    np.testing.assert_allclose(samples.pull(weights), learned.grad.numpy(), atol=1e-12)
+    np.testing.assert_allclose(samples.gradient(weights), learned.grad.numpy(), atol=1e-12)
 
 
 def test_before_data_the_kernels_are_as_wide_as_the_prior():

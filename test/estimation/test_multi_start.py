@@ -1,4 +1,4 @@
-"""Where fits begin, and when few of them are enough."""
+"""Multi-start: initial guesses of a fit, and when few of them are enough."""
 
 import numpy as np
 from problems import p2, p3

@@ -1,4 +1,4 @@
-"""What has changed is found by evidence; what has not stays known, and may come back."""
+"""Change isolation: evidence names the change, and what has not changed stays known."""
 
 from dataclasses import replace
 from functools import cache
@@ -105,7 +105,7 @@ def test_what_is_found_goes_on_where_a_component_was_lost_on_the_way(told):
     assert (np.abs(away) < 0.1 * deviations).all()
 
 
-def test_what_was_taken_up_is_known(told):
+def test_the_payload_is_known(told):
     name, (problem, before, after, found) = told
     _, mixture, state = found[happened(found, 'changed')[1] - 1]
     body = body_since(GaussianSum().last_change(state), mixture)

@@ -1,4 +1,4 @@
-"""Starts of a fit that lead nowhere are given up, once another explains the frames."""
+"""Starts of a fit that cannot reach the best are pruned, once another explains the frames."""
 
 from types import SimpleNamespace
 
@@ -16,16 +16,16 @@ def resting(cost):
 
 
 def found(before, after, left=10, steps=_PATIENCE, explains=True, knows_noise=True):
-    """Return which of three starts are given up after steps that are all alike."""
+    """Return which of three starts are pruned after equal steps."""
     objective = SimpleNamespace(knows_noise=knows_noise, is_explained_by=lambda fits: explains)
-    giving_up = HopelessStarts(objective, COUNT)
-    giving_up.note_converged(resting(LOWEST))
+    starts = HopelessStarts(objective, COUNT)
+    starts.note_converged(resting(LOWEST))
     for _ in range(steps):
-        given_up = giving_up.pruned(ALL, np.array(before), np.array(after), left)
-    return given_up.tolist()
+        pruned = starts.pruned(ALL, np.array(before), np.array(after), left)
+    return pruned.tolist()
 
 
-def test_what_does_not_come_down_in_time_is_given_up():
+def test_what_does_not_come_down_in_time_is_pruned():
     # A tenth of the way in each of ten steps arrives; half of that does not, nor what is refused.
     before, after = [1100.0, 1100.0, 1100.0], [1000.0, 1050.0, 1e9]
     assert found(before, after) == [False, True, True]
@@ -50,9 +50,9 @@ def test_beside_what_may_not_be_the_best_all_go_on(circumstances):
 
 def test_one_long_step_wins_time():
     objective = SimpleNamespace(knows_noise=True, is_explained_by=lambda fits: True)
-    giving_up = HopelessStarts(objective, COUNT)
-    giving_up.note_converged(resting(LOWEST))
+    starts = HopelessStarts(objective, COUNT)
+    starts.note_converged(resting(LOWEST))
     high = np.full(COUNT, 1100.0)
     for number in range(2 * _PATIENCE - 1):
         after = high - 500.0 * (number == _PATIENCE - 1)
-        assert not giving_up.pruned(ALL, high, after, 10).any()
+        assert not starts.pruned(ALL, high, after, 10).any()

@@ -1,4 +1,4 @@
-"""What shifts motions to one side: by itself as by the densities that it is the slope of."""
+"""The score of a bias, by finite differences, and its chi-squared statistic."""
 
 import numpy as np
 from scipy.stats import chi2, multivariate_normal
@@ -19,7 +19,7 @@ def frames(count, seed, shift=0.0):
     return zip(noise + shift * slopes.sum(-1), seen, slopes)
 
 
-def test_a_pull_is_how_the_probability_of_samples_changes_with_a_shift():
+def test_a_score_is_the_slope_of_the_log_likelihood_by_a_shift():
     residual, seen, slope = next(frames(1, 0))
     score = bias_score(residual, seen, slope)
     spread = np.eye(ROWS) + seen @ seen.T
@@ -32,10 +32,10 @@ def test_a_pull_is_how_the_probability_of_samples_changes_with_a_shift():
     np.testing.assert_allclose(score.gradient, slopes, rtol=1e-6)
     best = np.linalg.solve(score.information, score.gradient)
     gained = 2 * (log_density(best) - log_density(np.zeros(POSITIONS)))
-    np.testing.assert_allclose(bias_statistics([no_pull(), score])[0], gained, rtol=1e-6)
+    np.testing.assert_allclose(bias_statistics([no_score(), score])[0], gained, rtol=1e-6)
 
 
-def no_pull():
+def no_score():
     """Return the score of a frame without rows."""
     return bias_score(np.zeros(0), np.zeros((0, ROOT)), np.zeros((0, POSITIONS)))
 

@@ -1,4 +1,4 @@
-"""Noticing changes: neither noise nor single outliers may look like one."""
+"""Change detection: neither noise nor single outliers raise an alarm."""
 
 import numpy as np
 
@@ -127,10 +127,10 @@ def test_what_turned_out_to_be_no_change_is_no_change_the_next_time():
     memory, shifted = ChangeMemory(), BiasScore(np.r_[8.0, np.zeros(6)], np.eye(7))
     still = BiasScore(np.zeros(7), np.eye(7))
 
-    def follow(memory, pulls):
+    def follow(memory, scores):
         found = False
-        for pull in pulls:
-            memory = DETECTOR.remember(memory, 20.0, 21, 0, pull)
+        for score in scores:
+            memory = DETECTOR.remember(memory, 20.0, 21, 0, score)
             found = found or DETECTOR.has_changed(memory, False)
         return memory, found
 

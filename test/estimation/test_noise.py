@@ -1,4 +1,4 @@
-"""Sensors that are noisier than said, or less: by how much is found, with everything else."""
+"""Sensors whose noise is unknown: its scale is estimated together with everything else."""
 
 from dataclasses import replace
 from pathlib import Path

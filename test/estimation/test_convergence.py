@@ -1,4 +1,4 @@
-"""Trajectories are moved until they stay, each column for itself."""
+"""The iterations of a smoother: every column moves until it has converged."""
 
 import numpy as np
 from problems import p2
