@@ -1,8 +1,8 @@
 """
 The motion of joints from encoders alone: a smoother driven by white jerk.
 
-Each joint is a chain of position, velocity and acceleration whose jerk is white noise (Kalman and
-Rauch-Tung-Striebel; solved here as one banded system for all samples of a window). The intensity
+Each joint is a chain of position, velocity and acceleration whose jerk is white noise (Rauch, Tung
+and Striebel 1965; solved here as one banded system for all samples of a window). The intensity
 of the jerk and the noise of the encoder are learned by marginal likelihood. The smoothed motion is
 the mean given samples before and a little after, so that its error is uncorrelated with the
 estimate (a Berkson error): regressing torques on it does not attenuate parameters.
