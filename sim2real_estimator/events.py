@@ -267,7 +267,7 @@ _OF_ALL = {'efforts': _OF_EFFORTS, 'motion': _OF_MOTION}
 
 
 def _misfit(words):
-    """Return the event of a unit, a sign or a mount that is wrong; words: of `torque_misfit`."""
+    """Return the event of a unit, a sign or a mount that is wrong; words: of `torque.units`."""
     kind, *rest = words.split(' ')
     joint = ''
     if kind == 'gravity':

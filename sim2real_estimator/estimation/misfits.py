@@ -62,8 +62,8 @@ def too_noisy(factors, worst=None):
     """
     Return the number of the noisiest signal, None where all are as noisy as configured.
 
-    factors [G]: learned over configured noise; worst: number of the signal that was reported to be
-    too noisy before.
+    factors [G]: learned over configured noise (ratios of Birge 1932); worst: number of the signal
+    that was reported to be too noisy before.
     """
     if not len(factors):
         return None

@@ -129,7 +129,7 @@ class Assessment:
         """
         Return `doubts` by a mixture and the `UpdateReport` it came with.
 
-        Of measured torques `torque_misfit` knows better. A robot that has changed may be far from
+        Of measured torques `torque.units` knows better. A robot that has changed may be far from
         its prior: where that was not said before it is not said then. First fits go astray for a
         while, and what they say of little is soon another thing.
         """

@@ -87,47 +87,6 @@ def with_delay(model, state, rows, report):
     return replace(state, recent=recent, sums=sums, snapshots=()).without_responses()
 
 
-def late_torques(stamps, torques, times):
-    """
-    Return torques [N, J, lags] of `LAGS` after times [N] ns, NaN where they are unknown.
-
-    stamps [M] ns, torques [M, J]: of all samples.
-    """
-    wanted = times[:, None] + np.round(1e9 * LAGS).astype(np.int64)
-    if len(stamps) < 2:
-        return np.full((len(times), torques.shape[1], len(LAGS)), np.nan)
-    after = np.searchsorted(stamps, wanted).clip(1, len(stamps) - 1)
-    step = stamps[after] - stamps[after - 1]
-    share = (wanted - stamps[after - 1]) / step
-    is_known = (share >= 0) & (share <= 1) & (step < _COARSEST * 1e9)
-    share = np.where(is_known, share, np.nan)[..., None]
-    found = (1 - share) * torques[after - 1] + share * torques[after]
-    return found.transpose(0, 2, 1)
-
-
-def torques_at(late, delay):
-    """Return torques [...] at a delay [s] from those of `LAGS` [..., lags], by Lagrange cubics."""
-    first = int(np.clip(np.searchsorted(LAGS, delay) - 2, 0, len(LAGS) - 4))
-    lags = LAGS[first : first + 4]
-    weights = [
-        np.prod([(delay - other) / (lag - other) for other in lags if other != lag])
-        for lag in lags
-    ]
-    return late[..., first : first + 4] @ np.array(weights)
-
-
-def delayed(rows, delay):
-    """Return `Rows` with the torques of a delay [s], without rows whose torques are unknown."""
-    torques = torques_at(rows.late, delay)
-    is_known = np.isfinite(torques)
-    return replace(
-        rows,
-        columns=np.where(is_known[..., None], rows.columns, 0.0),
-        torques=np.where(is_known, torques, 0.0),
-        shares=np.where(is_known, rows.shares, 0.0),
-    )
-
-
 def estimate(model, prior, fit, rows, times, period):
     """
     Return (mean, sd) [s] of the delay of torques by `Rows`, None where it is unobservable.
@@ -182,3 +141,44 @@ def _zero_of(excess, sd):
     variance = (sd / slope) ** 2
     share = _PRIOR_SD**2 / (_PRIOR_SD**2 + variance)
     return float(share * delay), float(np.sqrt(share * variance))
+
+
+def delayed(rows, delay):
+    """Return `Rows` with the torques of a delay [s], without rows whose torques are unknown."""
+    torques = torques_at(rows.late, delay)
+    is_known = np.isfinite(torques)
+    return replace(
+        rows,
+        columns=np.where(is_known[..., None], rows.columns, 0.0),
+        torques=np.where(is_known, torques, 0.0),
+        shares=np.where(is_known, rows.shares, 0.0),
+    )
+
+
+def late_torques(stamps, torques, times):
+    """
+    Return torques [N, J, lags] of `LAGS` after times [N] ns, NaN where they are unknown.
+
+    stamps [M] ns, torques [M, J]: of all samples.
+    """
+    wanted = times[:, None] + np.round(1e9 * LAGS).astype(np.int64)
+    if len(stamps) < 2:
+        return np.full((len(times), torques.shape[1], len(LAGS)), np.nan)
+    after = np.searchsorted(stamps, wanted).clip(1, len(stamps) - 1)
+    step = stamps[after] - stamps[after - 1]
+    share = (wanted - stamps[after - 1]) / step
+    is_known = (share >= 0) & (share <= 1) & (step < _COARSEST * 1e9)
+    share = np.where(is_known, share, np.nan)[..., None]
+    found = (1 - share) * torques[after - 1] + share * torques[after]
+    return found.transpose(0, 2, 1)
+
+
+def torques_at(late, delay):
+    """Return torques [...] at a delay [s] from those of `LAGS` [..., lags], by Lagrange cubics."""
+    first = int(np.clip(np.searchsorted(LAGS, delay) - 2, 0, len(LAGS) - 4))
+    lags = LAGS[first : first + 4]
+    weights = [
+        np.prod([(delay - other) / (lag - other) for other in lags if other != lag])
+        for lag in lags
+    ]
+    return late[..., first : first + 4] @ np.array(weights)

@@ -1,8 +1,8 @@
 """
 The motion of joints from encoders alone: a smoother driven by white jerk.
 
-Each joint is a chain of position, velocity and acceleration whose jerk is white noise (Kalman and
-Rauch-Tung-Striebel; solved here as one banded system for all samples of a window). The intensity
+Each joint is a chain of position, velocity and acceleration whose jerk is white noise (Rauch, Tung
+and Striebel 1965; solved here as one banded system for all samples of a window). The intensity
 of the jerk and the noise of the encoder are learned by marginal likelihood. The smoothed motion is
 the mean given samples before and a little after, so that its error is uncorrelated with the
 estimate (a Berkson error): regressing torques on it does not attenuate parameters.
@@ -97,6 +97,28 @@ class MotionNoise:
         return self.sd * np.sqrt(1 + (self.jitter / self.sd * _speeds(times, positions)) ** 2)
 
 
+def without_spikes(positions, sd):
+    """
+    Return positions [N, n] with NaN in place of spikes.
+
+    sd [n]: configured, of encoders. A spike disturbs the smoothed motion about it, and makes
+    encoders look noisy. Samples at either end are not checked.
+    """
+    if len(positions) < _ABOUT:
+        return positions
+    about = np.sort(np.lib.stride_tricks.sliding_window_view(positions, _ABOUT, 0), -1)
+    middle = _ABOUT // 2
+    bound = _SPREADS * (about[..., middle + 1] - about[..., middle - 1]) + _DEVIATIONS * sd
+    inner = positions[middle:-middle]
+    with np.errstate(invalid='ignore'):
+        is_off = np.abs(inner - about[..., middle]) > bound
+    if not is_off.any():
+        return positions
+    found = positions.copy()
+    found[middle:-middle][is_off] = np.nan
+    return found
+
+
 def with_learned_noise(model, state, seconds, report):
     """
     Return the `TorqueState` with the noise of motion learned anew where that is due.
@@ -134,6 +156,13 @@ def _learned_if_due(model, state):
     return replace(state, noise=noise, learned=state.moved, is_noise_outdated=False)
 
 
+def have_moved(positions, encoder_sd):
+    """Tell whether any joint moves within samples [N, n]."""
+    low = np.where(np.isfinite(positions), positions, np.inf).min(0)
+    high = np.where(np.isfinite(positions), positions, -np.inf).max(0)
+    return bool((high - low > np.maximum(_MOVED, _MOVED_SDS * encoder_sd)).any())
+
+
 def noise_in_words(model, noise):
     """Return 'noise of SENSOR FACTOR SD' of sensors whose noise is far from the configured one."""
     found = []
@@ -145,11 +174,9 @@ def noise_in_words(model, noise):
     return tuple(found)
 
 
-def have_moved(positions, encoder_sd):
-    """Tell whether any joint moves within samples [N, n]."""
-    low = np.where(np.isfinite(positions), positions, np.inf).min(0)
-    high = np.where(np.isfinite(positions), positions, -np.inf).max(0)
-    return bool((high - low > np.maximum(_MOVED, _MOVED_SDS * encoder_sd)).any())
+def is_similar_jitter(jitter, before):
+    """Tell whether jitter of stamps has hardly changed."""
+    return max(jitter, before) < _ANOTHER_JITTER * min(jitter, before) or jitter == before
 
 
 def learned_noise(times, positions, encoder_sd, before, is_jitter_known=False):
@@ -208,6 +235,63 @@ def without_outliers(seconds, positions, motion, noise, encoder_sd):
         motion = smoothed_motion(seconds, np.where(off, np.nan, positions), noise)
     away = np.where(np.isfinite(positions) & ~off, positions - motion[0], 0.0)
     return motion, away, is_known
+
+
+def _without_far_off(positions, smoothed):
+    """Return positions [N, n] with NaN in place of outliers about the smoothed ones."""
+    away = np.abs(positions - smoothed)
+    usual = 1.48 * _median(away)
+    with np.errstate(invalid='ignore'):
+        return np.where((away > _OUTLIER_SDS * usual) & (usual > 0), np.nan, positions)
+
+
+def _median(values):
+    """Return the medians of columns, zero of one without a number."""
+    if np.isfinite(values).all():
+        return np.median(values, 0)
+    is_any = np.isfinite(values).any(0)
+    result = np.zeros(values.shape[1])
+    result[is_any] = np.nanmedian(values[:, is_any], 0)
+    return result
+
+
+def smoothed_motion(times, positions, noise):
+    """
+    Return positions, velocities and accelerations [N, n] at times, given all samples of a window.
+
+    times [N] s, irregular as they are; positions [N, n], NaN where a sample lacks a joint; noise:
+    `MotionNoise`.
+    """
+    spacing = float(np.median(np.diff(times)))
+    dynamics = _dynamics_bands(np.maximum(np.diff(times) / spacing, _LEAST_STEP))
+    count, result = len(times), np.empty((3, *positions.shape))
+    weights = np.isfinite(positions).astype(float)
+    if noise.jitter > 0:
+        weights *= (noise.sd / noise.deviations(times, positions)) ** 2
+    for joint, column in enumerate(positions.T):
+        is_there = np.isfinite(column)
+        if is_there.sum() < _FEWEST_TO_SMOOTH:
+            # A joint that is not measured rests where it was measured last, or at zero.
+            result[:, :, joint] = 0.0
+            result[0, :, joint] = column[is_there][-1] if is_there.any() else 0.0
+            continue
+        origin, right = column[is_there][0], np.zeros((count, 3))
+        right[:, 0] = weights[:, joint] * np.where(is_there, column - origin, 0.0)
+        ratio = max(noise.jerk[joint] * spacing**5 / noise.sd[joint] ** 2, _RATIOS[0])
+        for more in _MORE_JERK:
+            bands = dynamics / (more * ratio)
+            bands[-1, ::3] += weights[:, joint]
+            _, states, status = dpbsv(bands, right.ravel(), overwrite_ab=True)
+            if not status:
+                break
+        else:
+            states = np.zeros(3 * count)
+        states = states.reshape(count, 3)
+        states[:, 0] += origin
+        result[:, :, joint] = states.T
+    result[1] /= spacing
+    result[2] /= spacing**2
+    return result
 
 
 def learn_motion_noise(times, positions, expected=None, jitter=0.0, is_jitter_known=False):
@@ -428,67 +512,6 @@ class _Likelihood:
         return score.tolist(), variance
 
 
-def without_spikes(positions, sd):
-    """
-    Return positions [N, n] with NaN in place of spikes.
-
-    sd [n]: configured, of encoders. A spike disturbs the smoothed motion about it, and makes
-    encoders look noisy. Samples at either end are not checked.
-    """
-    if len(positions) < _ABOUT:
-        return positions
-    about = np.sort(np.lib.stride_tricks.sliding_window_view(positions, _ABOUT, 0), -1)
-    middle = _ABOUT // 2
-    bound = _SPREADS * (about[..., middle + 1] - about[..., middle - 1]) + _DEVIATIONS * sd
-    inner = positions[middle:-middle]
-    with np.errstate(invalid='ignore'):
-        is_off = np.abs(inner - about[..., middle]) > bound
-    if not is_off.any():
-        return positions
-    found = positions.copy()
-    found[middle:-middle][is_off] = np.nan
-    return found
-
-
-def smoothed_motion(times, positions, noise):
-    """
-    Return positions, velocities and accelerations [N, n] at times, given all samples of a window.
-
-    times [N] s, irregular as they are; positions [N, n], NaN where a sample lacks a joint; noise:
-    `MotionNoise`.
-    """
-    spacing = float(np.median(np.diff(times)))
-    dynamics = _dynamics_bands(np.maximum(np.diff(times) / spacing, _LEAST_STEP))
-    count, result = len(times), np.empty((3, *positions.shape))
-    weights = np.isfinite(positions).astype(float)
-    if noise.jitter > 0:
-        weights *= (noise.sd / noise.deviations(times, positions)) ** 2
-    for joint, column in enumerate(positions.T):
-        is_there = np.isfinite(column)
-        if is_there.sum() < _FEWEST_TO_SMOOTH:
-            # A joint that is not measured rests where it was measured last, or at zero.
-            result[:, :, joint] = 0.0
-            result[0, :, joint] = column[is_there][-1] if is_there.any() else 0.0
-            continue
-        origin, right = column[is_there][0], np.zeros((count, 3))
-        right[:, 0] = weights[:, joint] * np.where(is_there, column - origin, 0.0)
-        ratio = max(noise.jerk[joint] * spacing**5 / noise.sd[joint] ** 2, _RATIOS[0])
-        for more in _MORE_JERK:
-            bands = dynamics / (more * ratio)
-            bands[-1, ::3] += weights[:, joint]
-            _, states, status = dpbsv(bands, right.ravel(), overwrite_ab=True)
-            if not status:
-                break
-        else:
-            states = np.zeros(3 * count)
-        states = states.reshape(count, 3)
-        states[:, 0] += origin
-        result[:, :, joint] = states.T
-    result[1] /= spacing
-    result[2] /= spacing**2
-    return result
-
-
 def _roughness(steps, states):
     """
     Return the sums of squares [n] of the whitened jerk between states.
@@ -525,26 +548,3 @@ def _dynamics_bands(steps):
             # Columns of the next state are three further right.
             bands[5 - (3 + j - i), 3 + j :: 3] += above[:, i, j]
     return bands
-
-
-def is_similar_jitter(jitter, before):
-    """Tell whether jitter of stamps has hardly changed."""
-    return max(jitter, before) < _ANOTHER_JITTER * min(jitter, before) or jitter == before
-
-
-def _without_far_off(positions, smoothed):
-    """Return positions [N, n] with NaN in place of outliers about the smoothed ones."""
-    away = np.abs(positions - smoothed)
-    usual = 1.48 * _median(away)
-    with np.errstate(invalid='ignore'):
-        return np.where((away > _OUTLIER_SDS * usual) & (usual > 0), np.nan, positions)
-
-
-def _median(values):
-    """Return the medians of columns, zero of one without a number."""
-    if np.isfinite(values).all():
-        return np.median(values, 0)
-    is_any = np.isfinite(values).any(0)
-    result = np.zeros(values.shape[1])
-    result[is_any] = np.nanmedian(values[:, is_any], 0)
-    return result

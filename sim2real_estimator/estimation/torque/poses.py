@@ -9,9 +9,10 @@ lengths, encoder zeros, mounts, the pose of the world of motion capture and d, w
 clock runs fast or slow: d = d_0 + r (t - t_0). Samples spread over the motion are kept, each with
 the positions of joints about its time, and are linearized anew for every posterior (Gauss-Newton);
 older ones are added to sums that are linearized at the posterior of that time. As of torques, the
-variance s^2 of every position and turn is learned, and so is the inflation f, the factor by which
-correlated samples have less information than independent ones. Samples with unusually large
-residuals are left out, so that a sensor that follows another marker for a while has no effect.
+variance s^2 of every position and turn is learned, in units of the configured one (the square of
+the ratio of Birge 1932), and so is the inflation f, the factor by which correlated samples have
+less information than independent ones. Samples with unusually large residuals are left out, so
+that a sensor that follows another marker for a while has no effect.
 """
 
 from dataclasses import dataclass, replace

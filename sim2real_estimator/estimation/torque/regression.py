@@ -2,9 +2,9 @@
 Least squares on measured torques, with noise, gains and correlation learned as data come.
 
 A joint's torque is linear in the standard parameters phi of the robot (ten numbers of every body,
-what resists each joint), up to a gain: u_j = c_j Y_j phi. Means over short blocks of samples are
-rows; the sums G = sum Y'Y, g = sum Y'u, sum u^2 and their number are all that is kept of each
-joint, so that the posterior follows at any time from the prior and
+damping and friction of each joint), up to a gain: u_j = c_j Y_j phi. Means over short blocks of
+samples are rows; the sums G = sum Y'Y, g = sum Y'u, sum u^2 and their number are all that is kept
+of each joint, so that the posterior follows at any time from the prior and
 
     A = inverse of prior covariance + sum_j c_j^2 G_j / (s_j^2 h_j)
     B = inverse of prior covariance + sum_j c_j^2 G_j f_j / (s_j^2 h_j^2)
@@ -24,7 +24,7 @@ import numpy as np
 
 from ..factors import solve_triangular
 
-# Rows are means over blocks of this length.
+# Rows are means over blocks of this length [ns].
 BLOCK_NS = 20_000_000
 # Rows that the prior of a joint's variance counts for, and its standard deviation as part of the
 # joint's effort limit. Chosen on recordings of a UR10e and on arms in MuJoCo.
@@ -52,7 +52,7 @@ ELASTIC_INFLATION = 5.0
 # wrong in the same way for so many rows, which is no evidence of a change of the robot. By arms in
 # MuJoCo and a UR10e that did not change.
 _WRONG_FRICTION, _WRONG_ROWS = 0.008, 100.0
-# Gauss-Newton steps; the problem is bilinear at worst, and starts at the last mean.
+# Gauss-Newton steps; the problem is at most bilinear, and begins at the last mean.
 _STEPS = 3
 # Noise has become larger if rows of the last half minute have so many times the variance of all
 # rows.
@@ -62,7 +62,7 @@ _NOISIER = 2.0
 _UNEXPLAINED, ROWS_TO_JUDGE = 0.5, 160.0
 # Of so few rows a joint counts as not explained if residuals are this part of the signal, and so
 # many times the uncertainty of predictions (root mean squares).
-_ROWS_OF_NONSENSE, _NONSENSE, _BEYOND_UNSURE = 25.0, 0.8, 2.0
+_FEW_ROWS, _HARDLY_EXPLAINED, _BEYOND_UNSURE = 25.0, 0.8, 2.0
 # Residual over signal below which a joint that was left out is used again.
 _EXPLAINED_AGAIN = 0.4
 # The variance within groups of so many rows is noise of sensors, and no misfit: it is subtracted
@@ -484,7 +484,7 @@ def white_noise(residuals, shares):
     between = (sums**2 / np.maximum(total, 1e-9)).sum(0)
     freedom = (shares > 0).sum(0) - (total > 0).sum(0)
     within = np.maximum((residuals**2).sum(0) - between, 0.0) / np.maximum(freedom, 1)
-    return np.where(shares.sum(0) >= _ROWS_OF_NONSENSE, within, 0.0)
+    return np.where(shares.sum(0) >= _FEW_ROWS, within, 0.0)
 
 
 def _sensor_noise(white, inflation):
@@ -515,8 +515,8 @@ def _are_explained(left, square, number, unsure, were):
     most = np.where(were, _UNEXPLAINED, _EXPLAINED_AGAIN)
     is_too_large = (left > most**2 * square) & (number >= ROWS_TO_JUDGE)
     # Fewer rows suffice where hardly anything is explained and predictions are certain.
-    is_nonsense = (left > _NONSENSE**2 * square) & (left > _BEYOND_UNSURE**2 * unsure)
-    return ~is_too_large & ~(is_nonsense & (number >= _ROWS_OF_NONSENSE))
+    is_large = (left > _HARDLY_EXPLAINED**2 * square) & (left > _BEYOND_UNSURE**2 * unsure)
+    return ~is_too_large & ~(is_large & (number >= _FEW_ROWS))
 
 
 def _reconsidered(model, prior, sums, noise, mean, sensor_noise):
@@ -588,8 +588,8 @@ def inflations(residuals, shares, lags, usual=_PRIOR_INFLATION, scores=1.0):
     """
     Return the factors [J] by which correlated rows have less information than independent ones.
 
-    One plus, times the factor of what recurs, the excess by residuals [K, J] (`_excess`), shrunk
-    to the usual factor where there are few rows.
+    By residuals [K, J]: one plus three times their excess (`_excess`), since errors of the model
+    recur; shrunk to the usual factor where there are few rows.
     """
     found = 1 + _RECURS * _excess(residuals, lags, scores)
     return _shrunk(found, shares, usual, _INFLATION_ROWS)

@@ -31,6 +31,30 @@ _MOST, _MOST_OF_ROWS = 1e6, 1e9
 _MATTERS, _MATTERS_MUCH, _COMPARED = 0.05, 0.5, 24
 
 
+def valid_reading(model, reading):
+    """
+    Return (`Reading` without invalid numbers, whether there were any).
+
+    NaN is a missing value, and valid; infinite and absurdly large values are not.
+    """
+    refused = False
+
+    def checked(entries, most):
+        nonlocal refused
+        found = []
+        for stamp_ns, values in entries:
+            beyond = np.abs(values) > most
+            if beyond.any():
+                refused, values = True, np.where(beyond, np.nan, values)
+            found.append((stamp_ns, values))
+        return tuple(found)
+
+    positions = checked(reading.positions, _MOST)
+    # Behind the torques of joints there are those of wrenches, which have no limits of their own.
+    torques = checked(reading.torques, _MOST * model.limits.max())
+    return replace(reading, positions=positions, torques=torques), refused
+
+
 def new_rows(model, state, motion, until_ns):
     """
     Return ((`Rows`, motion [3, K, n] at them), `Samples` of elasticity) since the last block.
@@ -41,25 +65,6 @@ def new_rows(model, state, motion, until_ns):
     torques, late = _torques_between(model, state, until_ns)
     known, bounds = (state.fit, state.geometry), (state.until_ns, until_ns)
     return rows_between(model, known, torques, motion, bounds, late)
-
-
-def with_placed_poses(model, state, until_ns, motion=None):
-    """
-    Return the `TorqueState` with the poses before a stamp placed on the motion of the joints.
-
-    model: `PoseModel`; motion: as of `new_rows`, None where it is unknown.
-    """
-    if state.poses is None or not state.poses.waiting:
-        return state
-    at = None, None
-    if motion is not None:
-        times, _, smoothed = motion
-        seconds = 1e-9 * (times - times[0])
-        at = (
-            lambda stamps: motion_at(1e-9 * (stamps - times[0]), seconds, smoothed)[0],
-            (times[0], times[-1]),
-        )
-    return replace(state, poses=pose_regression.placed(model, state.poses, until_ns, *at))
 
 
 def rows_between(model, known, torques, window, bounds, late):
@@ -166,34 +171,29 @@ def _outliers(residuals, usable, limits):
         return np.abs(residuals - centre) > _OUTLIER_SDS * np.maximum(spread, 5e-3 * limits)
 
 
-def valid_reading(model, reading):
-    """
-    Return (`Reading` without invalid numbers, whether there were any).
-
-    NaN is a missing value, and valid; infinite and absurdly large values are not.
-    """
-    refused = False
-
-    def checked(entries, most):
-        nonlocal refused
-        found = []
-        for stamp_ns, values in entries:
-            beyond = np.abs(values) > most
-            if beyond.any():
-                refused, values = True, np.where(beyond, np.nan, values)
-            found.append((stamp_ns, values))
-        return tuple(found)
-
-    positions = checked(reading.positions, _MOST)
-    # Behind the torques of joints there are those of wrenches, which have no limits of their own.
-    torques = checked(reading.torques, _MOST * model.limits.max())
-    return replace(reading, positions=positions, torques=torques), refused
-
-
 def are_valid_rows(rows):
     """Tell whether all numbers of `Rows` are finite and of a size that sums can take."""
     parts = rows.columns, rows.torques, rows.shares
     return all((np.abs(part) < _MOST_OF_ROWS).all() for part in parts)
+
+
+def with_placed_poses(model, state, until_ns, motion=None):
+    """
+    Return the `TorqueState` with the poses before a stamp placed on the motion of the joints.
+
+    model: `PoseModel`; motion: as of `new_rows`, None where it is unknown.
+    """
+    if state.poses is None or not state.poses.waiting:
+        return state
+    at = None, None
+    if motion is not None:
+        times, _, smoothed = motion
+        seconds = 1e-9 * (times - times[0])
+        at = (
+            lambda stamps: motion_at(1e-9 * (stamps - times[0]), seconds, smoothed)[0],
+            (times[0], times[-1]),
+        )
+    return replace(state, poses=pose_regression.placed(model, state.poses, until_ns, *at))
 
 
 def with_kinematics(problem, state, now_ns, report):

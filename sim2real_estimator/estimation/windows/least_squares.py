@@ -52,6 +52,8 @@ _RIDGE = 1e-12
 _LONGEST_STEP, _FARTHEST = 1.5, 6.0
 # Damping of Marquardt after a step that failed, and its factor.
 _DAMPING, _DAMPED_MORE = 1e-3, 10
+# A window observes directions about which it has this part of the information known before.
+_OBSERVED = 0.05
 # Several changes at once are less probable by this power of the number of possible ones.
 _SEVERAL = 2.0
 
@@ -138,7 +140,7 @@ def misfit_of(window, root):
     gram, gradient = root.T @ window.gram @ root, root.T @ window.gradient
     shares, vectors = np.linalg.eigh(0.5 * (gram + gram.T))
     shares, gradient = np.maximum(shares, 0.0), vectors.T @ gradient
-    observed = shares > 0.05
+    observed = shares > _OBSERVED
     if not observed.any():
         return 0.0, 0
     variance = _USUAL_COLOUR * shares[observed] + shares[observed] ** 2
