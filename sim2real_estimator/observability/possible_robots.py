@@ -413,7 +413,7 @@ def _limits(parameters, inner):
                 row[place[name]] = factor
             rows.append(row)
             least.append(0.0)
-    for mass, worth in zip(inner.rows[:, 0], inner.worth_the_name):
+    for mass, worth in zip(inner.rows[:, 0], inner.least_masses):
         rows.append(np.eye(len(inner.names))[mass])
         least.append(worth)
     return np.array(rows), np.array(least)

@@ -1,4 +1,4 @@
-"""Coordinates in which the torques of a robot are linear."""
+"""A parametrization in which the torques of a robot are linear: standard inertial parameters."""
 
 import numpy as np
 
@@ -8,14 +8,14 @@ from ..model.parameters import AXES
 from .body_priors import BodyPrior, drawn
 from .parametrization import DirectParametrization, own_size, Prior
 
-# What torques are linear in, besides the numbers of bodies.
+# Parameters of joints that torques are linear in.
 _LINEAR = ('damping', 'friction', 'armature', 'stiffness')
-# A logarithm with a wider prior stays one: so wide, a normal distribution is often below zero.
+# A log-normal prior wider than this is kept: a normal one so wide is often below zero.
 _WIDEST = 0.5
-# Part of the mass that is expected.
-_WORTH_THE_NAME = 0.05
-# How the inertia xx, yy, zz, xy, xz, yz about the centre changes with first moments, times the
-# centre: for every axis of the centre a row of [6, 3].
+# Bodies with less than this part of the expected mass are not simulated.
+_LEAST_MASS = 0.05
+# Derivatives of the inertia xx, yy, zz, xy, xz, yz about the centre of mass by first moments are
+# this times the centre: for every axis of the centre a row of [6, 3].
 _BY_MOMENTS = np.array(
     [
         [[0, 0, 0], [-2, 0, 0], [-2, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]],
@@ -30,8 +30,8 @@ def linear_chart(direct, parameters, bodies=None):
     """
     Return the `LinearParametrization` of the parameters of a `DirectParametrization`.
 
-    None where there is no link all of whose ten numbers are unknown, and none of them very much;
-    bodies: link -> prior of its ten numbers as one, where that is not of single priors.
+    None unless all ten inertial parameters of some link are unknown, with priors that are not very
+    wide. bodies: link -> joint prior of these ten, where they have one.
     """
     links = {}
     for link in parameters.model.links:
@@ -44,14 +44,14 @@ def linear_chart(direct, parameters, bodies=None):
 
 class LinearParametrization:
     """
-    Bodies by mass, first moments and inertia about the frames of their links, losses as they are.
+    Standard inertial parameters of bodies (Atkeson, An and Hollerbach), and friction by value.
 
-    Torques are linear in these numbers: what data leave of them is a normal distribution however
-    little is known, and parameters that move alike lie on straight lines. Others are as in the
-    `DirectParametrization`, and so are all attributes but prior: of these numbers, with the
-    moments that the priors of single parameters give them; apart: the `DirectParametrization` of
-    the parameters by themselves, without logarithms of what is linear; rows [L, 10]: of the
-    numbers of bodies.
+    Bodies have mass, first moments and inertia about the frames of their links. Torques are linear
+    in these coordinates: the posterior is normal however little is known, and observationally
+    equivalent parameters lie on straight lines. Other parameters are as in the
+    `DirectParametrization`, and so are all attributes except: prior, normal with the moments that
+    the priors of single parameters imply; apart, the `DirectParametrization` with a coordinate for
+    every parameter, without logarithms of linear ones; rows [L, 10], the coordinates of bodies.
     """
 
     responses, is_straight = None, True
@@ -60,8 +60,8 @@ class LinearParametrization:
         """
         Take the parameters.
 
-        direct: their `DirectParametrization`; links: name -> names of the ten numbers of its body;
-        are_checked: whether bodies have to be such as can be built; bodies: as `linear_chart`.
+        direct: their `DirectParametrization`; links: name -> names of its ten inertial parameters;
+        are_checked: whether bodies have to be physically feasible; bodies: as of `linear_chart`.
         """
         self.names, self.priors, self.fixed = direct.names, direct.priors, direct.fixed
         self._straight = direct.straight
@@ -81,7 +81,7 @@ class LinearParametrization:
                 labels[row] = label
         self.prior, self.labels = Gaussian(mean, root), tuple(labels)
         masses = mean[self.rows[:, 0]]
-        self._least, self.worth_the_name = NO_MASS * masses, _WORTH_THE_NAME * masses
+        self._least, self.least_masses = NO_MASS * masses, _LEAST_MASS * masses
         self.basis = self.combinations = np.eye(len(mean))
         by_itself = np.linalg.inv(self.separation(mean[:, None])[0])
         self.relative_root = by_itself * [
@@ -89,7 +89,7 @@ class LinearParametrization:
         ]
 
     def _priors_apart(self):
-        """Return name -> `Prior` of the parameters, without logarithms of what is linear."""
+        """Return name -> `Prior`, normal for parameters that torques are linear in."""
         found = {}
         for name, prior in self.priors.items():
             is_linear = name.rpartition('.')[2] in _LINEAR or '.inertia.' in name
@@ -107,11 +107,11 @@ class LinearParametrization:
 
     @property
     def deviations(self):
-        """The standard deviations [P] of the coordinates before any data."""
+        """The prior standard deviations [P] of the coordinates."""
         return np.sqrt(np.diag(self.prior.covariance))
 
     def with_more(self, priors):
-        """Return the parametrization of these parameters and of others after them: delays."""
+        """Return the parametrization of these parameters, followed by others."""
         direct = DirectParametrization({**self.priors, **priors}, self.fixed, self._straight)
         return LinearParametrization(direct, self.links, self._are_checked, self._given)
 
@@ -124,7 +124,7 @@ class LinearParametrization:
         return self.apart.to_named(self.separated(coordinates))
 
     def from_named(self, values):
-        """Return the coordinates [P, B] of values [P, B]; NaN where none has such a value."""
+        """Return the coordinates [P, B] of values [P, B]; NaN for values out of range."""
         return about_frames(self.apart.from_named(values), self.rows)
 
     def slope(self, coordinates):
@@ -144,7 +144,7 @@ class LinearParametrization:
         return values, slopes
 
     def separated(self, coordinates):
-        """Return the coordinates [P, B] of the parametrization of the parameters apart."""
+        """Return the coordinates [P, B] of the parametrization `apart`."""
         return at_centres(coordinates, self.rows, self._least)
 
     def separation(self, coordinates):
@@ -152,7 +152,7 @@ class LinearParametrization:
         return self._separated_along(np.asarray(coordinates, dtype=float), self.basis)[1]
 
     def _separated_along(self, coordinates, directions):
-        """Return what `separated` does, and its derivative [B, P, d] along directions [P, d]."""
+        """Return `separated` coordinates and the derivative [B, P, d] along directions [P, d]."""
         values, result = coordinates.copy(), np.repeat(directions[None], coordinates.shape[1], 0)
         bodies = centred(coordinates[self.rows].transpose(2, 0, 1), self._least)
         values[self.rows] = bodies.transpose(1, 2, 0)
@@ -160,11 +160,11 @@ class LinearParametrization:
         return values, result
 
     def are_sound(self, coordinates):
-        """Tell which of coordinates [P, B] are of bodies that have a mass worth the name."""
-        return (coordinates[self.rows[:, 0]] > self.worth_the_name[:, None]).all(0)
+        """Return which of coordinates [P, B] can be simulated, [B]: bodies have some mass."""
+        return (coordinates[self.rows[:, 0]] > self.least_masses[:, None]).all(0)
 
     def offsets(self, count, generator):
-        """Return draws [P, count] of what single parameters are beforehand, less the mean."""
+        """Return draws [P, count] of the priors of single parameters, less the prior mean."""
         noise = generator.standard_normal((len(self.names), count))
         mean = self.prior.mean[:, None]
         result = self.apart.prior.root @ noise
@@ -176,11 +176,11 @@ class LinearParametrization:
         return result
 
     def whitened(self, coordinates):
-        """Return coordinates [P, B] as standard deviations of the prior off its mean, [B, P]."""
+        """Return whitened coordinates [B, P]: S^-1 (x - mean), S the root of the prior."""
         return np.linalg.solve(self.prior.root, coordinates - self.prior.mean[:, None]).T
 
     def unwhitened(self, points):
-        """Return the coordinates [P, B] of what `whitened` returns."""
+        """Return the coordinates [P, B] of whitened ones [B, P]."""
         return self.prior.mean[:, None] + self.prior.root @ points.T
 
     def by_whitened(self, slopes):
@@ -191,7 +191,7 @@ class LinearParametrization:
         """
         Return derivatives [B, k, S, P] by coordinates [P, B] from those by values.
 
-        scale [k, 1, 1]: by which they are divided.
+        slopes [B, k, S, P]; scale [k, 1, 1]: divides them.
         """
         return slopes @ self.slope(coordinates)[:, None] / scale
 
@@ -201,14 +201,14 @@ def _is_narrow(prior):
 
 
 def _labels(link, names):
-    """Return what the ten numbers of a body about its frame are called."""
+    """Return the labels of the ten coordinates of a body."""
     moments = [f'{link}.mass*com.{axis}' for axis in AXES]
     entries = [name.rpartition('.')[2] for name in names[4:]]
     return (names[0], *moments, *(f'{link}.frame_inertia.{entry}' for entry in entries))
 
 
 def _slopes_at_centre(bodies):
-    """Return how bodies [B, L, 10] about their centres move with those about frames, [.., 10]."""
+    """Return the derivatives [B, L, 10, 10] of bodies about centres by bodies about frames."""
     inverse, centre = 1 / bodies[..., :1], bodies[..., 1:4]
     by_moments = (centre @ _BY_MOMENTS).reshape(*centre.shape[:-1], 6, 3)
     result = np.empty((*bodies.shape, bodies.shape[-1]))

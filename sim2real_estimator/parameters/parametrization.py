@@ -1,4 +1,9 @@
-"""The estimator's coordinates of the unknown parameters."""
+"""
+Parametrizations: maps between the estimator's coordinates and the named unknown parameters.
+
+`DirectParametrization` has a coordinate for every parameter; `SliceParametrization` restricts one
+to its observable directions; `TimedParametrization` appends delays. Coordinates are unconstrained.
+"""
 
 from dataclasses import dataclass
 import math
@@ -12,18 +17,18 @@ from ..estimation.protocol import Gaussian
 from ..model.parameters import is_dissipation
 from ..model.softplus import inverse_softplus, softplus
 
-# Prior of a softplus: its sd in units of its softness. Values from a hundredth of what is expected
-# to seven times as much are within 90 %.
+# Prior standard deviation of the argument of a softplus, in units of its softness: 90 % of values
+# are from a hundredth to seven times the expected one.
 _SOFT_SD = 3.0
 
 
 @dataclass(frozen=True)
 class Prior:
     """
-    What is known of one parameter beforehand.
+    The prior of one parameter, normal or (is_log) log-normal.
 
-    mean; sd: absolute, or relative where `is_log`: the standard deviation of the logarithm of
-    the size, the sign being that of the mean. limits: (least, most) where somebody has set them.
+    mean: also its sign, if log-normal; sd: the standard deviation, that of the logarithm if
+    log-normal; limits: (least, most) if the user has set any.
     """
 
     mean: float
@@ -32,7 +37,7 @@ class Prior:
     limits: tuple | None = None
 
     def linear(self):
-        """Return one that is none of logarithms, with the same mean and standard deviation."""
+        """Return the normal prior with the same mean and standard deviation."""
         if not self.is_log:
             return self
         mean = self.mean * math.exp(self.sd**2 / 2)
@@ -42,18 +47,19 @@ class Prior:
 
 class DirectParametrization:
     """
-    Every unknown parameter by itself: its logarithm where its prior is one of logarithms.
+    A coordinate for every parameter: the value, its logarithm or the argument of a softplus.
 
-    names: of the parameters; straight: which of them are not estimated as logarithms all the same,
-    but with a prior as wide; labels: of the coordinates; signs [p]: of values whose logarithms
-    these are, else zero; fixed: values of others;
-    relative_root: of the coordinates' covariance where every parameter varies by its own size, or
-    by its prior's standard deviation where that is not one of logarithms, a column for each of the
-    names; has_logs: whether there are logarithms among the coordinates. As in all
-    parametrizations, inner: the `DirectParametrization` or `LinearParametrization` of all
-    parameters; basis, combinations: from the coordinates to its and back, both linear; responses:
-    what data depend on, None where all is told; is_straight: whether what moves alike lies on
-    straight lines of the inner coordinates.
+    names: of the parameters; straight: names with log-normal priors whose coordinate is the value,
+    with a normal prior as wide; soft: names whose coordinate is the argument of a softplus;
+    labels: of the coordinates; signs [p]: of values whose coordinates are logarithms, else zero;
+    fixed: name -> value of other parameters; relative_root: root of the coordinates' covariance if
+    every parameter varies by its own size, or by its prior's deviation if that is normal, a column
+    for each of the names; has_logs: whether any coordinate is a logarithm.
+
+    All parametrizations have: inner, the `DirectParametrization` or `LinearParametrization` of all
+    parameters; basis and combinations, the matrices from the coordinates to those of `inner` and
+    back; responses, the `Responses` by which observable directions were found, None if all are;
+    is_straight, whether the null space is the same everywhere in inner coordinates.
     """
 
     responses, is_straight = None, True
@@ -98,7 +104,7 @@ class DirectParametrization:
 
     @property
     def limits(self):
-        """For every coordinate (least, most) where somebody has set limits, else None."""
+        """(least, most) of every coordinate with limits set by the user, None of others."""
         found = []
         for prior in self._own:
             ends = prior.limits
@@ -114,26 +120,26 @@ class DirectParametrization:
 
     @property
     def apart(self):
-        """The parametrization in which every parameter stands by itself: this one."""
+        """The parametrization with a coordinate for every parameter: this one."""
         return self
 
     @property
     def rows(self):
-        """The rows [0, 10] of bodies about the frames of their links: there are none."""
+        """The rows [0, 10] of bodies that are linear coordinates: there are none."""
         return np.zeros((0, 10), dtype=int)
 
     @property
     def loss_rows(self):
-        """The rows of parameters by which joints lose energy."""
+        """The rows of parameters of damping and friction."""
         return [row for row, name in enumerate(self.names) if is_dissipation(name)]
 
     @property
     def deviations(self):
-        """The standard deviations [p] of the coordinates before any data."""
+        """The prior standard deviations [p] of the coordinates."""
         return np.array([prior.sd for prior in self._own])
 
     def with_more(self, priors):
-        """Return the parametrization of these parameters and of others after them."""
+        """Return the parametrization of these parameters, followed by others."""
         return DirectParametrization(
             {**self.priors, **priors}, self.fixed, self.straight, self.soft
         )
@@ -143,7 +149,7 @@ class DirectParametrization:
         return coordinates
 
     def separated(self, coordinates):
-        """Return the coordinates [p, B] of the parametrization of the parameters apart."""
+        """Return the coordinates [p, B] of the parametrization `apart`."""
         return coordinates
 
     def separation(self, coordinates):
@@ -155,7 +161,7 @@ class DirectParametrization:
         return self.values_and_rates(coordinates)[0]
 
     def from_named(self, values):
-        """Return the coordinates [p, B] of values [p, B]; NaN where none has such a value."""
+        """Return the coordinates [p, B] of values [p, B]; NaN for values out of range."""
         coordinates, log = np.array(values, dtype=float), self._is_log
         with np.errstate(invalid='ignore', divide='ignore'):
             coordinates[log] = np.log(self._sign * coordinates[log])
@@ -192,7 +198,7 @@ class DirectParametrization:
         return values, rates.T[..., None] * directions
 
     def are_sound(self, coordinates):
-        """Tell which of coordinates [p, B] are of robots that can be simulated: all."""
+        """Return which of coordinates [p, B] can be simulated, [B]: all."""
         return np.ones(coordinates.shape[1], dtype=bool)
 
     def offsets(self, count, generator):
@@ -200,11 +206,11 @@ class DirectParametrization:
         return self.prior.root @ generator.standard_normal((len(self.names), count))
 
     def whitened(self, coordinates):
-        """Return coordinates [p, B] as standard deviations of the prior off its mean, [B, p]."""
+        """Return whitened coordinates [B, p]: deviations from the prior mean in prior sds."""
         return ((coordinates - self.prior.mean[:, None]) / self.deviations[:, None]).T
 
     def unwhitened(self, points):
-        """Return the coordinates [p, B] of what `whitened` returns."""
+        """Return the coordinates [p, B] of whitened ones [B, p]."""
         return self.prior.mean[:, None] + self.deviations[:, None] * points.T
 
     def by_whitened(self, slopes):
@@ -215,27 +221,23 @@ class DirectParametrization:
         """
         Return derivatives [B, k, S, p] by coordinates [p, B] from those by values.
 
-        scale [k, 1, 1]: by which they are divided.
+        slopes [B, k, S, p]; scale [k, 1, 1]: divides them.
         """
         return slopes * (self.rates(coordinates).T[:, None, None] / scale)
 
 
 def own_size(prior, of_coordinate):
-    """Return the size of a parameter as its coordinate has it, or how far off it may be."""
+    """Return the size of a parameter in its coordinate, or its prior sd if that is normal."""
     if of_coordinate.is_log:
         return 1.0
     return abs(prior.mean) if prior.is_log else prior.sd
 
 
 class TimedParametrization:
-    """
-    The coordinates of physical parameters, followed by delays [s] as they are.
-
-    physical: a parametrization of the others; delays: name -> `Prior`, not of logarithms.
-    """
+    """Coordinates of physical parameters, followed by delays [s], whose coordinates are values."""
 
     def __init__(self, physical, delays):
-        """Join the two."""
+        """Take a parametrization, physical, and delays, name -> normal `Prior`."""
         self.physical, self._delays = physical, DirectParametrization(delays)
         self.names = (*physical.names, *delays)
         self.labels = (*physical.labels, *self._delays.labels)
@@ -281,20 +283,20 @@ def _block_diagonal(first, second):
 
 class SliceParametrization:
     """
-    Only the directions that data can tell apart; the others stay where the prior has them.
+    The observable directions of another parametrization; the others stay at the prior mean.
 
-    inner coordinates = reference + basis * x. The basis spans what is identifiable, in the
-    metric of the prior; it crosses every set of equally good parameters once.
+    inner coordinates = prior mean + basis * x. The basis is orthogonal to the null space in the
+    metric of the prior: the slice meets every set of observationally equivalent parameters once.
     """
 
     def __init__(self, inner, basis, labels, combinations, responses, is_straight=False):
         """
         Take the slice.
 
-        inner: a `DirectParametrization` or `LinearParametrization`; basis [p_inner, p]; a label
-        for every direction; combinations [p, p_inner]: x as linear functions of the inner
-        coordinates, less those of the reference; responses: the `Responses` that the slice was
-        found by.
+        inner: a `DirectParametrization` or `LinearParametrization`; basis [p_inner, p]; labels: of
+        the p directions; combinations [p, p_inner]: x as linear functions of inner coordinates
+        minus the prior mean; responses: the `Responses` by which the slice was found; is_straight:
+        whether the null space is the same everywhere.
         """
         self.inner, self.basis, self.labels = inner, basis, tuple(labels)
         self.names, self.fixed, self.priors = inner.names, inner.fixed, inner.priors

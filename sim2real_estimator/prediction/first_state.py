@@ -1,53 +1,53 @@
-"""A guess of the first state from the first frames."""
+"""Initial guesses of states from samples: positions frame by frame, then smoothed by parabolas."""
 
 import numpy as np
 
 _NANO = 1e-9
 _FRAMES = 10
-# Through so many samples goes the parabola that smooths them.
+# Frames that a smoothing parabola is fitted to.
 _NEIGHBOURS = 7
 _ITERATIONS = 8
-# How far from the guess before it a position is sought [rad or m].
+# Standard deviation of the regularisation of a position towards the guess before [rad or m].
 _REACH = 1.0
 
 
 def guess_state(problem, frames):
     """
-    Return the state [nx] at the start of the first frame.
+    Return a guess of the state [nx] at the start of the first frame.
 
-    Positions are fitted to the samples of each of the first frames, whatever the sensors are;
-    a parabola through them gives the velocity.
+    Positions are fitted to the samples of each of the first frames, of whatever sensors; the slope
+    of a parabola through them is the velocity.
     """
     start, nv = frames[0].start_ns, problem.model.velocity_size
-    times, found, is_told = _positions(problem, frames[:_FRAMES], start)
+    times, found, is_observed = _positions(problem, frames[:_FRAMES], start)
     if not len(times):
         return problem.neutral
     moves = problem.local(np.repeat(found[:, :1], len(times), 1), found)[:nv]
     delta = np.zeros((problem.tangent_size, 1))
-    for rows, told in _told_alike(is_told):
-        delta[rows, 0], delta[nv + rows, 0] = _parabola(times[told], moves[np.ix_(rows, told)])
+    for rows, which in _observed_together(is_observed):
+        delta[rows, 0], delta[nv + rows, 0] = _parabola(times[which], moves[np.ix_(rows, which)])
     return problem.retract(found[:, :1], delta)[:, 0]
 
 
 def guess_trajectory(problem, frames):
     """
-    Return the states [H + 1, nx] at the bounds of consecutive frames.
+    Return guesses of the states [H + 1, nx] at the bounds of consecutive frames.
 
-    Positions are fitted to the samples of each frame, and a parabola through those nearby smooths
-    them and gives the velocity.
+    Positions are fitted to the samples of each frame, then smoothed by a parabola through those
+    nearby, whose slope is the velocity.
     """
     start, nv = frames[0].start_ns, problem.model.velocity_size
-    times, found, is_told = _positions(problem, frames, start)
+    times, found, is_observed = _positions(problem, frames, start)
     bounds = np.array([0.0, *((frame.end_ns - start) * _NANO for frame in frames)])
     if not len(times):
         return np.repeat(problem.neutral[None], len(bounds), 0)
-    alike, result = _told_alike(is_told), []
+    groups, result = _observed_together(is_observed), []
     for bound in bounds:
         origin = found[:, [int(np.argmin(np.abs(times - bound)))]]
         delta = np.zeros((problem.tangent_size, 1))
-        for rows, told in alike:
-            nearest = np.argsort(np.abs(times[told] - bound), kind='stable')[:_NEIGHBOURS]
-            near = told[np.sort(nearest)]
+        for rows, which in groups:
+            nearest = np.argsort(np.abs(times[which] - bound), kind='stable')[:_NEIGHBOURS]
+            near = which[np.sort(nearest)]
             moves = problem.local(np.repeat(origin, len(near), 1), found[:, near])[rows]
             delta[rows, 0], delta[nv + rows, 0] = _parabola(times[near] - bound, moves)
         result.append(problem.retract(origin, delta)[:, 0])
@@ -56,44 +56,47 @@ def guess_trajectory(problem, frames):
 
 def _positions(problem, frames, start):
     """
-    Return (times [k] since `start` [s], states at rest [nx, k], what is told [k, nv]).
+    Return (times [k] since `start` [s], states at rest [nx, k], is observed [k, nv]).
 
     They explain the samples of a frame each; told are the coordinates of which these say anything.
     Others are where they were in the frame before.
     """
     frames = [frame for frame in frames if frame.samples]
-    point, found, is_told = problem.neutral, [], []
+    point, found, is_observed = problem.neutral, [], []
     for frame in frames:
-        point, told = _fit_positions(problem, point, frame)
+        point, observed = _fit_positions(problem, point, frame)
         found.append(point)
-        is_told.append(told)
-    is_told = np.array(is_told, dtype=bool)
-    # What a late camera sees only later was about there before, not where it is neutral.
-    for k in reversed(range(_until_seen(is_told))):
+        is_observed.append(observed)
+    is_observed = np.array(is_observed, dtype=bool)
+    # Before a coordinate is first observed its guess is what it is then, not its neutral position.
+    for k in reversed(range(_until_observed(is_observed))):
         found[k] = _fit_positions(problem, found[k + 1], frames[k])[0]
     times = np.array([(frame.end_ns - start) * _NANO for frame in frames])
-    return times, np.array(found).T, is_told
+    return times, np.array(found).T, is_observed
 
 
-def _until_seen(is_told):
-    """Return how many frames pass before each coordinate is told that ever is."""
-    return int(np.argmax(is_told[:, is_told.any(0)], 0).max(initial=0)) if len(is_told) else 0
+def _until_observed(is_observed):
+    """Return the number of frames until every coordinate that is ever observed has been."""
+    if not len(is_observed):
+        return 0
+    return int(np.argmax(is_observed[:, is_observed.any(0)], 0).max(initial=0))
 
 
-def _told_alike(is_told):
-    """Return (coordinates, frames that tell of them) for those of which the same frames tell."""
-    patterns, which = np.unique(is_told, axis=1, return_inverse=True)
+def _observed_together(is_observed):
+    """Return [(coordinates, frames)] of the groups of coordinates observed by the same frames."""
+    patterns, which = np.unique(is_observed, axis=1, return_inverse=True)
     groups = [
         (np.flatnonzero(which.ravel() == k), np.flatnonzero(p)) for k, p in enumerate(patterns.T)
     ]
-    return [(rows, told) for rows, told in groups if len(told)]
+    return [(rows, frames) for rows, frames in groups if len(frames)]
 
 
 def _fit_positions(problem, point, frame):
     """
-    Return (state at rest nearest to `point` that explains a frame's samples, what is told).
+    Return (state [nx] at rest that fits a frame's samples, is observed [nv]).
 
-    Samples with which nothing can be computed tell nothing.
+    A Gauss-Newton fit, regularised towards `point`. Samples whose residuals are not finite count
+    as none.
     """
     nv, parameters = problem.model.velocity_size, problem.prior.mean[:, None]
     origin = point[:, None]
@@ -115,7 +118,7 @@ def _fit_positions(problem, point, frame):
 
 
 def _parabola(times, moves):
-    """Return value and slope at time 0 of the parabola through moves [nv, k], [2, nv]."""
+    """Return value and slope [2, nv] at time 0 of the parabola fitted to moves [nv, k]."""
     degree = min(2, len(times) - 1)
     powers = np.vander(times, degree + 1, increasing=True)
     curve = np.linalg.lstsq(powers, moves.T, rcond=None)[0]

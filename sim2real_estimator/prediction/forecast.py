@@ -1,4 +1,4 @@
-"""Where the robot is and where it goes next, as far as the posterior knows."""
+"""The present state and the predicted motion of the robot, by draws of the posterior."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ _NANO = 1e9
 @dataclass(frozen=True)
 class Forecast:
     """
-    Motions in the time to come, the first of them without noise, for the heaviest component.
+    Predicted motions of N draws, of which the first is the mean of the heaviest component.
 
     times [H + 1] [s], from now; states [H + 1, nx, N]; parameters [p, N]: coordinates.
     """
@@ -27,7 +27,7 @@ class Forecast:
 
 
 def mean_state(problem, mixture):
-    """Return the mean [nx] of the states of a mixture, taken about the heaviest component."""
+    """Return the mean [nx] of the states of a mixture, in local coordinates of the heaviest."""
     centre = mixture.points[:, [mixture.heaviest()]]
     away = problem.local(np.repeat(centre, mixture.size, 1), mixture.points)
     return problem.retract(centre, (away @ mixture.weights)[:, None])[:, 0]
@@ -35,10 +35,10 @@ def mean_state(problem, mixture):
 
 def forecast(problem, mixture, efforts, generator, count=16, seconds=1.0, instants=20):
     """
-    Return a `Forecast` of draws of state and parameters, moved on with constant efforts.
+    Return a `Forecast` of `count` draws of state and parameters under constant efforts.
 
-    efforts: of the commands, one number each; where one is not known (NaN) the forecast has it
-    as zero. Motions that come to no number are left out.
+    efforts: a number for every command; unknown ones (NaN) count as zero. Motions that do not stay
+    finite are left out.
     """
     points, parameters = _draws(problem, mixture, generator, count)
     step = round(seconds * _NANO / instants)
@@ -46,9 +46,9 @@ def forecast(problem, mixture, efforts, generator, count=16, seconds=1.0, instan
     frames = [Frame(k * step, (k + 1) * step, (), inputs) for k in range(instants)]
     with np.errstate(all='ignore'):
         states = problem.trajectory(points, parameters, frames)
-    sound = np.isfinite(states).all((0, 1))
+    is_finite = np.isfinite(states).all((0, 1))
     times = np.arange(instants + 1) * step / _NANO
-    return Forecast(times, states[..., sound], parameters[:, sound])
+    return Forecast(times, states[..., is_finite], parameters[:, is_finite])
 
 
 def _draws(problem, mixture, generator, count):
@@ -67,8 +67,7 @@ def link_paths(problem, future):
     """
     Return link name -> the path [N, H + 1, 3] of its end [m], in the frame of the base link.
 
-    future: a `Forecast`. The links are those that nothing hangs on; the end of one that has a
-    length is there, else it is the origin of its frame.
+    future: a `Forecast`. The links are the leaves of the tree; see `link_ends`.
     """
     instants, _, count = future.states.shape
     model, parametrization = problem.model, problem.parametrization
@@ -92,9 +91,9 @@ def link_paths(problem, future):
 
 def link_ends(parameters, values):
     """
-    Return link name -> the end [m] of the links that move and that nothing hangs on.
+    Return link name -> the end [m], in its own frame, of every moving link without children.
 
-    In the link's own frame; its origin where the link has no length. values: name to scalar.
+    It is the origin where the link has no length. values: name -> scalar.
     """
     model = parameters.model
     parents = {joint.parent for joint in model.joints}

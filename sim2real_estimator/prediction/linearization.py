@@ -1,4 +1,14 @@
-"""Through a frame from sample to sample, with derivatives."""
+"""
+The linearization of one frame: its states and residuals, with derivatives by where it begins.
+
+z = (state, coordinates of the parameters) at the beginning of the frame. `FrameLinearizer.through`
+finds the state at every sample, the sample's residual there, and the derivatives of both by z, in
+one of three ways that agree to rounding:
+- `FrameForwards` carries derivatives by all of z along one simulation; fastest for few unknowns.
+- `FrameAtOnce` simulates first, then differentiates all pieces between samples in one call.
+- from segment to segment, with samples and inputs that are late: the general way, also for frames
+  side by side, in which batch fits have many columns.
+"""
 
 import numpy as np
 
@@ -8,21 +18,20 @@ from ..dynamics.wrenches import WRENCH_SIZE
 from ..estimation.protocol import Linearization
 from ..model.state_coordinates import StateCoordinates
 from ..parameters.delays import ClockDelays, CommandDelays, is_delay, require_known
-from .steps import SampleRows, spread, StateWalk, tiled
+from .steps import SampleRows, spread, StatePropagator, tiled
 
-# With more columns than this the calls are large enough, and derivatives of all at once too large.
+# With more columns than this a call for one segment is large enough, and one for all too large.
 _FEW_COLUMNS = 32
-# With as many the derivatives of a frame are carried forwards.
+# Up to so many unknowns derivatives in forward mode are faster.
 _FEW_UNKNOWNS = 24
 
 
-class FrameWalk:
+class FrameLinearizer:
     """
     Simulates frames and compares them with their samples, for many pairs of state and parameters.
 
-    A sensor whose clock is late saw an earlier state: the walk to its sample ends earlier, by a
-    time that may be unknown. Commands that act late cut the integration steps elsewhere.
-    `DisturbanceStates` are part of the state.
+    A sensor whose clock is late observed an earlier state, by a delay that may be unknown. Late
+    commands change where integration steps end. `DisturbanceStates` are part of the state.
     """
 
     def __init__(
@@ -31,7 +40,7 @@ class FrameWalk:
         sensors,
         parametrization,
         state_coordinates,
-        hidden,
+        disturbance,
         options,
         reference=0,
         wrenches=(),
@@ -42,7 +51,7 @@ class FrameWalk:
         reference: index of the sensor that cuts frames; wrenches: `LinkWrench`es.
         """
         self.sensors, self.state_coordinates = sensors, state_coordinates
-        self._hidden = hidden
+        self._disturbance = disturbance
         observing = [s for s in sensors if s.output_size]
 
         def observe(robot, q, v):
@@ -55,16 +64,16 @@ class FrameWalk:
             options.integrator,
             wrenches,
             observation=observe if observing else None,
-            is_disturbed=hidden.size > 0,
+            is_disturbed=disturbance.size > 0,
         )
         values = dict(zip(parameters, parameters.nominal()))
         values |= {
             name: value for name, value in parametrization.fixed.items() if name in parameters
         }
         self.backend = choose_backend(options.backend)(self.system, values)
-        # One for all: what it finds at a state it keeps for the next who asks.
-        robot_parametrization = StateCoordinates(parameters.model)
-        self._rows = SampleRows(sensors, robot_parametrization, state_coordinates, len(physical))
+        # Shared, since it caches what it computes at a state.
+        robot_coordinates = StateCoordinates(parameters.model)
+        self._rows = SampleRows(sensors, robot_coordinates, state_coordinates, len(physical))
         self.outputs = self._rows.slices
         require_known(parametrization.names, parameters.model, sensors, physical)
         clocks = ClockDelays(sensors, parametrization.names, parametrization.fixed)
@@ -72,45 +81,43 @@ class FrameWalk:
         self._commands = CommandDelays(
             parameters.model, parametrization.names, parametrization.fixed, others
         )
-        acting = set(range(len(self._commands.owners))) - hidden.places
+        acting = set(range(len(self._commands.owners))) - disturbance.places
         self.parametrization, self._clocks = counted_from(
             parametrization, reference, clocks, self._commands, acting
         )
         delays = self._commands, self._clocks
-        parametrizations, size = (robot_parametrization, state_coordinates), len(physical)
-        self._states = StateWalk(
-            self.backend, parametrizations, hidden, delays, size, options.max_step
+        both, size = (robot_coordinates, state_coordinates), len(physical)
+        self._states = StatePropagator(
+            self.backend, both, disturbance, delays, size, options.max_step
         )
-        parts, unknowns = (
-            (self._states, self._rows),
-            state_coordinates.size + len(parametrization.labels),
-        )
+        unknowns = state_coordinates.size + len(parametrization.labels)
         kind = FrameForwards if unknowns <= _FEW_UNKNOWNS else FrameAtOnce
         if observing or kind is FrameForwards:
             self.backend.expects_forwards = True
-        self._of_filter = kind(*parts, self.parametrization)
-        self.inputs, self.fading = self._states.inputs, self._states.fading
+        self._of_filter = kind(self._states, self._rows, self.parametrization)
+        self.inputs, self.decay = self._states.inputs, self._states.decay
 
     @property
     def counts_from_reference(self):
-        """Whether times are those that the reference saw, and of delays differences."""
+        """Whether time is that of the reference's clock, and delays are relative to its delay."""
         return isinstance(self.parametrization, RelativeTimes)
 
     @property
     def known_controls(self):
-        """How many controls come from outside: all but the hidden forces."""
-        return self.system.control_size - self._hidden.control_size
+        """Number of controls that are inputs: all but those by disturbance states."""
+        return self.system.control_size - self._disturbance.control_size
 
     @property
     def moves_by_delay(self):
-        """Whether an unknown delay moves the robot itself, not only what is seen of it."""
+        """Whether the motion itself depends on an unknown delay, not only the samples of it."""
         return self._commands.is_estimated
 
     def through(self, points, parameters, line):
         """
         Return the `Linearization` of one frame per column.
 
-        parameters [p, B']: for B' columns that repeat.
+        points [nx, B]: states at the frames' beginnings; parameters [p, B']: for B' columns that
+        repeat; line: the `Line` of the frames.
         """
         if self._is_punctual(line) and points.shape[1] <= _FEW_COLUMNS:
             return self._of_filter.through(points, parameters, line)
@@ -133,7 +140,7 @@ class FrameWalk:
                 )
                 residual.append(rows)
                 slope.append(_chained(gradient, at[1]))
-        points, transition = self._states.faded(points, transition, line)
+        points, transition = self._states.decayed(points, transition, line)
         batch, n = points.shape[1], self.state_coordinates.size + len(parameters)
         residual = np.concatenate(residual, 1) if residual else np.zeros((batch, 0))
         slope = np.concatenate(slope, 1) if slope else np.zeros((batch, 0, n))
@@ -143,7 +150,7 @@ class FrameWalk:
         """
         Return the residuals [B, m] of one frame per column; points, ends [nx, B]: at its bounds.
 
-        parameters [p, B]. What is measured at the end of a frame needs no walk there.
+        parameters [p, B]. Samples at the end of a frame need no simulation of its last segment.
         """
         values, found = self.parametrization.to_named(parameters), []
         for segment in line.segments:
@@ -157,7 +164,7 @@ class FrameWalk:
         return np.concatenate(found, 1) if found else np.zeros((points.shape[1], 0))
 
     def _is_punctual(self, line):
-        """Tell whether a line is one frame of which nothing hangs on a delay."""
+        """Tell whether a line is one frame in which neither samples nor inputs are late."""
         return (
             line.cut is not None
             and not self._commands.is_estimated
@@ -177,25 +184,25 @@ class FrameWalk:
         ]
 
     def observe(self, points, parameters, line):
-        """Return (residual [B, m], slope [B, m, t]) of a frame's samples, all taken as now."""
+        """Return (residual [B, m], slope [B, m, t]) of a frame's samples as if taken at once."""
         values, by_coordinates = self.parametrization.expanded(parameters)
         t = self.state_coordinates.size
-        still = np.zeros((points.shape[1], t, t + len(parameters)))
-        still[:, range(t), range(t)] = 1.0
+        identity = np.zeros((points.shape[1], t, t + len(parameters)))
+        identity[:, range(t), range(t)] = 1.0
         found = [
             self._rows.measure(self.backend, points, values, segment.measured, by_coordinates)
             for segment in line.segments
             if segment.measured
         ]
-        slopes = [_chained(gradient, still)[..., :t] for _, gradient in found]
+        slopes = [_chained(gradient, identity)[..., :t] for _, gradient in found]
         return np.concatenate([r for r, _ in found], 1), np.concatenate(slopes, 1)
 
-    def course(self, parameters, line):
+    def integration_steps(self, parameters, line):
         """
-        Return durations [S, K], controls [S, nu, K] and bounds [H + 1] of frames on end.
+        Return durations [S, K], controls [S, nu, K] and bounds [H + 1] of consecutive frames.
 
-        parameters [p, K]; line: of H frames, each for so many columns. Steps end where commands
-        begin to act; bounds: the steps at which frames begin and end.
+        parameters [p, K]; line: of H frames with K columns each. Steps end where commands begin to
+        act; bounds: the steps at which frames begin and end.
         """
         count = parameters.shape[1]
         values = spread(self.parametrization.to_named(parameters), len(line.lanes))
@@ -204,13 +211,13 @@ class FrameWalk:
             _frame_by_frame([each[part] for each in shifted], len(line.lanes), count)
             for part in (0, 1)
         )
-        # Side by side frames have as many steps as any of them.
+        # Frames side by side have as many steps as any of them, some of no length.
         is_step = (durations != 0).any(2)
         bounds = np.concatenate([[0], np.cumsum(is_step.sum(1))])
         return durations[is_step], controls[is_step], bounds
 
     def _by_delay(self, segment):
-        """Yield (the late sensor's index or None, samples) for what a segment's end measures."""
+        """Yield (index of the late sensor or None, samples) of the samples that end a segment."""
         if not self._clocks.is_any_late:
             if segment.measured:
                 yield None, segment.measured
@@ -225,16 +232,17 @@ class FrameWalk:
 
 
 def _frame_by_frame(parts, lanes, count):
-    """Return parts [S, .., B] on end, frame by frame, [H, S, .., K]; lanes: H * K; count: K."""
+    """Return parts [S, .., B] joined and by frame, [H, S, .., K]; lanes: H * K; count: K."""
     whole = np.concatenate([np.broadcast_to(p, (*p.shape[:-1], lanes)) for p in parts])
     return np.moveaxis(whole.reshape(*whole.shape[:-1], -1, count), -2, 0)
 
 
 def _chained(moved, transition):
     """
-    Return derivatives by z at the frame's beginning from those at a state on the way.
+    Return derivatives by z from those by an intermediate state and the parameters (chain rule).
 
-    transition [B, t, n]: of that state, None where it is the beginning.
+    moved: (by state, by coordinates), None where nothing was to be differentiated; transition
+    [B, t, n]: derivative of the intermediate state by z, None where it is the beginning.
     """
     if moved is None:
         return transition
@@ -248,37 +256,36 @@ def _chained(moved, transition):
 
 class FrameForwards:
     """
-    What a filter asks for, where its unknowns are few: one frame, nothing in it late.
+    Linearizes one frame without late samples in forward mode, for a filter of few unknowns.
 
-    The simulation carries the derivatives by all coordinates with it, from instant to instant:
-    what each sensor needs of them is there where it measures. That costs as many passes as there
-    are coordinates, of which a vector of the processor takes several at once; with many,
-    `FrameAtOnce` is the faster.
+    One simulation carries the derivatives by all of z, so they are there at every sample. It costs
+    one pass for each entry of z, of which a SIMD vector takes several; for many unknowns
+    `FrameAtOnce` is faster.
     """
 
     def __init__(self, states, rows, parametrization):
-        """Take the `StateWalk`, the `SampleRows` and the `Parametrization`."""
+        """Take the `StatePropagator`, the `SampleRows` and the `Parametrization`."""
         self._states, self._rows, self._parametrization = states, rows, parametrization
         self._latest = None
 
     def through(self, points, parameters, line):
-        """Return what `FrameWalk.through` does for the one frame of a `Line`."""
-        cut, walk, batch = line.cut, self._states, points.shape[1]
+        """Return what `FrameLinearizer.through` does for the one frame of a `Line`."""
+        cut, propagator, batch = line.cut, self._states, points.shape[1]
         values, by_coordinates = self._expanded(parameters)
         if len(by_coordinates) < batch:
             values = spread(values, batch)
             by_coordinates = np.tile(by_coordinates, (batch // len(by_coordinates), 1, 1))
         durations, controls, _ = cut.on_end
-        inputs = walk.inputs(points, values, durations, controls)
-        seeds = walk.seeds(points, by_coordinates, durations)
-        found = walk.backend.directions_arrays(inputs, seeds)
+        inputs = propagator.inputs(points, values, durations, controls)
+        seeds = propagator.seeds(points, by_coordinates, durations)
+        found = propagator.backend.directions_arrays(inputs, seeds)
         residual, slope = self._measured(found, cut)
-        ends, transition = walk.after(points, found, durations)
-        ends, transition = walk.faded(ends, transition, line)
+        ends, transition = propagator.after(points, found, durations)
+        ends, transition = propagator.decayed(ends, transition, line)
         return Linearization(ends, transition, residual, slope)
 
     def _expanded(self, parameters):
-        """Return what `Parametrization.expanded` does; the frames of a window have the same."""
+        """Return the parametrization's `expanded`; the last is kept, as frames often share it."""
         latest = self._latest
         if latest is None or not np.array_equal(latest[0], parameters):
             latest = self._latest = (
@@ -306,7 +313,7 @@ class FrameForwards:
         return residual, slope
 
     def _slope(self, rows, index, found, at):
-        """Return the slope [B, m, n] of a sensor's `Rows` at some instants."""
+        """Return the slope [B, m, n] of a sensor's `Rows` at the steps `at` [G]."""
         batch, n = found.d_states.shape[0], found.d_states.shape[-1]
         parts = []
         if rows.by_state is not None:
@@ -321,26 +328,26 @@ class FrameForwards:
 
 
 def _columns(instants, at):
-    """Return what [S, n, B] is at G of S instants, as columns [n, B * G]."""
+    """Return G of the S instants of [S, n, B] as columns [n, B * G]."""
     _, size, batch = instants.shape
     return instants[at].transpose(1, 2, 0).reshape(size, batch * len(at))
 
 
 class FrameAtOnce:
     """
-    What a filter asks for: one frame for a few columns, nothing in it late.
+    Linearizes one frame without late samples, all its pieces in one call, for a few columns.
 
-    A first pass without derivatives tells where each piece begins; the derivatives of all of them
-    are then asked for in one call, as are the rows of each sensor. With few columns that one
-    call costs hardly more than any of the calls that it replaces.
+    A simulation without derivatives finds where each piece begins. The Jacobians of all pieces are
+    then one call, as are the rows of each sensor, which for few columns costs hardly more than any
+    of the calls it replaces.
     """
 
     def __init__(self, states, rows, parametrization):
-        """Take the `StateWalk`, the `SampleRows` and the `Parametrization`."""
+        """Take the `StatePropagator`, the `SampleRows` and the `Parametrization`."""
         self._states, self._rows, self._parametrization = states, rows, parametrization
 
     def through(self, points, parameters, line):
-        """Return what `FrameWalk.through` does for the one frame of a `Line`."""
+        """Return what `FrameLinearizer.through` does for the one frame of a `Line`."""
         cut, batch = line.cut, points.shape[1]
         count = cut.count
         values, by_coordinates = self._parametrization.expanded(parameters)
@@ -353,19 +360,19 @@ class FrameAtOnce:
         ends, slopes = self._states.run(begins, wide, durations, controls, by_coordinates)
         transitions = _chained_pieces(*(x.reshape(count, batch, *x.shape[1:]) for x in slopes))
         residual, slope = self._measured(ends, wide, by_coordinates, transitions, cut)
-        # The copy is what may fade: the rows were taken before.
-        last, transition = self._states.faded(ends[:, -batch:], transitions[-1].copy(), line)
+        # Decays in place: a copy, since the rows are of the state before.
+        last, transition = self._states.decayed(ends[:, -batch:], transitions[-1].copy(), line)
         return Linearization(last, transition, residual, slope)
 
     def _begins(self, points, values, cut):
-        """Return the states [nx, G * B] at the begins of all pieces."""
+        """Return the states [nx, G * B] at the beginning of every piece."""
         if cut.count == 1:
             return points
         durations, controls, places = cut.on_end
         inputs = self._states.inputs(points, values, durations, controls)
         states = self._states.backend.rollout_arrays(inputs)[0][places]
         begins = states.swapaxes(0, 1).reshape(states.shape[1], -1)
-        return self._states.with_hidden(begins, points, cut.begins)
+        return self._states.with_disturbance(begins, points, cut.begins)
 
     def _measured(self, ends, values, by_coordinates, transitions, cut):
         """Return residual [B, m] and slope [B, m, n] of all samples, in the order of time."""
@@ -396,7 +403,7 @@ class FrameAtOnce:
 
 def _chained_pieces(by_state, by_x):
     """
-    Return derivatives [G, B, t, n] of the ends of pieces by z at the beginning of the first.
+    Return derivatives [G, B, t, n] of the ends of G pieces by z (chain rule).
 
     by_state [G, B, t, t], by_x [G, B, t, p]: of each end by its own beginning and parameters.
     """
@@ -410,11 +417,11 @@ def _chained_pieces(by_state, by_x):
 
 def counted_from(parametrization, reference, clocks, commands, acting):
     """
-    Return (a parametrization, the `ClockDelays`) as simulations take them.
+    Return (parametrization, `ClockDelays`), relative to a clock if absolute time is unobservable.
 
-    reference: index of the sensor from whose clock times are counted, if nothing but delays that
-    are to be estimated says what time it is; clocks: `ClockDelays`; commands: `CommandDelays`;
-    acting: places of the commands that act.
+    That is where the delays of all clocks, and of all commands that act, are estimated; elsewhere
+    both are returned as they are. reference: index of the sensor that has this clock; clocks:
+    `ClockDelays`; commands: `CommandDelays`; acting: places of the commands that act.
     """
     owners = {commands.rows[commands.owners[place]] for place in acting}
     if None in owners or reference not in clocks.rows or not clocks.are_all_estimated:
@@ -426,20 +433,20 @@ def counted_from(parametrization, reference, clocks, commands, acting):
 
 class RelativeTimes:
     """
-    A parametrization as simulations take it: states are those at the times that the reference saw.
+    A parametrization with delays relative to the delay of a reference clock.
 
-    Where every clock, and every command that acts, is late by an unknown time, a motion that
-    begins a little later looks the same with other delays. A filter that moved its state along
-    that direction would linearise in another place after every frame, and become sure of a time
-    that nobody has told. So only differences enter: of a clock its delay less that of the
-    reference, of commands both added up.
+    Where the delays of all clocks and commands are unknown, a motion that begins a little later is
+    observationally equivalent to one with other delays. A filter that moved its state along that
+    direction would linearize at another point after every frame, and gain information on a time
+    that is unobservable. So only observable combinations enter: the delay of a clock minus that of
+    the reference, and the delay of commands plus it.
     """
 
     def __init__(self, parametrization, reference, clocks, commands):
         """
-        Take a parametrization and rows of delays among its names.
+        Take a parametrization and the rows of delays among its names.
 
-        reference: that of the reference; clocks: those of all clocks, commands: of all commands.
+        reference: row of the reference; clocks, commands: rows of all clocks and all commands.
         """
         self.names, self.fixed, self._parametrization = (
             parametrization.names,
@@ -450,17 +457,17 @@ class RelativeTimes:
         self._signs = np.repeat([-1.0, 1.0], [len(clocks), len(commands)])[:, None]
 
     def to_named(self, coordinates):
-        """Return the parameter values [P, B] of coordinates [p, B], delays as differences."""
-        return self._counted(self._parametrization.to_named(coordinates))
+        """Return the parameter values [P, B] of coordinates [p, B], with relative delays."""
+        return self._relative(self._parametrization.to_named(coordinates))
 
     def expanded(self, coordinates):
         """Return these values and their derivative by the coordinates, [B, P, p]."""
         values, slope = self._parametrization.expanded(coordinates)
         slope = slope.copy()
         slope[:, self._rows] += self._signs * slope[:, [self._reference]]
-        return self._counted(values), slope
+        return self._relative(values), slope
 
-    def _counted(self, values):
+    def _relative(self, values):
         values = values.copy()
         values[self._rows] += self._signs * values[self._reference]
         return values

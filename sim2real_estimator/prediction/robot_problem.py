@@ -1,4 +1,10 @@
-"""A robot, its sensors and its unknown parameters as the problem an estimator sees."""
+"""
+The problem that estimators see: a robot, its sensors and its unknown parameters.
+
+`RobotProblem` joins what the other modules of this room compute. `timeline` cuts frames at the
+stamps of their samples; `linearization` simulates and linearizes a frame; `process_noise` says how
+uncertain a state becomes in one; `model_changes` says how the robot may change.
+"""
 
 import copy
 from dataclasses import dataclass, replace
@@ -19,37 +25,39 @@ from ..parameters.drifting import drifting
 from ..parameters.parametrization import DirectParametrization, mass_matrices, TimedParametrization
 from ..parameters.parametrization_choice import straight_losses
 from .first_state import guess_state, guess_trajectory
-from .linearization import FrameWalk
+from .linearization import FrameLinearizer
 from .model_changes import PossibleChanges
 from .process_noise import DisturbanceStates, FrictionRatios, ProcessNoise
 from .timeline import TimelineCache
 from .trajectory_loss import TrajectoryLoss
 
-# Delays that are this much [s] apart lead to different optima: a part of a swing.
+# Initial guesses of a delay that are this far apart [s], a fraction of a swing, lead to different
+# optima.
 _DELAY_SPACING = 0.04
-# Standard deviation of the first disturbance while fits begin without any.
+# Standard deviation of the disturbances at the first state, in their units: fits begin without.
 _NO_DISTURBANCE = 1e-6
-# Disturbances are mostly friction: they go along with the motion, and with the efforts that cause
-# it. So they do not average out, and make every parameter wrong for good by about this part of
-# what they are of the efforts of the joint that tells most.
+# Disturbances are mostly unmodelled friction, which is correlated with the motion and with the
+# efforts that cause it. Hence they do not average out: every parameter keeps a relative error of
+# about this part of the ratio of disturbance to usual effort, at the joint where that is least.
 _LASTING = 0.25
-# Part of the Coulomb friction by which what a model lacks pushes a joint during a window.
+# Standard deviation of the unmodelled effort on a joint during a window, in Coulomb frictions.
 _PUSH = 0.4
-# Standard deviations of a sum of squares from which on it is no longer noise at rest.
+# A sum of squared residuals this many standard deviations above its mean is not noise at rest.
 _CLEARLY = 6.0
+# Draws of parameters and random poses by which the spread of the mass matrix is estimated.
 _DRAWS, _POSES = 24, 12
 
 
 @dataclass(frozen=True)
 class ProblemOptions:
     """
-    How a problem is simulated.
+    Settings of the simulation and of its process noise.
 
-    max_step [s]: longest integration step; position_floor, velocity_floor: what a frame adds to
-    the standard deviations of positions [rad or m] and velocities [per s]; position_sd,
-    velocity_sd: of the first state about the guess; hidden_time [s]: correlation time of the
-    accelerations of driven joints; disturbance_time [s]: of efforts of unknown origin, None for a
-    robot without any.
+    max_step [s]: longest integration step; position_floor, velocity_floor: process noise of a
+    frame, as standard deviations of positions [rad or m] and velocities [per s]; position_sd,
+    velocity_sd: standard deviations of the first state about its guess; hidden_time [s]:
+    correlation time of the accelerations of driven joints; disturbance_time [s]: correlation time
+    of efforts of unknown origin, None where there are none.
     """
 
     integrator: str = 'rk4'
@@ -65,11 +73,12 @@ class ProblemOptions:
 
 class RobotProblem:
     """
-    The problem of a robot; see `inference.protocol.Problem`.
+    The estimation problem of a robot; implements `estimation.protocol.Problem`.
 
-    Frames enter as `records.Frame`; numbers are NumPy arrays, the batch last for states and
-    parameters, first for derivatives. late_sensors: name -> the delay of its clock, [p] times the
-    coordinates: beside that of the reference, where nothing tells more.
+    Frames are `records.Frame`. All numbers are NumPy arrays, with the batch last in states and
+    parameters and first in derivatives. late_sensors: name -> row [p] whose product with the
+    coordinates is the delay of that sensor's clock, relative to the reference sensor where only
+    differences of delays are observable.
     """
 
     def __init__(
@@ -91,12 +100,12 @@ class RobotProblem:
 
         parameters: the model's `Parameters`; sensors: a tuple of AbstractSensor; parametrization:
         the `Parametrization` between the estimator's coordinates and named parameters; noises:
-        sensor -> `Prior` of a factor on the standard deviation of its noise, where that is
-        unknown; accelerations: driven joint -> how large they are, as of `DisturbanceStates`;
+        sensor -> `Prior` of the factor on its noise, for sensors whose noise is unknown;
+        accelerations: driven joint -> usual size of its acceleration, see `DisturbanceStates`;
         reference: index of the sensor whose clock frames are cut by; doubts: name -> `Prior` of
-        what is held fixed and may be wrong; torque: the `TorqueModel` of a robot whose torques are
-        measured; poses: the `PoseModel` of one that is seen by motion capture besides; wrenches:
-        name -> the `LinkWrench` that acts, known as efforts are.
+        fixed parameters that may be wrong; torque: the `TorqueModel` of a robot with measured
+        torques; poses: its `PoseModel`, if motion capture observes it; wrenches: name -> the
+        `LinkWrench` of every measured wrench.
         """
         self.options = options or ProblemOptions()
         self.parameters, self.sensors, self.parametrization = (
@@ -114,56 +123,65 @@ class RobotProblem:
             )
         )
         values = self._expected = {**parametrization.fixed, **means}
-        self._hidden = DisturbanceStates(parameters, times, accelerations, values)
+        self._disturbance = DisturbanceStates(parameters, times, accelerations, values)
         ratios = FrictionRatios(
-            parameters, parametrization, values, self._hidden.disturbed.tolist()
+            parameters, parametrization, values, self._disturbance.disturbed.tolist()
         )
         named = (
             *self.model.commands,
             *(f'wrench {n}' for n in self.wrenches for _ in range(WRENCH_SIZE)),
         )
-        self._noise = ProcessNoise(parameters, self.options, self._hidden, ratios, named)
-        self._state = StateCoordinates(self.model, self._hidden.size)
-        self._walk = walk = FrameWalk(
+        self._noise = ProcessNoise(parameters, self.options, self._disturbance, ratios, named)
+        self._state = StateCoordinates(self.model, self._disturbance.size)
+        self._linearizer = linearizer = FrameLinearizer(
             parameters,
             self.sensors,
             parametrization,
             self._state,
-            self._hidden,
+            self._disturbance,
             self.options,
             reference,
             tuple(self.wrenches.values()),
         )
         max_step = self.options.max_step
-        self._timelines = TimelineCache(self.sensors, walk.known_controls, max_step)
+        self._timelines = TimelineCache(self.sensors, linearizer.known_controls, max_step)
         self._loss = TrajectoryLoss(
-            walk.system, walk.backend, parametrization, self.sensors, walk.outputs, self._timelines
+            linearizer.system,
+            linearizer.backend,
+            parametrization,
+            self.sensors,
+            linearizer.outputs,
+            self._timelines,
         )
-        self._mass_spread = MassSpread(walk.system, parametrization, self._hidden.standing)
+        self._mass_spread = MassSpread(
+            linearizer.system, parametrization, self._disturbance.driven
+        )
         self.point_size, self.tangent_size = self._state.point_size, self._state.size
         self.position_count = self.model.velocity_size
         self.labels, self.prior = parametrization.labels, parametrization.prior
         self.drifting = drifting(parametrization, self.model)
         self.lasting_root = (
-            _LASTING * self._hidden.disturbance_share * parametrization.relative_root
+            _LASTING * self._disturbance.disturbance_share * parametrization.relative_root
         )
         self.noises = dict(noises or {})
         self.noise_prior = _noise_prior(self.noises.values())
-        self.disturbance_size = self._hidden.disturbance_size
-        self.is_driven = bool(self._hidden.standing)
+        self.disturbance_size = self._disturbance.disturbance_size
+        self.is_driven = bool(self._disturbance.driven)
         self._changes = PossibleChanges(parameters, parametrization, self.sensors)
         self.late_sensors = self._late_sensors(reference)
-        self._given, self._widened = (noises, accelerations, reference, dict(doubts or {})), None
+        self._given = noises, accelerations, reference, dict(doubts or {})
+        # The augmented problem with the prior of this one, and that prior.
+        self._informed = None
 
     @cached_property
     def spacing(self):
-        """How far apart starts may be along each coordinate, [p]; see the protocol."""
+        """Largest distance between initial guesses along each coordinate, [p]; see `Problem`."""
         is_delay = np.array([label.endswith('.delay') for label in self.labels], dtype=bool)
         return np.where(is_delay, _DELAY_SPACING, np.inf)
 
     @cached_property
     def pushes(self):
-        """What acts on joints during a window besides: `Pushes` by their torque offsets."""
+        """The `Pushes`: unmodelled efforts during a window, as changes of torque offsets."""
         places, deviations = [], []
         for moving in self.model.moving_joints:
             name = f'{moving.joint.name}.torque_offset'
@@ -176,22 +194,23 @@ class RobotProblem:
         return Pushes(np.array(places, dtype=int), np.array(deviations))
 
     def least_covariance(self, share):
-        """Return the covariance [p, p] of parameters that are known to this part of their size."""
+        """Return the covariance [p, p] of parameters of this relative standard deviation."""
         root = share * self.parametrization.relative_root
         return root @ root.T
 
     @cached_property
     def commanded_velocities(self):
-        """The velocities on which commands act."""
+        """The indices of the velocities on which commands act, a list."""
         taking = (m for m in self.model.moving_joints if m.joint.actuator.takes_command)
         return [k for m in taking for k in range(m.velocities.start, m.velocities.stop)]
 
     @cached_property
     def possible(self):
-        """The `PossibleRobots`; None where the parametrization is not one of bodies."""
+        """The `PossibleRobots`; None unless the parametrization is linear in bodies."""
         return PossibleRobots.of(self.parameters, self.parametrization)
 
     def _late_sensors(self, reference):
+        """Return `late_sensors`; reference: index of the sensor that is relative to none."""
         rows = np.eye(len(self.labels))
         delays = {sensor.name: f'{sensor.name}.delay' for sensor in self.sensors}
         late = {
@@ -199,7 +218,7 @@ class RobotProblem:
             for name, label in delays.items()
             if label in self.labels
         }
-        if self._walk.counts_from_reference:
+        if self._linearizer.counts_from_reference:
             first = late[self.sensors[reference].name]
             late = {name: row - first for name, row in late.items()}
         return late
@@ -214,15 +233,16 @@ class RobotProblem:
 
     @property
     def augmented(self):
-        """This with what is held fixed and may be wrong among the unknowns; None: nothing is."""
-        if self._doubtful is None:
+        """The problem whose unknowns include the fixed parameters that may be wrong, or None."""
+        if self._augmented is None:
             return None
-        if self._widened is None or self._widened[0] is not self.prior:
-            self._widened = self.prior, known_as(self, self._doubtful)
-        return self._widened[1]
+        if self._informed is None or self._informed[0] is not self.prior:
+            self._informed = self.prior, with_knowledge_of(self, self._augmented)
+        return self._informed[1]
 
     @cached_property
-    def _doubtful(self):
+    def _augmented(self):
+        """The augmented problem with its own prior, None where `doubts` is empty."""
         *rest, doubts = self._given
         parametrization = augmented_parametrization(self.parametrization, doubts)
         if parametrization is None:
@@ -234,23 +254,23 @@ class RobotProblem:
 
     @property
     def input_count(self):
-        """How many numbers act from outside: commands, then six of each wrench."""
+        """Number of inputs of a frame: the commands, then six numbers of each wrench."""
         return len(self.model.commands) + WRENCH_SIZE * len(self.wrenches)
 
     def marginal(self, mixture):
-        """Return what a mixture of the augmented problem knows of this one's unknowns."""
-        return marginal(self, self._doubtful, mixture)
+        """Return the marginal of the augmented problem's mixture over this one's unknowns."""
+        return marginal(self, self._augmented, mixture)
 
     def retract(self, points, deltas):
-        """Return the points [nx, B] moved by local coordinates [t, B]."""
+        """Return the points [nx, B] moved by local coordinates [t, B], the inverse of `local`."""
         return self._state.retract(points, deltas)
 
     def first_state(self, frames):
-        """Return (point [nx], root [t, t]): a state guessed from the first frames, and its sd."""
+        """Return (guess [nx] of the state before frames, root [t, t] of its covariance)."""
         nv = self.model.velocity_size
         deviations = [self.options.position_sd] * nv + [self.options.velocity_sd] * nv
-        hidden = self._hidden.deviations(np.full(1, _NO_DISTURBANCE))[0]
-        root = np.diag([*deviations, *hidden])
+        disturbances = self._disturbance.deviations(np.full(1, _NO_DISTURBANCE))[0]
+        root = np.diag([*deviations, *disturbances])
         return guess_state(self, frames), root
 
     def first_trajectory(self, frames):
@@ -258,13 +278,14 @@ class RobotProblem:
         return guess_trajectory(self, frames)
 
     def moves(self, point, frames):
-        """Tell whether samples of frames differ by more than noise, seen from a point [nx]."""
+        """Tell whether samples of frames differ among each other by more than noise."""
         frames = [frame for frame in frames if frame.samples]
         if not frames:
             return False
+        # Residuals of all frames at one state [nx]: only their spread counts.
         points = np.repeat(point[:, None], len(frames), 1)
         parameters = np.repeat(self.prior.mean[:, None], len(frames), 1)
-        residual = self._walk.observe(points, parameters, self._timelines.line(frames))[0]
+        residual = self._linearizer.observe(points, parameters, self._timelines.line(frames))[0]
         is_row = residual != 0
         count = is_row.sum(0)
         away = np.where(is_row, residual - residual.sum(0) / np.maximum(count, 1), 0.0)
@@ -272,8 +293,8 @@ class RobotProblem:
 
     @property
     def neutral(self):
-        """The state [nx] with every joint at its neutral position, at rest."""
-        rest = self.model.velocity_size + self._hidden.size
+        """The state [nx] at rest with every joint at its neutral position, undisturbed."""
+        rest = self.model.velocity_size + self._disturbance.size
         return np.array([*self.model.neutral_positions(), *[0.0] * rest])
 
     def knows_inputs(self, frame):
@@ -281,72 +302,75 @@ class RobotProblem:
         return not self.unknown_efforts(frame)
 
     def unknown_efforts(self, frame):
-        """Return the names of the commands and wrenches that are missing somewhere in a frame."""
+        """Return the names of the commands and wrenches that are unknown in part of a frame."""
         return self._noise.unknown_efforts(frame)
 
     def floors(self, frames, scales, parameters, states):
         """
-        Return what consecutive frames add to the standard deviation of the state, [H, K, t].
+        Return the process noise of consecutive frames, standard deviations [H, K, t].
 
         scales [K]: of the disturbances of each column; parameters [p, K]; states: H + 1 times
         [nx, K], before and after.
         """
-        left = self._walk.fading(self._timelines.line(frames)).T if self._hidden.size else None
-        return self._noise.floors(frames, left, scales, parameters, states)
+        decay = None
+        if self._disturbance.size:
+            decay = self._linearizer.decay(self._timelines.line(frames)).T
+        return self._noise.of_frames(frames, decay, scales, parameters, states)
 
     def disturbances(self, scales, parameters, points):
-        """Return the standard deviations [K, d] of disturbances of scales [K] at states."""
+        """Return the stationary standard deviations [K, d] of disturbances of scales [K]."""
         return self._noise.disturbances(scales, parameters, points)
 
     def push(self, frame):
-        """Return the standard deviation of what unknown efforts do to a state in a frame, [t]."""
-        return self._noise.push(frame)
+        """Return the input noise of a frame: standard deviations [t] due to unknown efforts."""
+        return self._noise.input_noise(frame)
 
     def impulse(self, frame):
-        """Return the standard deviation of what usual efforts do to the state in a frame, [t]."""
+        """Return the standard deviations [t] by which usual efforts move the state in a frame."""
         return self._noise.impulse(frame)
 
     def jumps(self, mean):
-        """Return a `ModelChange` for each way in which a robot of coordinates [p] may change."""
+        """Return the `ModelChange`s that are possible for a robot of coordinates [p]."""
         return self._changes.jumps(mean)
 
     def loses_sight(self, frame):
-        """Tell whether after a frame the motion may be anywhere: a new guess tells more of it."""
+        """Tell whether the state is lost in a frame, so that it has to be guessed anew."""
         return self._noise.loses_sight(frame)
 
     def local(self, starts, ends):
-        """Return the local coordinates [t, B] at `starts` of the points `ends`."""
+        """Return the local coordinates [t, B] at `starts` of the points `ends` [nx, B]."""
         return self._state.local(starts, ends)
 
     def observe(self, points, parameters, frame):
-        """Return (residual [B, m], slope [B, m, t]) of a frame's samples, all taken as now."""
-        return self._walk.observe(points, parameters, self._timelines.line((frame,)))
+        """Return (residual [B, m], slope [B, m, t]) of a frame's samples as if taken at once."""
+        return self._linearizer.observe(points, parameters, self._timelines.line((frame,)))
 
     def trajectory(self, points, parameters, frames):
         """Return the states [H + 1, nx, K] at the bounds of consecutive frames."""
-        durations, controls, bounds = self._course(parameters, frames)
+        durations, controls, bounds = self._integration_steps(parameters, frames)
         ends = 1e-9 * np.array([0, *(frame.end_ns - frames[0].start_ns for frame in frames)])
-        forces, hidden = points[self.model.state_size :], None
-        if self._hidden.size:
+        disturbances, forcing = points[self.model.state_size :], None
+        if self._disturbance.size:
             elapsed = np.repeat(ends[:-1], np.diff(bounds))
-            hidden = self._hidden.fading_controls(forces, elapsed)
+            forcing = self._disturbance.decaying_controls(disturbances, elapsed)
         values = self.parametrization.to_named(parameters)
-        inputs = self._walk.inputs(points, values, durations, controls, hidden)
-        states = self._walk.backend.rollout_arrays(inputs)[0][bounds]
-        if not self._hidden.size:
+        inputs = self._linearizer.inputs(points, values, durations, controls, forcing)
+        states = self._linearizer.backend.rollout_arrays(inputs)[0][bounds]
+        if not self._disturbance.size:
             return states
-        faded = self._hidden.expected(ends).T[..., None] * forces
-        return np.concatenate([states, faded], 1)
+        decayed = self._disturbance.long_term_decay(ends).T[..., None] * disturbances
+        return np.concatenate([states, decayed], 1)
 
-    def _course(self, parameters, frames):
-        """Return durations, controls and the bounds [H + 1] of the steps of frames on end."""
-        if not self._walk.moves_by_delay:
+    def _integration_steps(self, parameters, frames):
+        """Return durations, controls and bounds [H + 1] of the steps of consecutive frames."""
+        if not self._linearizer.moves_by_delay:
             chain = self._timelines.chain(frames)
             return chain.durations, chain.controls, chain.bounds
-        return self._walk.course(parameters, self._side_by_side(frames, parameters.shape[1]))
+        line = self._side_by_side(frames, parameters.shape[1])
+        return self._linearizer.integration_steps(parameters, line)
 
     def _side_by_side(self, frames, count):
-        """Return the `Line` of frames that have so many columns each."""
+        """Return the `Line` of frames with `count` columns each."""
         return self._timelines.line([frame for frame in frames for _ in range(count)])
 
     def residuals(self, states, parameters, frames):
@@ -357,7 +381,7 @@ class RobotProblem:
             for part in (states[:-1], states[1:])
         )
         line, parameters = self._side_by_side(frames, count), np.tile(parameters, len(frames))
-        rows = self._walk.residuals(begins, ends, parameters, line)
+        rows = self._linearizer.residuals(begins, ends, parameters, line)
         return np.moveaxis(rows.reshape(len(frames), count, -1), 0, 1).reshape(count, -1)
 
     def huber_loss(self, points, parameters, frames, delta):
@@ -365,41 +389,45 @@ class RobotProblem:
         return self._loss.huber(points, parameters, frames, delta)
 
     def row_noises(self, frames):
-        """Return each residual row's entry of the noise prior for frames side by side, or -1."""
+        """
+        Return each residual row's index in the noise prior, -1 where its noise is known.
+
+        The rows are those of one frame, or of frames side by side.
+        """
         known, order = list(self.noises), self._order(frames)
         names = [self.sensors[index].name for index in order]
         return self._by_rows(order, [known.index(n) if n in known else -1 for n in names])
 
     def row_samples(self, frame):
-        """Return which sample of a frame, by number, each of its residual rows is of, [m]."""
+        """Return the number of the sample that each residual row of a frame belongs to, [m]."""
         order = self._order((frame,))
         return self._by_rows(order, range(len(order)))
 
     @property
     def channel_count(self):
-        """How many channels there are: rows of the samples of sensors."""
+        """Number of channels; each is one residual row of the samples of one sensor."""
         return sum(sensor.row_size for sensor in self.sensors)
 
     def channel_means(self, frame):
         """
-        Return the matrix [C, m] that turns a frame's residual rows into means by channel.
+        Return the matrix [C, m] that averages a frame's residual rows by channel.
 
-        A channel is a row of the samples of one sensor; its row is zero where there are none.
+        The row of a channel without samples is zero.
         """
         sizes = tuple(sensor.row_size for sensor in self.sensors)
         return _channel_means(sizes, tuple(self._order((frame,))))
 
     def in_rows(self, frame):
-        """Return (index of the sensor, sample) of a frame in the order of their residual rows."""
+        """Return [(index of the sensor, sample)] of a frame, in the order of residual rows."""
         left = [iter([x for x in frame.samples if x.sensor == s.name]) for s in self.sensors]
         return [(index, next(left[index])) for index in self._order((frame,))]
 
     def _order(self, frames):
         """Return the index of the sensor of every sample, in the order of their rows."""
-        return self._walk.order(self._timelines.line(frames))
+        return self._linearizer.order(self._timelines.line(frames))
 
     def _by_rows(self, order, numbers):
-        """Return a number of each sample, repeated for all its rows; order: of `_order`."""
+        """Return the numbers of samples, each repeated for all its rows; order: of `_order`."""
         sizes = [self.sensors[index].row_size for index in order]
         return np.repeat(np.array(numbers, dtype=int), sizes)
 
@@ -410,26 +438,30 @@ class RobotProblem:
         parameters [p, B']: for B' columns that repeat; scales [B]: of disturbances, None where
         there are none.
         """
-        found = self._walk.through(points, parameters, self._timelines.line(frames))
+        found = self._linearizer.through(points, parameters, self._timelines.line(frames))
         if scales is not None and self.disturbance_size and self._noise.depends_on_speed(scales):
-            kept = self._noise.carried_over(scales, points)
+            kept = self._noise.lasting_part(scales, points)
             found.ends[self.model.state_size :] *= kept.T
             found.transition[:, 2 * self.model.velocity_size :] *= kept[..., None]
         return found
 
     @property
     def losses(self):
-        """Names of the estimated parameters by which joints lose energy."""
+        """Names of the estimated parameters of damping and friction."""
         return frozenset(filter(is_dissipation, self.parametrization.names))
 
     def spread(self, means, roots):
-        """Return how well the mass matrix is known: a relative sd for every column."""
+        """Return the relative standard deviation of the mass matrix, for every column."""
         return self._mass_spread.of(means, roots)
 
 
 @lru_cache(maxsize=64)
 def _channel_means(sizes, order):
-    """Return `RobotProblem.channel_means` of samples in an order; sizes: rows of each sensor."""
+    """
+    Return `RobotProblem.channel_means`, which is the same for all frames of one order of samples.
+
+    sizes: number of rows of each sensor; order: index of the sensor of each sample.
+    """
     first = np.cumsum([0, *sizes])
     channels = [c for k in order for c in range(first[k], first[k + 1])]
     is_of = np.arange(first[-1])[:, None] == np.array(channels, dtype=int)
@@ -439,7 +471,7 @@ def _channel_means(sizes, order):
 
 
 def _noise_prior(priors):
-    """Return the `NoiseScales` of priors of factors, None where there are none."""
+    """Return the `NoiseScales` of `Prior`s of factors on noise, None where there are none."""
     if not priors:
         return None
     means, deviations = zip(*((np.log(prior.mean), prior.sd) for prior in priors))
@@ -464,8 +496,8 @@ def augmented_parametrization(parametrization, doubts):
     return TimedParametrization(inner, delays) if delays else inner
 
 
-def known_as(problem, augmented):
-    """Return an augmented problem that knows of the parameters of a problem what that does."""
+def with_knowledge_of(problem, augmented):
+    """Return an augmented problem whose prior of a problem's parameters is that problem's."""
     found, rows = copy.copy(augmented), _places(problem, augmented)
     mean, root = augmented.prior.mean.copy(), augmented.prior.root.copy()
     mean[rows], root[np.ix_(rows, rows)] = problem.prior.mean, problem.prior.root
@@ -487,19 +519,20 @@ def _places(problem, augmented):
 
 class MassSpread:
     """
-    Relative standard deviations of the mass matrix, by draws of parameters in random poses.
+    Relative standard deviation of the mass matrix, by draws of parameters in random poses.
 
-    What hidden forces have to move does not count: they take all the effort that takes.
+    The block of driven joints does not count: their acceleration is part of the state, so no
+    prediction depends on it.
     """
 
-    def __init__(self, system, parametrization, standing):
+    def __init__(self, system, parametrization, driven):
         """Take the `System`, the parametrization and the velocities of driven joints."""
-        self._system, self._parametrization, self._standing = system, parametrization, standing
+        self._system, self._parametrization, self._driven = system, parametrization, driven
 
     def of(self, means, roots):
-        """Return that of every column; means [p, K], roots [K, p, r] of their covariances."""
+        """Return it for every column, [K]; means [p, K], roots [K, p, r] of their covariances."""
         noise = np.random.default_rng(0).standard_normal((_DRAWS, roots.shape[-1]))
-        # Of a generator of their own: the same poses whatever else is part of the state.
+        # Poses have a generator of their own, so that they do not depend on the parametrization.
         positions = self._positions(np.random.default_rng(1))
         spreads = []
         for mean, root in zip(means.T, roots):
@@ -507,7 +540,7 @@ class MassSpread:
             values = np.tile(self._parametrization.to_named(draws), _POSES)
             matrices = mass_matrices(self._system, values, np.repeat(positions, _DRAWS + 1, 1))
             matrices = matrices.reshape(_POSES, _DRAWS + 1, *matrices.shape[1:])
-            spreads.append(_relative_spread(matrices, self._standing))
+            spreads.append(_relative_spread(matrices, self._driven))
         return np.array(spreads)
 
     def _positions(self, generator):
@@ -523,9 +556,10 @@ class MassSpread:
 
 def _relative_spread(matrices, left_out):
     """
-    Return the largest, over poses, of the rms relative change of mass matrices [poses, 1+n].
+    Return the largest, over poses, of the rms relative change of mass matrices.
 
-    left_out: velocities whose own block does not count.
+    matrices [poses, 1 + n, nv, nv]: that of the mean, then those of n draws; left_out: velocities
+    whose block does not count. Changes are eigenvalues relative to the mean's matrix.
     """
     mean, draws = matrices[:, :1], matrices[:, 1:]
     if not np.isfinite(matrices).all():

@@ -1,56 +1,64 @@
-"""From a state to later ones, and what sensors say there, with derivatives."""
+"""
+Propagation of a state over integration steps, and residuals of samples there, with derivatives.
+
+`StatePropagator` moves states, `SampleRows` compares them with samples.
+"""
 
 import numpy as np
 
 from ..backend.base import RolloutInputs, StepDerivatives
 
-# Fewer columns are not worth a call of their own.
+# So few columns are not worth a call of their own.
 _FEW = 16
 
 
-class StateWalk:
+class StatePropagator:
     """
-    Moves states over segments of frames, for many pairs of state and parameters.
+    Propagates states over segments of frames, for many pairs of state and parameters.
 
-    A walk to what a late sensor saw ends earlier, by a time that may be unknown. Commands that act
-    late cut the integration steps elsewhere. `DisturbanceStates` are part of the state.
+    The state that a late sensor observed is earlier, by a delay that may be unknown. Commands that
+    act late change where integration steps end. `DisturbanceStates` are part of the state.
     """
 
-    def __init__(self, backend, parametrizations, hidden, delays, physical_size, max_step):
+    def __init__(self, backend, coordinates, disturbance, delays, physical_size, max_step):
         """
-        Take the parts of a `FrameWalk`.
+        Take the parts of a `FrameLinearizer`.
 
-        parametrizations: `StateCoordinates`s without and with what hidden forces add; delays:
-        (`CommandDelays`, `ClockDelays`); physical_size: how many of the named parameters are
-        physical; they come first.
+        coordinates: the `StateCoordinates` without and with disturbance states; delays:
+        (`CommandDelays`, `ClockDelays`); physical_size: number of physical parameters, which are
+        the first named ones.
         """
-        self.backend, self._hidden = backend, hidden
-        self._robot_parametrization, self.state_coordinates = parametrizations
+        self.backend, self._disturbance = backend, disturbance
+        self._robot_coordinates, self.state_coordinates = coordinates
         self._commands, self._clocks = delays
         self._physical, self._max_step = physical_size, max_step
 
-    def inputs(self, points, values, durations, controls, hidden=None):
+    def inputs(self, points, values, durations, controls, forcing=None):
         """
-        Return `RolloutInputs` of NumPy arrays.
+        Return the `RolloutInputs` of states at the start, as NumPy arrays.
 
-        values [P, B] of all named parameters; hidden [S, nv, B]: controls of the hidden forces
-        during steps that are more than a piece of a frame.
+        values [P, B]: of all named parameters; durations [S, B]; controls [S, nu, B]; forcing
+        [S, nv, B]: controls by the disturbance states, needed over more than one frame.
         """
-        state = points[: self._robot_parametrization.point_size]
-        if self._hidden.size:
-            if hidden is None:
-                hidden = self._hidden.controls(self.hidden_part(points), durations)
+        state = points[: self._robot_coordinates.point_size]
+        if self._disturbance.size:
+            if forcing is None:
+                forcing = self._disturbance.controls(self.disturbance_part(points), durations)
             if controls.shape[2] < points.shape[1]:
                 controls = np.repeat(controls, points.shape[1], 2)
-            controls = np.concatenate([controls, hidden], 1)
+            controls = np.concatenate([controls, forcing], 1)
         return RolloutInputs(state, values[: self._physical], controls, durations)
 
-    def hidden_part(self, points):
-        """Return the hidden forces [k, B] of states."""
-        return points[self._robot_parametrization.point_size :]
+    def disturbance_part(self, points):
+        """Return the disturbance states [k, B] of points [nx, B]."""
+        return points[self._robot_coordinates.point_size :]
 
     def steps(self, values, segment, late):
-        """Return (durations, controls, [(row of a delay, slope of the durations)])."""
+        """
+        Return (durations, controls, [(row of a delay, slope of durations by it)]) of a segment.
+
+        values [P, B]; late: index of the sensor whose clock ends the segment, None: its end.
+        """
         commands = self._commands
         if late is None and not commands.is_estimated:
             return segment.durations, segment.controls, []
@@ -67,8 +75,7 @@ class StateWalk:
         """
         Return the states after a segment and their derivatives (by state, by coordinates).
 
-        late: index of the sensor whose samples say where the segment ends, None: its end;
-        by_coordinates: as of `run`; without it, there are no derivatives (None).
+        late: as of `steps`; by_coordinates: as of `run`, without it derivatives are None.
         """
         durations, controls, slopes = self.steps(values, segment, late)
         if by_coordinates is not None:
@@ -81,121 +88,119 @@ class StateWalk:
         """
         Return the states after steps and (by state [B, t, t], by coordinates [B, t, p]).
 
-        durations [S, B], controls [S, nu, B]; by_coordinates [B', P, p]: derivative of the values
-        by coordinates, for B' columns that repeat; slopes: (row of a named parameter, derivative
-        of the durations by it), as `steps` returns them.
+        durations [S, B]; controls [S, nu, B]; by_coordinates [B', P, p]: derivative of the values
+        by the coordinates, for B' columns that repeat; slopes: as `steps` returns them.
         """
         inputs = self.inputs(points, values, durations, controls)
         found = uneven_jacobian(self.backend, inputs, slopes)
-        ends, parametrization = found.state, self._robot_parametrization
+        ends, coordinates = found.state, self._robot_coordinates
         by_x = np.zeros((points.shape[1], self.state_coordinates.size, by_coordinates.shape[-1]))
-        by_physical = parametrization.pull_rows(ends, found.by_parameters)
-        by_x[:, : parametrization.size] = by_groups(
-            by_physical, by_coordinates[:, : self._physical]
-        )
+        by_physical = coordinates.pull_rows(ends, found.by_parameters)
+        by_x[:, : coordinates.size] = by_groups(by_physical, by_coordinates[:, : self._physical])
         for row, slope in slopes:
-            # A row that comes late and one that acts late may be the same; their effects add up.
+            # The delay of a clock and that of commands may be the same; their effects add up.
             late = np.einsum('bis,sb->bi', found.by_durations, slope)
-            if self._hidden.size:
-                late += self._hidden.pushed_later(
-                    found.by_controls, self.hidden_part(points), slope
+            if self._disturbance.size:
+                late += self._disturbance.by_disturbance_later(
+                    found.by_controls, self.disturbance_part(points), slope
                 )
-            late = parametrization.pull_rows(ends, late[..., None])
-            by_x[:, : parametrization.size] += by_groups(late, by_coordinates[:, row, None])
+            late = coordinates.pull_rows(ends, late[..., None])
+            by_x[:, : coordinates.size] += by_groups(late, by_coordinates[:, row, None])
         by_state = self._by_state(found, ends, points, durations)
         return self._joined(ends, points, durations), (by_state, by_x)
 
     def seeds(self, points, by_coordinates, durations):
         """
-        Return how a rollout's inputs move with z = (state, coordinates), for `directions_arrays`.
+        Return the derivatives of a rollout's inputs by z = (state, coordinates).
 
-        by_coordinates [B, P, p]; durations [S, 1]: of its steps.
+        They are the seeds of the backend's `directions_arrays`. by_coordinates [B, P, p];
+        durations [S, 1]: of the steps.
         """
-        t, parametrization = self.state_coordinates.size, self._robot_parametrization
+        t, coordinates = self.state_coordinates.size, self._robot_coordinates
         batch, steps, n = points.shape[1], len(durations), t + by_coordinates.shape[-1]
-        by_state = np.zeros((batch, parametrization.point_size, n))
-        by_state[..., : parametrization.size] = parametrization.push(
-            points[: parametrization.point_size], np.eye(parametrization.point_size)
+        by_state = np.zeros((batch, coordinates.point_size, n))
+        by_state[..., : coordinates.size] = coordinates.push(
+            points[: coordinates.point_size], np.eye(coordinates.point_size)
         )
         by_parameters = np.zeros((batch, self._physical, n))
         by_parameters[..., t:] = by_coordinates[:, : self._physical]
         by_controls = np.zeros((steps, self.backend.system.control_size, n))
-        if self._hidden.size:
-            pushes = self._hidden.slopes_of_controls(durations)
-            by_controls[:, -pushes.shape[1] :, parametrization.size : t] = pushes
+        if self._disturbance.size:
+            pushes = self._disturbance.slopes_of_controls(durations)
+            by_controls[:, -pushes.shape[1] :, coordinates.size : t] = pushes
         return by_state, by_parameters, np.zeros((steps, n)), by_controls
 
     def after(self, points, found, durations):
         """
-        Return the states after a rollout of `seeds` and the derivative [B, t, n] by z before it.
+        Return the states after a rollout and their derivative [B, t, n] by z before it.
 
-        found: its `Sensitivities`.
+        found: the `Sensitivities` of the rollout with `seeds`.
         """
-        ends, parametrization = found.states[-1], self._robot_parametrization
-        robot = parametrization.pull_rows(ends, found.d_states[:, -1])
-        if not self._hidden.size:
+        ends, coordinates = found.states[-1], self._robot_coordinates
+        robot = coordinates.pull_rows(ends, found.d_states[:, -1])
+        if not self._disturbance.size:
             return ends, robot
-        size, t = parametrization.size, self.state_coordinates.size
+        size, t = coordinates.size, self.state_coordinates.size
         result = np.zeros((len(robot), t, robot.shape[-1]))
         result[:, :size] = robot
-        result[:, size:, size:t] = self._hidden.growth(durations.sum(0))
+        result[:, size:, size:t] = self._disturbance.transition(durations.sum(0))
         return self._joined(ends, points, durations), result
 
     def _joined(self, ends, points, durations):
-        """Return robot states with what has become of the hidden forces of the points before."""
-        if not self._hidden.size:
+        """Return states from those of the robot, with the disturbance states of points before."""
+        if not self._disturbance.size:
             return ends
-        hidden = self._hidden.grown(self.hidden_part(points), durations.sum(0))
-        return np.concatenate([ends, hidden])
+        disturbances = self.disturbance_part(points)
+        return np.concatenate([ends, self._disturbance.propagated(disturbances, durations.sum(0))])
 
-    def with_hidden(self, states, points, elapsed):
+    def with_disturbance(self, states, points, elapsed):
         """
-        Return robot states [nx, G * B] with what the hidden forces of B points have become.
+        Return states [nx, G * B] from those of the robot, with the disturbance states of points.
 
-        elapsed [G] [s]: since these points, for each of G groups of states.
+        elapsed [G] [s]: from the B points to each of G groups of states.
         """
-        if not self._hidden.size:
+        if not self._disturbance.size:
             return states
-        hidden = tiled(self.hidden_part(points), len(elapsed))
+        disturbances = tiled(self.disturbance_part(points), len(elapsed))
         lengths = np.repeat(elapsed, points.shape[1])
-        return np.concatenate([states, self._hidden.grown(hidden, lengths)])
+        return np.concatenate([states, self._disturbance.propagated(disturbances, lengths)])
 
     def _by_state(self, found, ends, points, durations):
-        """Return the derivative [B, t, t] of a segment's end by its beginning."""
-        parametrization, size = self._robot_parametrization, self._robot_parametrization.size
-        state = points[: parametrization.point_size]
-        robot = parametrization.pull(ends, found.by_state, state)
-        if not self._hidden.size:
+        """Return the derivative [B, t, t] of the state after steps by the one before."""
+        coordinates, size = self._robot_coordinates, self._robot_coordinates.size
+        state = points[: coordinates.point_size]
+        robot = coordinates.pull(ends, found.by_state, state)
+        if not self._disturbance.size:
             return robot
         result = np.zeros((len(robot), self.state_coordinates.size, self.state_coordinates.size))
         result[:, :size, :size] = robot
-        pushed = self._hidden.pushed(found.by_controls, durations)
-        result[:, :size, size:] = parametrization.pull_rows(ends, pushed)
-        result[:, size:, size:] = self._hidden.growth(durations.sum(0))
+        by_disturbance = self._disturbance.by_disturbance(found.by_controls, durations)
+        result[:, :size, size:] = coordinates.pull_rows(ends, by_disturbance)
+        result[:, size:, size:] = self._disturbance.transition(durations.sum(0))
         return result
 
-    def fading(self, line):
-        """Return which part of every hidden force is left after a frame, [k, B or 1]."""
-        return self._hidden.left(line.lengths)
+    def decay(self, line):
+        """Return the factor by which each disturbance state decays in a frame, [k, B or 1]."""
+        return self._disturbance.decay(line.lengths)
 
-    def faded(self, points, transition, line):
-        """Return points and transition, if any, at a frame's end with hidden forces faded."""
-        if not self._hidden.size:
+    def decayed(self, points, transition, line):
+        """Return points and transition (or None) at a frame's end, disturbance states decayed."""
+        if not self._disturbance.size:
             return points, transition
-        left = self.fading(line)
-        points, size = points.copy(), self._robot_parametrization.point_size
-        points[size:] *= left
+        decay = self.decay(line)
+        points, size = points.copy(), self._robot_coordinates.point_size
+        points[size:] *= decay
         if transition is not None:
-            transition[:, self._robot_parametrization.size :] *= left.T[:, :, None]
+            transition[:, self._robot_coordinates.size :] *= decay.T[:, :, None]
         return points, transition
 
 
 def uneven_jacobian(backend, inputs, slopes):
     """
-    Return the `StepDerivatives` of `RolloutInputs` as NumPy arrays.
+    Return the `StepDerivatives` of `RolloutInputs` whose columns have different numbers of steps.
 
-    slopes: (row of a delay, derivative of the durations by it). One column with many steps is not
-    to make many of all: derivatives by those after its last, of no length, are left at zero.
+    slopes: as of `StatePropagator.steps`. Columns of few and of many steps are evaluated apart;
+    derivatives by steps after a column's last, of no length, are zero.
     """
     if inputs.batch <= _FEW or inputs.durations.shape[1] < inputs.batch:
         return backend.jacobian_arrays(inputs)
@@ -203,7 +208,7 @@ def uneven_jacobian(backend, inputs, slopes):
 
 
 def _by_lengths(backend, inputs, counts):
-    """Return the same; counts [B]: how many steps each column has."""
+    """Return the `StepDerivatives`, splitting columns by their number of steps, counts [B]."""
     limit = max(1, int(np.median(counts)))
     if 2 * limit > inputs.steps or inputs.batch <= _FEW:
         return backend.jacobian_arrays(inputs)
@@ -216,7 +221,7 @@ def _by_lengths(backend, inputs, counts):
 
 
 def _counts(durations, slopes):
-    """Return after how many steps [B] all are of no length, and would be by other delays."""
+    """Return the number of steps [B] of each column that have a length, or have one if delayed."""
     is_step = durations != 0
     for _, slope in slopes:
         is_step = is_step | (slope != 0)
@@ -225,13 +230,13 @@ def _counts(durations, slopes):
 
 
 def _picked(inputs, which, steps):
-    """Return the inputs of some columns for so many steps."""
+    """Return the inputs of some columns for the first `steps` steps."""
     arrays = inputs.state, inputs.parameters, inputs.controls[:steps], inputs.durations[:steps]
     return RolloutInputs(*(a if a.shape[-1] == 1 else a[..., which] for a in arrays))
 
 
 def _joined_parts(parts, inputs):
-    """Return the `StepDerivatives` of all columns from [(which, those of some)]."""
+    """Return the `StepDerivatives` of all columns from [(which columns, theirs)]."""
     size, steps, controls = inputs.state.shape[0], inputs.steps, inputs.controls.shape[1]
     rows = inputs.batch, size
     state, by_state = np.empty((size, inputs.batch)), np.empty((*rows, size))
@@ -247,32 +252,28 @@ def _joined_parts(parts, inputs):
 
 
 class SampleRows:
-    """Compares samples with what sensors would have measured in states, for many pairs at once."""
+    """Whitened residuals of samples at states and their derivatives, for many pairs at once."""
 
-    def __init__(self, sensors, robot_parametrization, state_coordinates, physical_size):
+    def __init__(self, sensors, robot_coordinates, state_coordinates, physical_size):
         """
-        Take the sensors, two parametrizations and how many parameters are physical.
+        Take the sensors.
 
-        robot_parametrization, state_coordinates: `StateCoordinates` without and with what hidden
-        forces add.
+        robot_coordinates, state_coordinates: `StateCoordinates` without and with disturbance
+        states; physical_size: number of physical parameters.
         """
         self.sensors, self.slices = sensors, _output_slices(sensors)
-        self._state_size, self._robot_parametrization = (
-            state_coordinates.size,
-            robot_parametrization,
-        )
+        self._state_size, self._robot_coordinates = state_coordinates.size, robot_coordinates
         self._physical = physical_size
 
     def measure(self, backend, points, values, measured, by_coordinates=None):
         """
-        Return the rows [B, m] of samples in a state and (by state, by coordinates).
+        Return the residual rows [B, m] of samples and the derivatives (by state, by coordinates).
 
-        None without `by_coordinates`, the derivative [B', P, p] of the values by coordinates, for
-        B' columns that repeat.
+        measured: [(index of a sensor, values [B or 1, k])]; by_coordinates [B', P, p]: derivative
+        of the values by coordinates, for B' columns that repeat; without it derivatives are None.
         """
-        asking = [index for index, _ in measured if self.sensors[index].output_size]
         outputs = d_outputs = None
-        if asking:
+        if any(self.sensors[index].output_size for index, _ in measured):
             outputs, d_outputs = self._observed(
                 backend, points, values, by_coordinates is not None
             )
@@ -292,8 +293,8 @@ class SampleRows:
         """
         Return (rows [B, m], by state, by coordinates or None) of samples [B, k] of one sensor.
 
-        By state: [1, m, t] where it is the same for all. None: nothing but the state matters.
-        by_coordinates: as of `measure`.
+        The derivative by the state is [1, m, t] where it is the same for all; that by the
+        coordinates is None where rows depend on the state only. by_coordinates: as of `measure`.
         """
         outputs = d_outputs = None
         if self.sensors[index].output_size:
@@ -301,17 +302,17 @@ class SampleRows:
         return self._compared(points, index, samples, outputs, d_outputs, by_coordinates)
 
     def of_sensor(self, points, outputs, index, samples):
-        """Return the `Rows` of samples [B or 1, k] of one sensor; outputs [ny, B]: of all."""
+        """Return the `Rows` of samples [B or 1, k] of a sensor; outputs [ny, B]: of all."""
         return self.sensors[index].rows(*self._given(points, index, samples, outputs))
 
     def _compared(self, points, index, sample, outputs, d_outputs, by_coordinates):
-        """Return (rows, by state, by coordinates or None) of one sensor."""
+        """Return what `measure_one` does, given the outputs of all sensors."""
         rows = self.of_sensor(points, outputs, index, sample)
         ambient, by_x = self._row_slopes(rows, d_outputs, self.slices[index], by_coordinates)
-        return rows.values, self._pushed(points, ambient), by_x
+        return rows.values, self._by_state(points, ambient), by_x
 
     def _given(self, points, index, sample, outputs):
-        """Return what a sensor is asked with: states, its outputs, a sample for every state."""
+        """Return the arguments of a sensor: states, its outputs, a sample for every state."""
         batch = points.shape[1]
         return (
             points,
@@ -319,11 +320,10 @@ class SampleRows:
             sample if len(sample) == batch else sample.repeat(batch, 0),
         )
 
-    def _pushed(self, points, ambient):
-        """Return slopes by the state's tangent [B, m, t] from those by the robot's numbers."""
-        robot = self._robot_parametrization.push(
-            points[: self._robot_parametrization.point_size], ambient
-        )
+    def _by_state(self, points, ambient):
+        """Return slopes by local coordinates of the state [B, m, t] from those by its numbers."""
+        state = points[: self._robot_coordinates.point_size]
+        robot = self._robot_coordinates.push(state, ambient)
         if self._state_size == robot.shape[-1]:
             return robot
         result = np.zeros((*robot.shape[:2], self._state_size))
@@ -331,15 +331,15 @@ class SampleRows:
         return result
 
     def _observed(self, backend, points, values, derivatives):
-        """Return the outputs [k, B] in a state and their derivative."""
-        state = points[: self._robot_parametrization.point_size]
+        """Return the outputs [ny, B] of all sensors and their derivative, if asked for."""
+        state = points[: self._robot_coordinates.point_size]
         return backend.observed_arrays(state, values[: self._physical], derivatives)
 
     def _row_slopes(self, rows, d_outputs, part, by_coordinates):
-        """Return slopes of a sensor's rows by the state's numbers and by coordinates, or None."""
+        """Return slopes of a sensor's rows (by the state's numbers, by coordinates or None)."""
         if rows.by_outputs is None:
             return rows.by_state, None
-        size = self._robot_parametrization.point_size
+        size = self._robot_coordinates.point_size
         slopes = rows.by_outputs @ d_outputs[:, part]
         by_x = by_groups(slopes[..., size:], by_coordinates[:, : self._physical])
         ambient = slopes[..., :size]
@@ -347,7 +347,11 @@ class SampleRows:
 
 
 def joined(found, size):
-    """Return rows [B, m] and (by state, by coordinates, so many) of several sensors together."""
+    """
+    Return rows [B, m] and (by state [B, m, t], by coordinates [B, m, p]) of several sensors.
+
+    found: [(rows, by state, by coordinates or None)]; size: p.
+    """
     rows, by_state, by_x = zip(*found)
     by_state = [np.broadcast_to(s, (*own.shape, s.shape[2])) for own, s in zip(rows, by_state)]
     by_x = [np.zeros((*own.shape, size)) if x is None else x for own, x in zip(rows, by_x)]
@@ -355,7 +359,7 @@ def joined(found, size):
 
 
 def _output_slices(sensors):
-    """Return for every sensor where its outputs stand among all."""
+    """Return the slice of every sensor's outputs among all."""
     slices, start = [], 0
     for sensor in sensors:
         slices.append(slice(start, start + sensor.output_size))
@@ -370,11 +374,11 @@ def by_groups(slopes, by_coordinates):
 
 
 def spread(columns, batch):
-    """Return columns [n, B'] repeated until they are so many."""
+    """Return columns [n, B'], repeated as a whole until there are `batch` of them."""
     count = columns.shape[1]
     return columns if count == batch else tiled(columns, batch // count)
 
 
 def tiled(columns, count):
-    """Return columns [n, B] so many times side by side; of few columns faster than np.tile."""
+    """Return columns [n, B] side by side `count` times; for few columns faster than np.tile."""
     return np.repeat(columns[:, None], count, 1).reshape(len(columns), -1)

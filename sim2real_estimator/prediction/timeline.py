@@ -1,4 +1,9 @@
-"""Frames cut at the stamps of their samples, side by side or on end; the latest are kept."""
+"""
+Frames cut at the stamps of their samples into segments of integration steps.
+
+`TimelineCache` is the entry. It has frames side by side, a `Line` of `Segment`s with a frame for
+every column, or consecutively, a `Chain` of steps. Each is made of the `Cut` of every frame.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
@@ -12,17 +17,17 @@ import numpy as np
 
 _NANO = 1e-9
 _CACHED_LINES = 16
-# A batch at its longest; those of an arm take 30 kB each.
+# The longest batch; the `Cut` of an arm's frame takes 30 kB.
 _CACHED_FRAMES = 1100
-# A length that is whole but for rounding takes no step more.
+# A length that is a multiple of the step but for rounding takes no further step.
 _ALMOST = 1 - 1e-9
 
 
 class TimelineCache(threading.local):
     """
-    Cuts frames, and keeps the latest results: fits ask for the same frames again and again.
+    Cuts frames and caches the latest results, since fits ask for the same frames repeatedly.
 
-    Each thread that asks has results of its own.
+    Each thread has a cache of its own.
     """
 
     def __init__(self, sensors, control_size, max_step):
@@ -32,7 +37,7 @@ class TimelineCache(threading.local):
         self._lines, self._cuts, self._singles = OrderedDict(), OrderedDict(), OrderedDict()
 
     def line(self, frames):
-        """Return the `Line` of one frame for every column, or of the one frame for all."""
+        """Return the `Line` of one frame for every column, or of one for all columns."""
         if len(frames) == 1:
             return self._kept_of_one(self._singles, frames[0], self._line_of_one)
         return self._kept(('line', *map(id, frames)), frames, self._line)
@@ -42,7 +47,8 @@ class TimelineCache(threading.local):
         return self._kept(('chain', *map(id, frames)), frames, self._chain)
 
     def _kept(self, key, frames, make):
-        # The frames are kept with the result, so that an id in a key stays that of one frame.
+        """Return the cached result of frames by its key, made if it is missing."""
+        # The cache holds the frames as well, so that no other object gets an id of a key.
         if key not in self._lines:
             self._lines[key] = (make(frames), tuple(frames))
             if len(self._lines) > _CACHED_LINES:
@@ -66,17 +72,17 @@ class TimelineCache(threading.local):
         return Line(tuple(self._cut(frame) for frame in distinct), lanes)
 
     def _cut(self, frame):
-        """Return the `Cut` of one frame; fits of several frames ask for it again and again."""
+        """Return the `Cut` of one frame, cached."""
         return self._kept_of_one(self._cuts, frame, self._cut_up)
 
     def _cut_up(self, frame):
         return cut(frame, self._sensors, self._control_size, self._max_step)
 
     def _kept_of_one(self, found, frame, make):
-        """Return what was made of a frame, as long as it is among the latest found."""
+        """Return the cached result of one frame, made if it is missing."""
         kept = found.get(id(frame))
         if kept is None:
-            # The frame is kept as well, so that no other one gets its id.
+            # As in `_kept`.
             kept = found[id(frame)] = frame, make(frame)
             if len(found) > _CACHED_FRAMES:
                 found.popitem(last=False)
@@ -85,28 +91,32 @@ class TimelineCache(threading.local):
 
 @dataclass(frozen=True)
 class Line:
-    """Frames side by side; cuts: of the distinct ones; lanes [B]: the frame of every column."""
+    """
+    Frames side by side, one for every column.
+
+    cuts: of the distinct frames; lanes [B]: index of each column's frame among these.
+    """
 
     cuts: tuple
     lanes: np.ndarray
 
     @property
     def cut(self):
-        """The `Cut` of the one frame of all columns, None where there are several."""
+        """The `Cut` of the frame if all columns have the same, else None."""
         return self.cuts[0] if len(self.cuts) == 1 else None
 
     @cached_property
     def lengths(self):
-        """Lengths [B] of the frames [s]."""
+        """The lengths [B] of the frames [s]."""
         return np.array([each.length for each in self.cuts])[self.lanes]
 
     @cached_property
     def segments(self):
-        """The segments of the frames in order of time, a tuple of `Segment`."""
+        """The `Segment`s of the frames in the order of time, a tuple."""
         return tuple(self._segment(k) for k in range(max(len(c.pieces) for c in self.cuts)))
 
     def _segment(self, k):
-        """Return the k-th pieces side by side, spread to the columns."""
+        """Return the k-th pieces of all frames as one `Segment`."""
         pieces = [c.pieces[k] if k < len(c.pieces) else _NOTHING for c in self.cuts]
         steps = max(1, *(len(piece.durations) for piece in pieces))
         durations = np.zeros((steps, len(pieces)))
@@ -123,7 +133,7 @@ class Line:
         return Segment(durations, controls, measured, moved, bounds, changes, held)
 
     def _measured(self, pieces):
-        """Return the samples at the end of pieces, and by how much they have been moved."""
+        """Return (measured, moved) of a `Segment` of pieces."""
         measured, moved = [], {}
         for index in sorted({i for piece in pieces for i in piece.measured}):
             values = np.full((len(pieces), self.cuts[0].sizes[index][0]), np.nan)
@@ -139,7 +149,7 @@ class Line:
 
     @cached_property
     def _inputs(self):
-        """Changes [E, C] and held [E, nu, C]; cuts with fewer inputs repeat the last."""
+        """Changes [E, C] and held [E, nu, C] of the cuts; with fewer inputs the last repeats."""
         count = max(1, *(len(each.changes) for each in self.cuts))
         changes = np.zeros((count, len(self.cuts)))
         held = np.zeros((count, self.cuts[0].held.shape[1], len(self.cuts)))
@@ -163,7 +173,7 @@ def cut(frame, sensors, control_size, max_step):
     """
     Return the `Cut` of a frame.
 
-    sensors: name -> (index, `AbstractSensor`); control_size: number of inputs; max_step [s]: the
+    sensors: name -> (index, `AbstractSensor`); control_size: number of inputs; max_step [s]:
     longest integration step. Steps end where an input changes.
     """
     measured = {frame.end_ns: {}}
@@ -174,7 +184,7 @@ def cut(frame, sensors, control_size, max_step):
     for begin, end in pairwise((frame.start_ns, *stamps)):
         _add_steps(durations, acting, changes, (begin, end), max_step)
         bounds.append(len(durations))
-    # What is unknown counts as zero here, and as a wide disturbance in the floor.
+    # Unknown inputs are zero here, and input noise in `process_noise`.
     held = np.nan_to_num(frame.held) if frame.unknown else frame.held
     times = [(stamp - frame.start_ns) * _NANO for stamp in (frame.start_ns, *stamps, *changes)]
     count = len(bounds)
@@ -192,7 +202,7 @@ def cut(frame, sensors, control_size, max_step):
 
 
 def _add_steps(durations, acting, changes, instants, max_step):
-    """Add the integration steps between two instants, and which inputs act during each."""
+    """Append the integration steps between two instants, and which inputs act during each."""
     start, end = instants
     first, last = bisect_right(changes, start), bisect_left(changes, end)
     edges = (start, *changes[first:last], end)
@@ -200,20 +210,20 @@ def _add_steps(durations, acting, changes, instants, max_step):
         length = (finish - begin) * _NANO
         parts = max(1, math.ceil(length / max_step * _ALMOST))
         durations += [length / parts] * parts
-        # Before the first change its inputs act already.
+        # Before the first change, its inputs act already.
         acting += [max(number, 0)] * parts
 
 
 @dataclass(frozen=True)
 class Cut:
     """
-    The pieces of one frame, in order of time.
+    The G pieces of one frame, in the order of time.
 
-    steps, acting [N]: of all pieces on end, as in `Piece`; bounds [G + 1]: the steps at which
-    pieces begin and end; times [G + 1] [s]: the same since the frame's begin; samples [G]: sensor
-    index -> `Sample` at the end of each; changes [E] [s] and held [E, nu]: from when on which
-    inputs hold, by their stamps; sizes: of the samples and rows of every sensor, by its index;
-    length [s]: of the frame.
+    steps, acting [N]: of all pieces joined, as in `Piece`; bounds [G + 1]: the steps at which
+    pieces begin and end; times [G + 1] [s]: the same as times since the frame's beginning; samples
+    [G]: sensor index -> `Sample` at the end of each piece; changes [E] [s] and held [E, nu]: the
+    stamps of inputs and their values; sizes: (number of values, number of rows) of a sample of
+    every sensor, by its index; length [s]: of the frame.
     """
 
     steps: tuple
@@ -228,12 +238,12 @@ class Cut:
 
     @property
     def count(self):
-        """How many pieces there are."""
+        """The number G of pieces."""
         return len(self.samples)
 
     @cached_property
     def pieces(self):
-        """A `Piece` each."""
+        """The `Piece`s, a tuple."""
         ends = zip(pairwise(self.bounds), self.samples, pairwise(self.times))
         return tuple(
             Piece(self.steps[a:b], self.acting[a:b], measured, times)
@@ -243,9 +253,9 @@ class Cut:
     @cached_property
     def side_by_side(self):
         """
-        Durations [S, G] of the steps of all pieces, and inputs [S, nu, G] that act during these.
+        Durations [S, G] of the steps of all pieces, and inputs [S, nu, G] that act during them.
 
-        Some are of no length, where another piece has more.
+        Pieces with fewer steps than others end with steps of no length.
         """
         places = [
             (k - a, g) for g, (a, b) in enumerate(pairwise(self.bounds)) for k in range(a, b)
@@ -258,18 +268,18 @@ class Cut:
 
     @cached_property
     def on_end(self):
-        """Steps on end: durations [N, 1], controls [N, nu, 1], where each piece begins [G]."""
+        """Durations [N, 1] and controls [N, nu, 1] of all steps, and first steps of pieces [G]."""
         durations, controls = np.array(self.steps), self._held(self.acting)
         return durations[:, None], controls[..., None], list(self.bounds[:-1])
 
     @cached_property
     def begins(self):
-        """When every piece begins [G] [s], since the frame's begin."""
+        """When every piece begins [G] [s], since the frame's beginning."""
         return np.array(self.times[:-1])
 
     @cached_property
     def measured(self):
-        """A `Measured` for every sensor that has a sample here."""
+        """The `Measured` of every sensor that has a sample in the frame, a tuple."""
         found, first = {}, 0
         for k, samples in enumerate(self.samples):
             for index in sorted(samples):
@@ -285,7 +295,7 @@ class Cut:
         return self._held(piece.acting)
 
     def _held(self, acting):
-        """Return inputs [..., nu] by their numbers; nothing acts where nothing is known."""
+        """Return inputs [..., nu] by their index; zero if the frame has none."""
         acting = np.asarray(acting, dtype=int)
         if not len(self.held):
             return np.zeros((*acting.shape, self.held.shape[1]))
@@ -297,8 +307,8 @@ class Measured:
     """
     All samples of one sensor in a frame.
 
-    pieces [m]: at whose end; values [m, k]; rows [m * r]: where theirs stand among those of all
-    sensors, in the order of time.
+    pieces [m]: index of the piece that each sample ends; values [m, k]; rows [m * r]: places of
+    their residual rows among those of all sensors, in the order of time.
     """
 
     index: int
@@ -310,10 +320,11 @@ class Measured:
 @dataclass(frozen=True)
 class Piece:
     """
-    The steps of a frame up to an instant.
+    The part of a frame between two stamps of samples.
 
-    durations [s] of its integration steps; acting: which of the frame's inputs act during each;
-    measured: sensor index -> `Sample` at its end; bounds: begin and end [s] since the frame's.
+    durations [s]: of its integration steps; acting: index of the inputs that act during each;
+    measured: sensor index -> `Sample` at its end; bounds: its beginning and end [s], since that
+    of the frame.
     """
 
     durations: tuple
@@ -328,13 +339,14 @@ _NOTHING = Piece((), (), {}, (0.0, 0.0))
 @dataclass(frozen=True)
 class Segment:
     """
-    A stretch without a sample inside, for B frames side by side (or 1, for all columns alike).
+    Pieces of B frames side by side, or of one that is the same for all columns (B = 1).
 
-    durations [S, B] [s] and controls [S, nu, B] of its integration steps, some of no length where
-    another frame has more; measured: (sensor index, values [B, k]) at its end, NaN where a frame
-    has no such sample; moved: sensor index -> by how much [B] [s] these are stamped earlier than
-    they came; bounds [2, B] [s]: begin and end, counted from the frame's start;
-    changes [E, B] [s] and held [E, nu, B]: from when on which inputs hold, by their stamps.
+    durations [S, B] [s] and controls [S, nu, B]: of its integration steps, of which those that a
+    frame has less than others are of no length; measured: (sensor index, values [B, k]) at its
+    end, NaN where a frame has no such sample; moved: sensor index -> by how much [B] [s] these
+    have been stamped earlier than they were received; bounds [2, B] [s]: beginning and end since
+    the frame's beginning; changes [E, B] [s] and held [E, nu, B]: the stamps of inputs and their
+    values.
     """
 
     durations: np.ndarray
@@ -349,9 +361,9 @@ class Segment:
         """
         Return the `ShiftedSteps` with inputs that act late and an end that comes early.
 
-        delays [D, B] [s]: from the stamp of an input to its effect; owners [nu]: the delay of
-        every input; early [B] [s], also more than the segment is long: then the steps lead back.
-        They are cut exactly where an input begins to act, so durations are differentiable in all.
+        delays [D, B] [s]: from the stamp of an input to its effect; owners [nu]: index of every
+        input's delay; early [B] [s]: if longer than the segment, the steps lead back in time.
+        Steps end exactly where an input begins to act, so durations are differentiable by both.
         """
         begin, end = self.bounds[0], self.bounds[1] - early
         is_back = end < begin
@@ -359,12 +371,12 @@ class Segment:
         acting, held, whose = self._in_effect(delays, owners)
         cuts = np.clip(acting, low, high)
         with_delay = whose & (acting >= low) & (acting < high)
-        # Cuts beyond the end lie at the end and move with it.
+        # Instants beyond the end lie at the end and move with it.
         with_end = np.where(np.where(is_back, acting < low, acting >= high), -1.0, 0.0)
         if is_back.any():
             cuts, with_end, held = (np.where(is_back, a[::-1], a) for a in (cuts, with_end, held))
             with_delay = np.where(is_back, with_delay[:, ::-1], with_delay)
-        # Where the steps end, and how that moves with the end and with every delay.
+        # Where the steps end, and its derivatives by how early the end is and by every delay.
         edges = np.zeros((2 + len(delays), len(cuts) + 2, cuts.shape[1]))
         edges[0, 0], edges[0, 1:-1], edges[0, -1] = begin, cuts, end
         edges[1, 1:-1], edges[1, -1] = with_end, -1.0
@@ -375,8 +387,8 @@ class Segment:
         """
         Return (acting [C, B], held [C + 1, nu, B], whose [D, C, B]): when which inputs act.
 
-        acting, in the order of time: when an input begins to; held: what acts before the first,
-        and after each; whose: the delay by which each of these instants moves.
+        acting: the instants at which inputs begin to act, in the order of time; held: the inputs
+        before the first and after each; whose: whether an instant moves with each delay.
         """
         acting = self.changes[1:] + delays[:, None]
         count, given, batch = acting.shape
@@ -386,7 +398,7 @@ class Segment:
         acting, columns = acting.reshape(count * given, batch), np.arange(batch)
         order = np.argsort(acting, axis=0, kind='stable')
         whose = order // max(given, 1) == np.arange(count)[:, None, None]
-        # After how many of its own changes a delay's inputs are, in every piece.
+        # How many of its own changes each delay's inputs have passed, in every piece.
         passed = np.zeros((count, count * given + 1, batch), dtype=int)
         np.cumsum(whose, 1, out=passed[:, 1:])
         inputs, lanes = np.arange(len(owners))[:, None, None], columns % self.held.shape[2]
@@ -399,8 +411,8 @@ class ShiftedSteps:
     """
     Integration steps that depend on delays.
 
-    durations [S, B] [s]; controls [S, nu, B]; by_delay [D, S, B], by_early [S, B]: derivatives of
-    the durations by the delays of the inputs and by how early the end comes.
+    durations [S, B] [s]; controls [S, nu, B]; by_delay [D, S, B] and by_early [S, B]: derivatives
+    of the durations by the delays of inputs and by how early the segment ends.
     """
 
     durations: np.ndarray
@@ -413,15 +425,15 @@ def _in_steps(pieces, held, max_step):
     """
     Return the `ShiftedSteps` of pieces with inputs held [C, nu, B].
 
-    pieces [2 + D, C, B]: lengths, and how these move with the end and with every delay. Every
-    column has its own number of steps, and some of no length after them where another has more.
+    pieces [2 + D, C, B]: lengths, and their derivatives by how early the end is and by every
+    delay. Every column has its own number of steps, then steps of no length up to the longest's.
     """
     parts = np.ceil(np.abs(pieces[0]) / max_step * (1 - 1e-9)).astype(int)
-    # Pieces of no length count where they would get one by another delay.
+    # A piece of no length takes a step if a change of delay would give it a length.
     parts = np.maximum(parts, (pieces[1:] != 0).any(0))
     ends = np.cumsum(parts, 0)
     numbers = np.arange(ends[-1].max())[:, None]
-    # Of which piece each step is, the last one where there is none.
+    # The piece of each step; the last one for steps of no length.
     whose = (ends[:-1, None] <= numbers).sum(0)
     cut = np.take_along_axis(pieces / np.maximum(parts, 1), whose[None], 1)
     cut *= numbers < ends[-1]

@@ -1,4 +1,9 @@
-"""The torques of a robot as linear functions of its standard parameters, compiled once."""
+"""
+The torques of a robot as linear functions of its standard parameters, traced once by CasADi.
+
+`TorqueModel` has the rows of the regressor (inverse dynamics; `dynamics.regressor`), the standard
+parameters as functions of the estimator's coordinates, and the ways in which the robot may change.
+"""
 
 from dataclasses import dataclass
 from threading import Lock
@@ -20,24 +25,24 @@ from ..model.friction import COUPLED, COUPLED_FRICTIONS
 from ..model.robot import realize
 from ..spatial.vector import Vec3
 
-# A joint that turns or slides more slowly than this many times the speed over which friction
-# changes its sign may stick, and its torque is whatever holds it.
+# Below this multiple of the speed over which friction changes sign, a joint may stick: its torque
+# is then any that holds it.
 _SLOWEST = 1.0
-# Samples that are closer than this count as one, so that what is above 250 Hz costs no more: no
-# arm moves noticeably in between, and encoders that are read one after the other are one sample.
+# Samples closer than this [ns] are averaged, so that rates above 250 Hz cost no more: no arm moves
+# noticeably in between, and encoders that are read one after the other become one sample.
 _TOGETHER_NS = 3_600_000
-# What cannot be negative, and what wears, warms up and is never the same again.
-_LOSSES = ('damping', 'friction', 'load_friction', *COUPLED_FRICTIONS)
-_FRICTION = (*_LOSSES, 'stribeck')
+# Damping and friction, which vary with wear and temperature, and parameters that are positive.
+_DISSIPATION = ('damping', 'friction', 'load_friction', *COUPLED_FRICTIONS)
+_FRICTION = (*_DISSIPATION, 'stribeck')
 _POSITIVE = ('damping', 'friction', *COUPLED)
-# What the torque of no other joint depends on, but for rotors: where a torque is not explained
-# they stand in for bodies that are wrong.
+# Parameters on which, but for rotors, the torque of no other joint depends. They absorb torques
+# that wrong bodies leave unexplained.
 _OWN = ('damping', 'friction', 'load_friction', 'stribeck', 'torque_offset')
-# Standard deviations of a body that may be taken up: mass [kg], but no more than this part of the
-# robot; first moment [m] and inertia [m^2] of every kilogram.
-_HELD, _HELD_PART = (2.0, 0.15, 0.02), 0.15
-# What may change inside a joint, by standard deviations: as parts of its limit, and of its gain.
-# A gain changes once where a thousand bodies are taken up, and looks much like one at first.
+# Standard deviations of a payload: mass [kg], at most this part of the robot's; first moment [m]
+# and inertia [m^2] per kilogram.
+_PAYLOAD, _PAYLOAD_PART = (2.0, 0.15, 0.02), 0.15
+# Standard deviations of changes inside a joint, relative to its limit, and of its gain. A gain
+# changes a thousand times less often than a payload, and is hard to distinguish from one at first.
 _INSIDE = {
     'friction': {'damping': 0.05, 'friction': 0.05},
     'torque offset': {'torque_offset': 0.02},
@@ -45,18 +50,18 @@ _INSIDE = {
 _GAIN, _GAIN_ODDS = 0.3, 1e-3
 
 
-# Standard deviations of the motor that two joints share: of its inertia [kg m^2 or kg], and of its
-# viscous and Coulomb friction as parts of the limit.
+# Prior standard deviations of a motor that two joints share: inertia [kg m^2 or kg], viscous and
+# Coulomb friction relative to the limit.
 COUPLED_DEVIATIONS = (0.2, 0.1, 0.1)
 
 
 @dataclass(frozen=True)
 class Reading:
     """
-    What a frame tells of motion and torques.
+    The measurements of a frame.
 
     positions: of (stamp_ns, [n] by velocity), NaN where a joint has none; torques: of (stamp_ns,
-    [J + W]), the numbers of known wrenches after the torques, NaN where unknown.
+    [J + W]), measured wrenches after the torques, NaN where unknown.
     """
 
     positions: tuple
@@ -65,17 +70,17 @@ class Reading:
 
 class TorqueModel:
     """
-    What torques of some joints tell of the coordinates of a parametrization.
+    The regression of the torques of some joints on the coordinates of a parametrization.
 
-    joints: names of the J joints with a row; pairs: a `Pair` for any two that hang on one another
-    and are not coupled; velocities [J]: their places among the robot's; positive: numbers of
-    coordinates that cannot be negative; own: for each joint those of friction and offset, on which
-    no other torque depends; guessed: numbers of those that robot descriptions hardly tell, which
-    are these and rotors; is_friction [P]: of standard parameters; limits [J]: largest efforts;
-    slowest [J]: speeds below which joints may stick; names: of the P standard parameters;
-    geometry_places: numbers of the coordinates of lengths, origins and offsets on which columns
-    hang; encoder_sd [n]: of every position, as the sensors say; wrench_size: W, six for each known
-    wrench. Coordinates [p] are those of the parametrization that it was made with.
+    joints: names of the J joints with a row; pairs: a `Pair` for any two of which one carries the
+    other and that are not coupled; velocities [J]: their places among the robot's velocities;
+    positive: indices of coordinates that cannot be negative; own: for each joint the indices of
+    those of friction and offset, on which no other torque depends; guessed: indices of coordinates
+    that robot descriptions seldom have, friction, offsets and rotors; is_friction [P]: of standard
+    parameters; limits [J]: largest efforts; slowest [J]: speeds below which joints may stick;
+    names: of the P standard parameters; geometry_places: indices of the lengths, origins and
+    offsets that the regressor depends on; encoder_sd [n]: standard deviation of every position;
+    wrench_size: W, six for each measured wrench. Coordinates [p] are those of the parametrization.
     """
 
     def __init__(
@@ -84,12 +89,12 @@ class TorqueModel:
         """
         Trace the dynamics.
 
-        parameters: the model's `Parameters`; parametrization: of what is estimated; sensors: those
-        that measure all joints, by their names; commands: joint -> place of its effort among the
-        commands, None where nothing drives it; limits: joint -> largest effort [N m or N];
-        geometry: names of lengths, origins and offsets that something else tells; wrenches: a
-        `LinkWrench` for each that is known, after the commands. All joints are of one degree of
-        freedom. Other lengths and offsets are as the prior has them.
+        parameters: the model's `Parameters`; parametrization: of the estimated ones; sensors: the
+        encoders, which measure all joints; commands: joint -> place of its effort among the
+        commands, None for passive joints; limits: joint -> largest effort [N m or N]; geometry:
+        names of lengths, origins and offsets that are estimated from other data; wrenches: the
+        measured `LinkWrench`es, whose numbers follow the commands. All joints have one degree of
+        freedom. Other lengths and offsets are those of the prior mean.
         """
         model, self._parametrization = parameters.model, parametrization
         moving = {moving.joint.name: moving for moving in model.moving_joints}
@@ -117,7 +122,7 @@ class TorqueModel:
         self._sizes = len(self.joints), len(self.names)
         self.geometry_places = [parametrization.names.index(name) for name in geometry]
         symbols = casadi.SX.sym('geometry', len(geometry))
-        # Where it is fixed, which is simpler, the functions have no such argument.
+        # Without free geometry the functions have no such argument.
         free = (symbols,) if geometry else ()
         placed = robot
         if geometry:
@@ -137,7 +142,7 @@ class TorqueModel:
             self._by_geometry = _Evaluator('by_geometry', inputs, [slope])
         self.wrench_size = WRENCH_SIZE * len(wrenches)
         self._wrench_places = slice(len(model.commands), len(model.commands) + self.wrench_size)
-        self._pushes = _traced_pushes(model, robot, self.velocities, wrenches)
+        self._by_wrenches = _traced_wrenches(model, robot, self.velocities, wrenches)
         self._standard = _traced_parameters(parameters, parametrization, known)
         entries = [name.rpartition('.')[2] for name in parametrization.labels]
         self.positive = np.array(
@@ -148,8 +153,8 @@ class TorqueModel:
             for own in ({f'{joint}.{word}' for word in _OWN} for joint in self.joints)
         ]
         self.guessed = [k for k, entry in enumerate(entries) if entry in (*_OWN, 'armature')]
-        self._losses = np.array(
-            [k for k, entry in enumerate(entries) if entry in _LOSSES], dtype=int
+        self._dissipation = np.array(
+            [k for k, entry in enumerate(entries) if entry in _DISSIPATION], dtype=int
         )
         pairs = [(f'{j}.stribeck', f'{j}.friction') for j in self.joints]
         self._stribecks = [
@@ -161,7 +166,7 @@ class TorqueModel:
         self._gains = [
             (row, parametrization.names.index(g)) for row, g in gains if g in parametrization.names
         ]
-        self._jumps = self._possible_jumps(parametrization, model, known)
+        self._changes = self._possible_changes(parametrization, model, known)
         self._sensors, self.encoder_sd = {}, np.full(model.velocity_size, np.inf)
         for sensor in sensors:
             places = sensor.places[: len(sensor.joints)]
@@ -193,29 +198,29 @@ class TorqueModel:
             )
 
     def friction(self, coordinates):
-        """Return how large what is friction is [p] at coordinates [p], zero of all else."""
+        """Return the sizes [p] of those of coordinates [p] that are friction, others are zero."""
         sizes = np.zeros(len(coordinates))
-        sizes[self._losses] = np.abs(coordinates[self._losses])
+        sizes[self._dissipation] = np.abs(coordinates[self._dissipation])
         for stribeck, coulomb in self._stribecks:
             sizes[stribeck] = np.hypot(coordinates[stribeck], coordinates[coulomb])
         return sizes
 
     @property
     def encoders(self):
-        """Sensor -> places of what it measures among the robot's velocities."""
+        """Name of a sensor -> places of the joints it measures among the robot's velocities."""
         return self._sensors
 
     def jumps(self):
         """Return a `ModelChange` for each way the robot may change, the last link first."""
-        return self._jumps
+        return self._changes
 
-    def _possible_jumps(self, parametrization, model, known):
+    def _possible_changes(self, parametrization, model, known):
         """Return the `ModelChange`s of payloads on links and of parameters of joints."""
         size, found = len(parametrization.labels), []
         inner = parametrization.inner
         total = sum(value for name, value in known.items() if name.endswith('.mass')) or 1.0
-        mass = min(_HELD[0], _HELD_PART * total)
-        deviations = np.array([mass, *[_HELD[1] * mass] * 3, *[_HELD[2] * mass] * 6])
+        mass = min(_PAYLOAD[0], _PAYLOAD_PART * total)
+        deviations = np.array([mass, *[_PAYLOAD[1] * mass] * 3, *[_PAYLOAD[2] * mass] * 6])
         places = dict(zip(getattr(inner, 'links', {}), inner.rows))
         depths = {link.name: model.attachments[link.name].body for link in model.links}
         for link in sorted(places, key=lambda name: -depths[name]):
@@ -257,13 +262,13 @@ class TorqueModel:
         )
 
     def _of_torques(self, entries):
-        """Return the entries that bring torques: where only a wrench is new these are old."""
+        """Return the entries with new torques, without those in which only a wrench changed."""
         count = self._wrench_places.start
         commands = [values[:count].tobytes() for _, values in entries]
         return [e for k, e in enumerate(entries) if not k or commands[k] != commands[k - 1]]
 
     def _positions(self, group):
-        """Return (stamp_ns, positions [n]), the means of samples that lie close together."""
+        """Return (stamp_ns, positions [n]), the mean of a group of samples."""
         size = len(self.encoder_sd)
         if len(group) == 1:
             stamp_ns, sample = group[0]
@@ -281,7 +286,7 @@ class TorqueModel:
         return sum(stamp_ns for stamp_ns, _ in group) // len(group), mean
 
     def _torques(self, group):
-        """Return (stamp_ns, torques [J + W]), the means of efforts that lie close together."""
+        """Return (stamp_ns, torques [J + W]), the mean of a group of efforts."""
         if len(group) == 1:
             stamp_ns, efforts = group[0]
         else:
@@ -291,19 +296,19 @@ class TorqueModel:
         return stamp_ns, np.array([*torques, *efforts[self._wrench_places]])
 
     def pushes(self, positions, wrenches):
-        """Return the efforts [N, J] by which wrenches [N, W] act on joints, at [N, nq]."""
-        return self._pushes((positions, wrenches))[0][..., 0]
+        """Return the joint efforts [N, J] of wrenches [N, W] at positions [N, nq]."""
+        return self._by_wrenches((positions, wrenches))[0][..., 0]
 
     def geometry(self, coordinates):
-        """Return the lengths, origins and offsets [g] at coordinates [p] that columns hang on."""
+        """Return the lengths, origins and offsets [g] of the regressor at coordinates [p]."""
         return self._parametrization.to_named(coordinates[:, None])[self.geometry_places, 0]
 
     def columns(self, positions, velocities, accelerations, standard, geometry=None):
         """
         Return the regressor [N, J, P] at states of the robot [N, nq], [N, nv], [N, nv].
 
-        standard [P]: by which the load is known that friction in gears grows with; geometry [g]:
-        None: as the prior has it.
+        standard [P]: standard parameters, for the load on which friction of gears depends;
+        geometry [g]: None for that of the prior mean.
         """
         free = ()
         if self.geometry_places:
@@ -312,19 +317,19 @@ class TorqueModel:
         return self._columns(states, standard[: self._bodies], *free)[0]
 
     def by_geometry(self, positions, velocities, accelerations, standard, geometry):
-        """Return how torques [N, J] change with geometry, [N, J, g]; otherwise as `columns`."""
+        """Return the derivatives [N, J, g] of torques by geometry; arguments as of `columns`."""
         states = positions, velocities, accelerations
         return self._by_geometry(states, standard[: self._bodies], geometry, standard)[0]
 
     def inertias(self, positions, standard):
-        """Return torques by accelerations [K, J, n] at positions [K, nq], of parameters [P]."""
+        """Return rows of the mass matrix [K, J, n] at positions [K, nq], by parameters [P]."""
         return self._inertias((positions,), standard)[0]
 
     def weights(self, positions):
         """
-        Return what gravity along each axis of the world contributes to columns [3, N, J, P].
+        Return the regressors [3, N, J, P] of gravity along each axis of the world.
 
-        positions [N, nq]. The last one is part of `columns`, but for friction that loads cause.
+        positions [N, nq]. The last one is part of `columns`, without load-dependent friction.
         """
         found = np.zeros((3, len(positions), *self._sizes))
         for each, evaluated in zip(found, self._weights((positions,))):
@@ -333,25 +338,26 @@ class TorqueModel:
 
     def standard(self, coordinates):
         """
-        Return the standard parameters [P] at coordinates [p], and their slope [P, p].
+        Return the standard parameters [P] at coordinates [p], and their derivative [P, p].
 
-        Geometry counts as known here, as it does in columns.
+        Geometry is held fixed, as in `columns`.
         """
         standard, slope = self._expanded(coordinates)
         slope[:, self.geometry_places] = 0.0
         return standard, slope
 
     def standard_by_geometry(self, coordinates):
-        """Return how standard parameters change with geometry, [P, g]."""
+        """Return the derivative [P, g] of the standard parameters by geometry."""
         return self._expanded(coordinates)[1][:, self.geometry_places]
 
     def _expanded(self, coordinates):
+        """Return the standard parameters [P] and their derivative [P, p] by all coordinates."""
         values, slope = self._parametrization.expanded(coordinates[:, None])
         standard, by_values = self._standard((values.T,))
         return standard[0, :, 0], by_values[0] @ slope[0]
 
     def scales(self, coordinates):
-        """Return measured torques over true ones [J] at coordinates, and their slope [J, p]."""
+        """Return the ratios [J] of measured to true torques, and their derivative [J, p]."""
         scales, slope = np.ones(self._sizes[0]), np.zeros((self._sizes[0], len(coordinates)))
         if self._gains:
             values, slopes = self._parametrization.expanded(coordinates[:, None])
@@ -362,7 +368,7 @@ class TorqueModel:
 
 
 def _close_together(entries):
-    """Return (stamp_ns, ...) entries in the order of time as lists of those close together."""
+    """Return the groups, lists of (stamp_ns, ...) entries that are close together in time."""
     groups = []
     for entry in entries:
         if groups and entry[0] - groups[-1][0][0] < _TOGETHER_NS:
@@ -374,15 +380,16 @@ def _close_together(entries):
 
 class _Evaluator:
     """
-    Matrices that are functions of numbers, at many states one after the other.
+    A CasADi function with matrices as outputs, evaluated at many states.
 
-    CasADi's own way, through a matrix of its kind for all states, takes three times as long.
+    It uses CasADi's buffers: a call with one CasADi matrix of all states takes three times as
+    long.
     """
 
     def __init__(self, name, inputs, outputs):
-        """Take symbols [k] and matrices of symbols."""
+        """Take inputs, vectors of symbols, and outputs, matrices of expressions."""
         self._shapes = [output.shape for output in outputs]
-        # As rows of numbers in the order of NumPy.
+        # Transposed, since CasADi stores columns.
         outputs = casadi.cse([casadi.densify(output.T) for output in outputs])
         self._buffer, self._evaluate = casadi.Function(name, inputs, outputs).buffer()
         self._inputs = [np.zeros(symbols.numel()) for symbols in inputs]
@@ -391,14 +398,14 @@ class _Evaluator:
             self._buffer.set_arg(place, memoryview(values))
         for place, values in enumerate(self._outputs):
             self._buffer.set_res(place, memoryview(values))
-        # Draws are made beside the estimator, in another thread.
+        # Another thread than the estimator's draws samples.
         self._lock = Lock()
 
     def __call__(self, states, *fixed):
         """
-        Return the matrices [N, ., .] at states, arrays [N, k] of the first inputs.
+        Return the output matrices [N, ., .] at N states.
 
-        fixed: the other inputs [k], which are the same for all.
+        states: arrays [N, k] of the first inputs; fixed: the other inputs [k], the same for all.
         """
         found = [np.empty((len(states[0]), len(values))) for values in self._outputs]
         with self._lock:
@@ -414,7 +421,7 @@ class _Evaluator:
 
 
 def _regressor(model, robot, rows):
-    """Return (symbols of states, those of the numbers of bodies, the regressor [J, P] there)."""
+    """Return (symbols q, v, a; symbols of the bodies' parameters; the regressor [J, P])."""
     size = model.velocity_size
     sizes = {'q': model.position_size, 'v': size, 'a': size}
     state = [casadi.SX.sym(name, length) for name, length in sizes.items()]
@@ -422,18 +429,19 @@ def _regressor(model, robot, rows):
     positions, *motion = map(casadi.vertsplit, state)
     rest = [0.0] * size
     columns = regressor(robot, positions, rest, rest, rest)
-    # What gravity does to a joint, by which friction in gears grows.
+    # Efforts against gravity, on which friction of gears depends.
     load = casadi.horzcat(*map(_stacked, columns[: body.numel()])) @ body
     columns = regressor(robot, positions, *motion, casadi.vertsplit(load))
     return state, body, casadi.horzcat(*(_stacked(column)[rows.tolist()] for column in columns))
 
 
 def _stacked(column):
+    """Return a list of expressions as a vector."""
     return casadi.vertcat(*column)
 
 
 def _traced_inertias(model, robot, rows, count):
-    """Return the `_Evaluator` of inertias [J, n] at positions [nq], of P parameters."""
+    """Return the `_Evaluator` of rows [J, n] of the mass matrix; inputs q [nq], standard [P]."""
     q, a = casadi.SX.sym('q', model.position_size), casadi.SX.sym('a', model.velocity_size)
     rest, standard = [0.0] * model.velocity_size, casadi.SX.sym('standard', count)
     columns = regressor(robot, casadi.vertsplit(q), rest, casadi.vertsplit(a), rest)
@@ -442,7 +450,7 @@ def _traced_inertias(model, robot, rows, count):
 
 
 def _traced_weights(model, robot, rows):
-    """Return the `_Evaluator` of the columns of bodies [J, 10 B] under gravity along x, y, z."""
+    """Return the `_Evaluator` of bodies' regressors [J, 10 B] of gravity along x, y and z."""
     q = casadi.SX.sym('q', model.position_size)
     positions, size, found = casadi.vertsplit(q), robot.gravity, []
     for upward in (Vec3(size, 0.0, 0.0), Vec3(0.0, size, 0.0), Vec3(0.0, 0.0, size)):
@@ -451,8 +459,8 @@ def _traced_weights(model, robot, rows):
     return _Evaluator('weights', [q], found)
 
 
-def _traced_pushes(model, robot, rows, wrenches):
-    """Return the `_Evaluator` of efforts [J, 1] at positions by wrenches, None without any."""
+def _traced_wrenches(model, robot, rows, wrenches):
+    """Return the `_Evaluator` of joint efforts [J, 1] by wrenches, None if there are none."""
     if not wrenches:
         return None
     q = casadi.SX.sym('q', model.position_size)
@@ -463,7 +471,7 @@ def _traced_pushes(model, robot, rows, wrenches):
 
 
 def _traced_parameters(parameters, parametrization, known):
-    """Return the `_Evaluator` of standard parameters and their slope at named values."""
+    """Return the `_Evaluator` of standard parameters and their derivative by named values."""
     values = casadi.SX.sym('values', len(parametrization.names))
     named = dict(zip(parametrization.names, casadi.vertsplit(values)))
     named = {name: value for name, value in named.items() if name in known}

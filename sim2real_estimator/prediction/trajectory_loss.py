@@ -1,4 +1,4 @@
-"""The loss of a whole trajectory and its gradient, whatever the sensors, in one reverse pass."""
+"""The Huber loss of a whole trajectory and its gradient, in one reverse pass (adjoint method)."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from ..backend.base import RolloutInputs
 
 
 @dataclass(frozen=True)
-class _Course:
+class _Timeline:
     """
-    Frames on end: durations [S, 1] and controls [S, nu, 1] of all steps.
+    Consecutive frames: durations [S, 1] and controls [S, nu, 1] of all their steps.
 
-    measured: (step after which, sensor index, values [1, k]) of every sample.
+    measured: (number of steps before it, sensor index, values [1, k]) of every sample.
     """
 
     frames: tuple
@@ -26,18 +26,18 @@ class TrajectoryLoss:
     """
     Compares simulated trajectories with samples.
 
-    The sensors say how residuals hang on states and outputs; the backend carries that back to
-    the parameters, at a cost that does not grow with their number. What is no parameter of the
-    dynamics, such as a delay, is left out: its gradient is zero.
+    Sensors differentiate residuals by states and outputs; the backend propagates these derivatives
+    back to the parameters, at a cost that does not grow with their number. Parameters that the
+    dynamics do not have, such as delays, have a gradient of zero.
     """
 
     def __init__(self, system, backend, parametrization, sensors, outputs, timelines):
-        """Take the parts of a `RobotProblem`; outputs: where each sensor's outputs stand."""
+        """Take the parts of a `RobotProblem`; outputs: slices of the outputs of each sensor."""
         self._backend, self._parametrization, self._timelines = backend, parametrization, timelines
         self._system = system
         self._named = [parametrization.names.index(name) for name in system.estimated]
         self._sensors, self._outputs = sensors, outputs
-        self._course = _Course((), np.zeros((0, 1)), np.zeros((0, 0, 1)), ())
+        self._latest = _Timeline((), np.zeros((0, 1)), np.zeros((0, 0, 1)), ())
 
     def huber(self, points, parameters, frames, delta):
         """
@@ -46,21 +46,21 @@ class TrajectoryLoss:
         parameters [p, B]; the loss is Huber's function of every whitened residual, linear beyond
         `delta` standard deviations, summed over all samples of consecutive frames.
         """
-        course = self._follow(frames)
+        timeline = self._timeline(frames)
         values, by_coordinates = self._parametrization.expanded(parameters)
         values = _tensor(values[self._named]).requires_grad_()
-        states, outputs = self._backend.rollout(self._inputs(points, values, course), 'reverse')
+        states, outputs = self._backend.rollout(self._inputs(points, values, timeline), 'reverse')
         losses = np.zeros(points.shape[1])
         by_states, by_outputs = torch.zeros_like(states), torch.zeros_like(outputs)
-        for step, index, measured in course.measured:
+        for step, index, measured in timeline.measured:
             part = self._outputs[index]
             rows = self._rows(index, states[step], outputs[step, part], measured)
             losses += _huber(rows.values, delta).sum(-1)
             slope = np.clip(rows.values, -delta, delta)
             if rows.by_state is not None:
-                by_states[step] += torch.from_numpy(_pulled(slope, rows.by_state))
+                by_states[step] += torch.from_numpy(_weighted(slope, rows.by_state))
             if rows.by_outputs is not None:
-                by_outputs[step, part] += torch.from_numpy(_pulled(slope, rows.by_outputs))
+                by_outputs[step, part] += torch.from_numpy(_weighted(slope, rows.by_outputs))
         torch.autograd.backward([states, outputs], [by_states, by_outputs])
         return losses, np.einsum('bnp,nb->pb', by_coordinates[:, self._named], values.grad.numpy())
 
@@ -71,19 +71,19 @@ class TrajectoryLoss:
         measured = np.broadcast_to(measured, (states.shape[-1], sensor.value_size))
         return sensor.rows(states, outputs, measured)
 
-    def _inputs(self, points, values, course):
-        # A disturbance of the state and the effort of it are none here: they are not estimated.
+    def _inputs(self, points, values, timeline):
+        # Disturbance states are not estimated here: their controls are zero.
         points = points[: self._system.model.state_size]
-        controls = np.zeros((len(course.controls), self._system.control_size, 1))
-        controls[:, : course.controls.shape[1]] = course.controls
-        parts = (controls, course.durations)
+        controls = np.zeros((len(timeline.controls), self._system.control_size, 1))
+        controls[:, : timeline.controls.shape[1]] = timeline.controls
+        parts = (controls, timeline.durations)
         return RolloutInputs(_tensor(points), values, *(_tensor(part) for part in parts))
 
-    def _follow(self, frames):
-        """Return the `_Course` of frames; fits ask for the same ones again and again."""
-        before = self._course.frames
+    def _timeline(self, frames):
+        """Return the `_Timeline` of frames; the last is kept, as fits ask for it repeatedly."""
+        before = self._latest.frames
         if len(before) == len(frames) and all(a is b for a, b in zip(before, frames)):
-            return self._course
+            return self._latest
         durations, controls, measured, step = [], [], [], 0
         for frame in frames:
             for segment in self._timelines.line((frame,)).segments:
@@ -91,10 +91,10 @@ class TrajectoryLoss:
                 controls.append(segment.controls)
                 step += len(segment.durations)
                 measured += [(step, index, values) for index, values in segment.measured]
-        self._course = _Course(
+        self._latest = _Timeline(
             tuple(frames), np.concatenate(durations), np.concatenate(controls), tuple(measured)
         )
-        return self._course
+        return self._latest
 
 
 def _tensor(array):
@@ -108,6 +108,6 @@ def _huber(residuals, delta):
     return inner * (size - 0.5 * inner)
 
 
-def _pulled(weights, slope):
+def _weighted(weights, slope):
     """Return the weighted sums [n, B] of rows, weights [B, m] and slope [B, m, n]."""
     return np.einsum('bm,bmn->nb', weights, slope)

@@ -401,7 +401,7 @@ def test_motion_is_told_from_noise_and_from_flipped_signs(swing, moves):
 )
 def test_a_frame_all_at_once_is_its_segments_one_by_one(robot, columns, way, request, monkeypatch):
     arm = request.getfixturevalue(robot)
-    generator, walk = np.random.default_rng(12), arm._walk
+    generator, walk = np.random.default_rng(12), arm._linearizer
     points, parameters = random_columns(arm, columns, generator)
     for frame in ball_arm_frames(generator)[:2]:
         monkeypatch.setattr(walk, '_of_filter', way(walk._states, walk._rows, arm.parametrization))
@@ -418,7 +418,7 @@ def test_a_frame_all_at_once_is_its_segments_one_by_one(robot, columns, way, req
 @pytest.mark.parametrize('robot', ['arm', 'disturbed_driven_arm'])
 def test_parameters_of_fewer_columns_repeat(robot, way, request, monkeypatch):
     arm = request.getfixturevalue(robot)
-    generator, walk = np.random.default_rng(12), arm._walk
+    generator, walk = np.random.default_rng(12), arm._linearizer
     points, parameters = random_columns(arm, 6, generator)
     monkeypatch.setattr(walk, '_of_filter', way(walk._states, walk._rows, arm.parametrization))
     one, other = ball_arm_frames(generator)[:2]
