@@ -6,7 +6,7 @@ from ..errors import ConfigError
 from ..model.parameters import is_dissipation
 from ..model.state_coordinates import StateCoordinates
 from .delays import is_delay
-from .linear_parametrization import linear_chart
+from .linear_parametrization import linear_parametrization
 from .parametrization import (
     DirectParametrization,
     Prior,
@@ -62,13 +62,13 @@ def choose_parametrization(
     """
     delays = {name: prior for name, prior in priors.items() if is_delay(name)}
     physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
-    straight = straight_losses(priors)
+    straight = linear_dissipation(priors)
     inputs = driven, wrenches
     parametrization = _physical_parametrization(
         parameters, sensors, DirectParametrization(physical, fixed, straight), inputs
     )
     linear = (
-        linear_chart(parametrization.inner, parameters)
+        linear_parametrization(parametrization.inner, parameters)
         if len(parametrization.labels) > few
         else None
     )
@@ -94,11 +94,11 @@ def torque_parametrization(parameters, priors, fixed, bodies, are_seen=False):
         for link, body in bodies.items()
         if all(not priors[n].is_log for n in parameters.inertial_names(link) if n in priors)
     }
-    parametrization = linear_chart(direct, parameters, usual) or direct
+    parametrization = linear_parametrization(direct, parameters, usual) or direct
     return TimedParametrization(parametrization, delays) if delays else parametrization
 
 
-def poses_chart(priors, fixed=None):
+def pose_parametrization(priors, fixed=None):
     """
     Return the parametrization of all parameters, for kinematic calibration from poses.
 
@@ -122,7 +122,7 @@ def _straight(prior):
     return Prior(prior.mean, prior.sd * abs(prior.mean), False, prior.limits)
 
 
-def straight_losses(names):
+def linear_dissipation(names):
     """
     Return the names of damping and friction whose coordinates are values, not logarithms.
 

@@ -13,7 +13,7 @@ from ..estimation.robust import NOISES
 from ..model.parameters import Parameters
 from ..parameters.parametrization_choice import (
     choose_parametrization,
-    poses_chart,
+    pose_parametrization,
     torque_parametrization,
     windows_parametrization,
 )
@@ -100,7 +100,7 @@ def build_problem(config, model, sensors):
         # What the model lacks is seen in what windows leave, and needs no state of its own.
         options = replace(options, disturbance_time=None)
     elif goes_by_poses:
-        parametrization = poses_chart(chosen.priors, chosen.fixed)
+        parametrization = pose_parametrization(chosen.priors, chosen.fixed)
     else:
         parametrization = choose_parametrization(
             parameters, sensors, chosen.priors, chosen.fixed, wrenches=acting
