@@ -1,4 +1,4 @@
-"""How fast what resists the joints of a robot would stop them, which bounds integration steps."""
+"""Rates at which friction would stop the joints of a robot, which bound integration steps."""
 
 import numpy as np
 
@@ -12,8 +12,8 @@ def mobilities(parameters, values):
     """
     Return joint -> the largest acceleration by a unit effort on it, over some random poses.
 
-    parameters: `Parameters`; values: name -> float of those that are not as described. Of joints
-    with one degree of freedom that follow no other, in rad/s^2 by N m or m/s^2 by N.
+    Of independent joints with one degree of freedom, in rad/s^2 per N m or m/s^2 per N.
+    parameters: `Parameters`; values: name -> value, where that is not the nominal one.
     """
     model, generator = parameters.model, np.random.default_rng(_SEED)
     nominal = dict(zip(parameters, parameters.nominal()))
@@ -29,7 +29,7 @@ def mobilities(parameters, values):
 
 
 def random_pose(model, generator):
-    """Return positions [nq], a list, each independent joint turned from its neutral ones."""
+    """Return random positions [nq], a list: every independent joint about its neutral position."""
     positions = []
     for moving in model.moving_joints:
         if moving.is_independent:

@@ -1,4 +1,9 @@
-"""The posterior judged: what is known of every parameter, how, and what cannot be known."""
+"""
+Findings: a verdict on every parameter, and the unobservable directions of a posterior.
+
+`find` has the `Findings` of one mixture; `Assessment` keeps them up to date during a run, with the
+changes and misfits that were reported meanwhile; `summarize` has the `Estimate` of every frame.
+"""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,50 +29,48 @@ from .verdicts import (
 )
 
 _LINEAR_DRAWS, _EXACT_DRAWS = 1000, 400
-# Where fewer draws than this settle, those along tangents tell more.
+# If fewer exact draws converge, linear ones are used instead.
 _LEAST_DRAWS = 100
 _QUANTILES = (0.05, 0.5, 0.95)
-# Information of data over that of the prior: from where on a dimension is counted as known from
-# data, up to where as known as before, and up to where it is named as a null direction.
-_TOLD, _UNTOLD, _NAMED = 10.0, 0.1, 1.0
-# Draws pile up that spread less than this part of what data leave them.
+# Ratios of the information of data to that of the prior: from the first on a direction is counted
+# as observed, up to the second as unobserved, and up to the third it is named as a null direction.
+_OBSERVED, _UNOBSERVED, _NAMED = 10.0, 0.1, 1.0
+# Draws pile up at zero if their standard deviation is less than this part of the posterior's.
 _PILED = 0.3
-# Zero is near where it is so many deviations off: of hundreds of draws some would be below it.
+# Within so many standard deviations of zero, some of hundreds of normal draws are below it.
 _NEAR_ZERO = 1.5
 _SECOND = 10**9
-# Findings are renewed this often [ns], and after whatever moves the posterior at once.
+# Findings are renewed this often [ns], and at once after events that change the posterior.
 _PERIOD = _SECOND
-_TURNS = frozenset(
+_CHANGING_EVENTS = frozenset(
     ('fitted', 'handed over', 'resumed', Verdict.CHANGED.value, 'explained', 'forgotten')
 )
-# Tangents are renewed as often, or when the mean is so many deviations of the prior away.
+# Tangents are renewed with findings, or if the mean has moved so many prior standard deviations.
 _MOVED = 0.03
-# They are not renewed more often than this [ns], which costs more than most estimators do.
+# Shortest time [ns] between renewals, which cost more than most updates of estimators.
 _FOLLOWING = _SECOND
-# What speaks against all that is found is said once it has lasted so long [ns], and so long in the
-# first fits.
+# A misspecification is reported after it has lasted this long [ns], during first fits this long.
 _LASTING, _LASTING_IN_FITS = _SECOND, 4 * _SECOND
-# How long a robot counts as changed [ns].
+# How long after a change parameters are marked as changed [ns].
 _CHANGED_FOR = 5 * _SECOND
-# What a loss of a joint cannot be told apart from, where the filter reckons with it.
+# The alias of damping and friction if there is evidence for disturbances.
 _UNKNOWN_EFFORTS = 'efforts of unknown origin'
-# So many times as probable as none at all they have to be.
+# Evidence: so many times as probable as no disturbances.
 _EVIDENT = 3.0
 
 
 @dataclass(frozen=True)
 class Assessment:
     """
-    What is said of a run as it goes on; all times are of data.
+    The findings of a run so far; all times are stamps of data.
 
-    latest: `Findings` that are at most a second old; changed_ns: when the
-    robot changed last, None where it never did; changed: names of the parameters that did, None
-    while that is not known; unknown_efforts: of the newest frame; tangents:
-    from what is estimated to all parameters, near the latest mean; followed_ns: when they were
-    renewed last; is_misfit: whether a unit or the description is wrong, as far as is known: then
-    nothing is identified; doubts: ((kind, since_ns, word), ...) of what speaks against all
-    that is found, as words of `inference.misfits`, '' until it has lasted: then nothing is
-    identified either.
+    latest: `Findings`, at most a second old; changed_ns: time of the last change of the robot,
+    None if there was none; changed: names of the parameters that changed, None until they are
+    isolated; unknown_efforts: of the newest frame; tangents: `Tangents` from the estimator's
+    coordinates to all parameters, near the latest mean; followed_ns: when these were renewed last;
+    is_misfit: whether a misfit of units or description is reported, so that nothing is identified;
+    doubts: ((kind, since_ns, word), ...) of misspecifications, with words of `estimation.misfits`,
+    '' until one has lasted long enough to be reported, so that nothing is identified.
     """
 
     latest: Findings
@@ -81,16 +84,17 @@ class Assessment:
 
     @staticmethod
     def begun(problem, mixture):
-        """Return the assessment before any data."""
+        """Return the `Assessment` before any data."""
         tangents = tangents_of(problem.parametrization, mixture)
         return Assessment(find(problem, mixture, 0, False, tangents), tangents=tangents)
 
     def after(self, problem, mixture, frame, report, last_change=lambda: None):
         """
-        Return the assessment after a frame, with the mixture and the `UpdateReport` it led to.
+        Return the `Assessment` after a frame.
 
-        last_change: function that returns the `Memory` of what was known before the last change,
-        None where there was none; asked only when findings are due.
+        mixture, report: the posterior and the `UpdateReport` of this frame; last_change: function
+        that returns the `Memory` of the posterior before the last change, or None; called only
+        when findings are due.
         """
         new, unknown_efforts = self, problem.unknown_efforts(frame)
         if unknown_efforts != self.unknown_efforts:
@@ -99,13 +103,13 @@ class Assessment:
             new = replace(new, changed_ns=frame.end_ns, changed=None)
         if 'explained' in report.events:
             new = replace(new, changed=report.changed)
-        told = [event for event in report.events if event.startswith((MISFIT, FITS))]
-        if told:
-            new = replace(new, is_misfit=not told[-1].startswith(FITS))
-        # A clock that is set back makes what was found last of the future.
+        misfits = [event for event in report.events if event.startswith((MISFIT, FITS))]
+        if misfits:
+            new = replace(new, is_misfit=not misfits[-1].startswith(FITS))
+        # If a clock was set back, the latest findings are of the future.
         is_old = not 0 <= frame.end_ns - self.latest.stamp_ns < _PERIOD
-        is_due = is_old or told or _TURNS.intersection(report.events)
-        if is_due or new._tangents_are_of_the_past(mixture, frame.end_ns):
+        is_due = is_old or misfits or _CHANGING_EVENTS.intersection(report.events)
+        if is_due or new._needs_tangents(mixture, frame.end_ns):
             tangents = tangents_of(problem.parametrization, mixture, new.tangents)
             new = replace(new, tangents=tangents, followed_ns=frame.end_ns)
         if is_due:
@@ -116,38 +120,39 @@ class Assessment:
         return new
 
     def words_since(self, before):
-        """Return the words of what speaks against all that is found now, or does no longer."""
-        said, was = (
+        """Return the words of misspecifications that are reported now, or no longer."""
+        now, then = (
             {kind: word for kind, _, word in each.doubts if word} for each in (self, before)
         )
         return (
-            *(word for kind, word in said.items() if kind not in was),
-            *(f'{FITS}: {kind}' for kind in was if kind not in said),
+            *(word for kind, word in now.items() if kind not in then),
+            *(f'{FITS}: {kind}' for kind in then if kind not in now),
         )
 
     def _doubts(self, problem, mixture, now_ns, report):
         """
-        Return `doubts` by a mixture and the `UpdateReport` it came with.
+        Return `doubts` by a mixture and its `UpdateReport`.
 
-        Of measured torques `torque.units` knows better. A robot that has changed may be far from
-        its prior: where that was not said before it is not said then. First fits go astray for a
-        while, and what they say of little is soon another thing.
+        The estimator of measured torques has a misfit test of its own. A robot that has changed
+        may be far from its prior, so this is not reported anew after a change. First fits may be
+        wrong for a while, so during these misspecifications have to last longer.
         """
         if problem.torque is not None:
             return ()
         before = {kind: (since_ns, word) for kind, since_ns, word in self.doubts}
         least, found = _LASTING if report.stage == 'filter' else _LASTING_IN_FITS, []
         for kind, word in misfits_of(problem, mixture, report, before):
-            since_ns, said = before.get(kind, (now_ns, ''))
-            is_other = kind == 'prior' and self.changed_ns is not None and not said
-            if now_ns < since_ns or is_other:
+            since_ns, reported = before.get(kind, (now_ns, ''))
+            is_by_change = kind == 'prior' and self.changed_ns is not None and not reported
+            if now_ns < since_ns or is_by_change:
                 since_ns = now_ns
-            found.append((kind, since_ns, said or (word if now_ns - since_ns >= least else '')))
+            word = reported or (word if now_ns - since_ns >= least else '')
+            found.append((kind, since_ns, word))
         return tuple(found)
 
     def _when_asked(self, problem, mixture, frame, report, last_change):
-        """Return the `Findings` after a frame; what takes long is worked out for who looks."""
-        # Without those before, which would be kept with all that were before them.
+        """Return the `Findings` after a frame, whose costly parts are computed when first read."""
+        # Without the latest, which would keep all those before alive.
         own, change = replace(self, latest=None), last_change()
         known = own._known(mixture, report, change)
         return Findings.when_asked(
@@ -156,8 +161,8 @@ class Assessment:
             **known,
         )
 
-    def _tangents_are_of_the_past(self, mixture, stamp_ns):
-        """Tell whether the mean has left the tangents, and they are old enough to be renewed."""
+    def _needs_tangents(self, mixture, stamp_ns):
+        """Tell whether the mean has moved away from the tangents and their renewal is due."""
         if self.tangents is None:
             return True
         age = None if self.followed_ns is None else stamp_ns - self.followed_ns
@@ -165,7 +170,7 @@ class Assessment:
         return not is_fresh and not self.tangents.hold(mixture, _MOVED)
 
     def find(self, problem, mixture, stamp_ns, report, exact, change=None):
-        """Return the `Findings` of a mixture; see the function `find`; change: the last one's."""
+        """Return the `Findings` of a mixture, see `find`; change: the `Memory` of the last one."""
         tangents = tangents_of(problem.parametrization, mixture, self.tangents)
         found = find(problem, mixture, stamp_ns, exact, tangents)
         if self.changed_ns is not None and 0 <= stamp_ns - self.changed_ns < _CHANGED_FOR:
@@ -176,20 +181,20 @@ class Assessment:
         return replace(found, **self._known(mixture, report, change))
 
     def _known(self, mixture, report, change):
-        """Return what `Findings` say beside what is found in the posterior."""
+        """Return the fields of `Findings` that do not depend on draws, by name."""
         misfit = float(report.nis / report.degrees) if report.degrees else None
         load = None if change is None else load_since(change, mixture)
         return {'misfit': misfit, 'unknown_efforts': self.unknown_efforts, 'load': load}
 
     def _marked(self, parameter):
-        """Return a `ParameterFinding` marked as changed where it has, or may have."""
+        """Return a `ParameterFinding`, marked as changed if the parameter has, or may have."""
         if self.changed is not None and parameter.name not in self.changed:
             return parameter
         return replace(parameter, verdict=Verdict.CHANGED.value)
 
 
 def of_misfit(found):
-    """Return `Findings` in which nothing is called identified: data are of something else."""
+    """Return `Findings` in which 'misfit' replaces 'identified', as the model does not fit."""
     parameters = tuple(
         replace(each, verdict=Verdict.MISFIT.value)
         if each.verdict == Verdict.IDENTIFIED.value
@@ -203,9 +208,9 @@ def find(problem, mixture, stamp_ns, exact=True, tangents=None):
     """
     Return the `Findings` of a mixture in a problem's coordinates.
 
-    stamp_ns: of the newest datum, which decides the draws; exact: whether parameters are drawn
-    along the curves on which the robot moves alike, which takes a while, or along their
-    `Tangents`, by default those of the mixture.
+    stamp_ns: of the newest datum, the seed of the draws; exact: whether parameters are drawn along
+    the curves of equivalent parameters, which takes longer, or along their `Tangents`, by default
+    those of the mixture.
     """
     parametrization, inner = problem.parametrization, problem.parametrization.inner
     tangents = tangents or tangents_of(parametrization, mixture)
@@ -214,21 +219,24 @@ def find(problem, mixture, stamp_ns, exact=True, tangents=None):
     found = spectrum_of(inner, mean, covariance)
     directions = null_directions(found, _NAMED)
     judged = inner.separated(draws), _modes_apart(inner, tangents, mixture), directions
-    blind, asked = _blind_apart(inner, tangents), _asked(problem, mean, covariance)
+    unobservable = _unobservable_apart(inner, tangents)
+    infeasible = _infeasible(problem, mean, covariance)
     return Findings(
         stamp_ns,
         (
             *_beside_disturbances(
                 problem,
                 mixture,
-                _parameters(inner.apart, parametrization.priors, *judged, blind, asked),
+                _parameters(
+                    inner.apart, parametrization.priors, *judged, unobservable, infeasible
+                ),
             ),
             *_noises(problem, mixture, stamp_ns),
         ),
         _combinations(problem, mean, covariance),
         tuple(in_words(inner.names, direction) for direction in directions),
-        int((found.information > _TOLD).sum()),
-        int((found.information < _UNTOLD).sum()),
+        int((found.information > _OBSERVED).sum()),
+        int((found.information < _UNOBSERVED).sum()),
         information_gain(problem.prior.root, mixture),
         tuple((weight, _values(inner, tangents, at)) for weight, at in modes_of(mixture)),
     )
@@ -240,8 +248,8 @@ def _modes_apart(inner, tangents, mixture):
     return weights, inner.separated(means), _deviations_apart(inner, means, covariances).T
 
 
-def _blind_apart(inner, tangents):
-    """Return the deviations [P] of what no data tell, every parameter apart."""
+def _unobservable_apart(inner, tangents):
+    """Return the standard deviations [P] in the null space, every parameter apart."""
     return _deviations_apart(inner, tangents.points, tangents.blind).max(0)
 
 
@@ -255,12 +263,11 @@ def _deviations_apart(inner, points, covariances):
     return np.sqrt(np.einsum('kpp->kp', slopes @ covariances @ slopes.swapaxes(1, 2)).clip(0))
 
 
-def _asked(problem, mean, covariance):
+def _infeasible(problem, mean, covariance):
     """
-    Return place -> (what, mean, sd) that data ask for and no robot has.
+    Return place -> (what, mean, sd) of estimates that are physically infeasible.
 
-    mean [P], covariance [P, P]: of all parameters, by what data leave. Of draws that are robots
-    that can be built nobody would see it.
+    mean [P], covariance [P, P]: of all parameters, before any projection, which draws are after.
     """
     result = {}
     for each in contradictions(problem.parametrization.inner, problem.possible, mean, covariance):
@@ -283,25 +290,26 @@ def _draws(problem, mixture, tangents, generator, exact):
     return tangents.draw(mixture.draw(_LINEAR_DRAWS, generator), generator)
 
 
-def _parameters(apart, priors, draws, modes, directions, blind=0.0, asked=None):
+def _parameters(apart, priors, draws, modes, directions, unobservable=0.0, infeasible=None):
     """
-    Return a `ParameterFinding` for every parameter, from what `judge` takes.
+    Return a `ParameterFinding` for every parameter, from the arguments of `judge`.
 
-    apart: the `DirectParametrization` of the draws; priors: name -> `Prior` as it was given;
-    asked: as of `_asked`.
+    apart: the `DirectParametrization` of the draws; priors: name -> `Prior`, as configured;
+    infeasible: as of `_infeasible`.
     """
-    asked = asked or {}
+    infeasible = infeasible or {}
     sd = np.sqrt(np.diag(apart.prior.covariance))
     beliefs = Beliefs(apart.names, apart.prior.mean, sd, apart.limits)
     draws = spread_at_zero(draws, modes)
     values = apart.to_named(draws)
-    # What is normal about little reaches below zero, and no loss does.
+    # Normal draws of friction may be negative.
     values[apart.loss_rows] = values[apart.loss_rows].clip(min=0.0)
     quantiles = np.quantile(values, _QUANTILES, axis=1).T.tolist()
     means = values.mean(1).tolist()
     deviations = (values.std(1) * shares_cut(draws, modes)).tolist()
     found = []
-    for k, judged in enumerate(judge(beliefs, draws, modes, directions, blind, asked)):
+    verdicts = judge(beliefs, draws, modes, directions, unobservable, infeasible)
+    for k, judged in enumerate(verdicts):
         prior = priors[apart.names[k]]
         found.append(
             ParameterFinding(
@@ -314,7 +322,7 @@ def _parameters(apart, priors, draws, modes, directions, blind=0.0, asked=None):
                 judged.share,
                 judged.verdict.value,
                 judged.aliases,
-                asked.get(k, ()),
+                infeasible.get(k, ()),
             )
         )
     return tuple(found)
@@ -322,11 +330,11 @@ def _parameters(apart, priors, draws, modes, directions, blind=0.0, asked=None):
 
 def spread_at_zero(draws, modes):
     """
-    Return draws [P, N] in which those that pile up at zero are as uncertain as data leave them.
+    Return draws [P, N], half-normal for parameters whose feasible draws pile up at zero.
 
-    modes: as of `judge`. Where a normal distribution is mostly below zero, all robots that can be
-    built are next to it, but nobody knows that any better: half of a normal about zero is what
-    can be said.
+    modes: as of `judge`. If a normal posterior is mostly below zero, its projection onto feasible
+    parameters has almost no spread, which would claim too much: a half-normal distribution of the
+    posterior's deviation replaces it.
     """
     if modes is None:
         return draws
@@ -344,10 +352,11 @@ def spread_at_zero(draws, modes):
 
 def shares_cut(draws, modes):
     """
-    Return by how much [P] normal distributions are wider that draws [P, N] are cut off at zero of.
+    Return the ratios [P] of posterior deviations to those of draws [P, N] truncated at zero.
 
-    modes: as of `judge`. Where zero is near what is left is narrower, but no nearer to the truth:
-    of half of a normal one in a hundred is three of its own deviations or more from its mean.
+    modes: as of `judge`. Truncation narrows the distribution of a parameter near zero, but not its
+    error: of a half-normal, one in a hundred is three of its own deviations from its mean. One for
+    all other parameters.
     """
     if modes is None:
         return np.ones(len(draws))
@@ -359,10 +368,10 @@ def shares_cut(draws, modes):
 
 def _beside_disturbances(problem, mixture, found):
     """
-    Return findings in which losses of joints are aliased, if there are unknown efforts.
+    Return findings in which damping and friction are aliased if disturbances are evident.
 
-    Where evidence is for efforts of unknown origin, they are most often friction that the model
-    has not. Damping then stands for both, with an uncertainty that does not know of it.
+    Efforts of unknown origin are most often unmodelled friction. The estimate of damping then
+    absorbs part of it, which its uncertainty does not include.
     """
     if not _is_evident(mixture):
         return found
@@ -376,14 +385,14 @@ def _beside_disturbances(problem, mixture, found):
 
 
 def _is_evident(mixture):
-    """Tell whether evidence is for disturbances of some scale; before any all are as probable."""
+    """Tell whether there is evidence for disturbances of some scale; all are equal a priori."""
     weights = {s: mixture.weights[mixture.scales == s].sum() for s in set(mixture.scales.tolist())}
     none = weights.pop(0.0, 0.0)
     return max(weights.values(), default=0.0) > _EVIDENT * none
 
 
 def _noises(problem, mixture, stamp_ns):
-    """Return a `ParameterFinding` for every sensor whose noise is unknown."""
+    """Return a `ParameterFinding` for every sensor whose noise is estimated."""
     if not problem.noises:
         return ()
     parametrization = DirectParametrization(
@@ -398,8 +407,8 @@ def _combinations(problem, mean, covariance):
     """
     Return a `CombinationFinding` for every coordinate of the estimator.
 
-    mean [P], covariance [P, P]: of all parameters. Where curves lead along which the robot moves
-    alike, a combination is known a little less than the coordinate that is named after it.
+    mean [P], covariance [P, P]: of all parameters. If the null space is curved, a combination is a
+    little more uncertain than the coordinate it belongs to.
     """
     parametrization = problem.parametrization
     values = (parametrization.combinations @ mean).tolist()
@@ -411,11 +420,10 @@ def _combinations(problem, mean, covariance):
 
 def summarize(problem, mixture, stamp_ns, report, findings, tangents):
     """
-    Return the `Estimate` of a mixture in a problem's coordinates, with the verdicts on it.
+    Return the `Estimate` of a mixture: means and deviations of all parameters by name.
 
-    findings: `Findings` that have them; tangents: `Tangents` from the estimator's coordinates to
-    all parameters, of which some may be no better known than before. The numbers are worked out
-    when they are asked for.
+    findings: the latest `Findings`; tangents: `Tangents` from the estimator's coordinates to all
+    parameters. Numbers are computed when first read.
     """
     names = tuple(problem.parametrization.names)
     if problem.noises:
@@ -425,7 +433,7 @@ def summarize(problem, mixture, stamp_ns, report, findings, tangents):
 
 
 def _numbers(problem, mixture, tangents):
-    """Return means and standard deviations of all parameters, carried on to values at the mean."""
+    """Return (values, standard deviations) [P] of all parameters, linearized at the mean."""
     mean, root = tangents.spread(mixture)
     values, spread = problem.parametrization.inner.along(mean[:, None], root)
     values, sd = values[:, 0], np.sqrt(np.einsum('pr,pr->p', spread[0], spread[0]))

@@ -1,4 +1,11 @@
-"""From what data can tell back to physical parameters, under the prior."""
+"""
+From observable coordinates to all parameters: draws and points along the null space of the data.
+
+Parameters with the same responses (accelerations and sensor outputs; `parameters.responses`) are
+observationally equivalent: no data distinguish them. `nearest` projects onto such a set, in the
+metric of the prior. That way `physical_draws` joins draws of the posterior with draws of the
+prior; `tangents_of` linearizes the sets about the posterior.
+"""
 
 from dataclasses import replace
 from functools import partial
@@ -9,29 +16,29 @@ from .tangents import Tangents
 from .verdicts import modes_of, spectrum
 
 _RANK_TOLERANCE = 1e-5
-# So many draws are held in memory with all that leads to them.
+# Number of draws in memory at a time.
 _AT_ONCE = 1000
-# Tangents serve within this many standard deviations of the prior.
+# Tangents are reused within this distance, in prior standard deviations.
 _NEAR = 0.01
-# Draws that do not settle are drawn anew, so often.
+# How often draws that do not converge are replaced by new ones.
 _ATTEMPTS = 5
-# Steps to the place on a slice that responds like a point, in standard deviations of the prior,
-# and what then counts as alike.
-_CORRECTIONS, _LONGEST_CORRECTION, _ALIKE = 8, 1.0, 1e-3
-# Steps by which what settled comes to respond alike to the last digits.
+# Newton steps onto a slice: how many, the longest in prior standard deviations, and the largest
+# mismatch of responses that counts as equivalent.
+_CORRECTIONS, _LONGEST_CORRECTION, _EQUIVALENT = 8, 1.0, 1e-3
+# Further searches by which a converged point becomes equivalent to the last digits.
 _POLISHINGS = 2
-# Of the points of one call; a few do not settle in whatever number.
+# Most steps of a point; a few do not converge in any number.
 _ROUNDS = 40
-# As standard deviations of the prior, as are all steps.
+# Longest step and convergence, in prior standard deviations; then the mismatch that is allowed.
 _LONGEST_STEP, _SHORTEST_STEP = 1.0, 1e-4
-_SETTLED = 1e-6
-# So many points move in a round: their slopes then stay in the processor's cache.
+_CONVERGED = 1e-6
+# Points that move in one round: so few that their slopes stay in the processor's cache.
 _IN_A_ROUND = 16
-# Of earlier steps that a step takes into account.
+# Earlier steps in Anderson's acceleration.
 _MEMORY = 3
 _TINY = 1e-10
-# Of the equations' slopes: keeps a step short where equations come to depend on one another, yet
-# lets what it leaves of them be far less than what counts as settled.
+# Relative ridge of the equations: keeps steps short where they become dependent, at an error far
+# below the allowed mismatch.
 _RIDGE = 1e-14
 
 
@@ -40,16 +47,17 @@ def physical_draws(parametrization, coordinates, generator, pause=None, mend=Non
     Return draws [P, N'] of all parameters, as coordinates of the inner parametrization.
 
     coordinates [p, N]: draws of the estimator's coordinates. Each is joined with a draw of the
-    prior: the parameters nearest to that in the metric of the prior, among all that respond like
-    the estimator's. The few that do not settle are left out. pause: called before every piece of
-    work that takes a while, to let others go first; mend: `mending` of the posterior.
+    prior: of all parameters that are equivalent to the former, it is the one nearest to the latter
+    in the metric of the prior. Those few that do not converge are left out. pause: called before
+    every longer computation, to let other threads run; mend: projection onto feasible parameters,
+    as `mending` returns it.
     """
     offsets = parametrization.inner.offsets(coordinates.shape[1], generator)
-    current = _on_a_straight_line(parametrization, coordinates, offsets)
+    current = _linear_draws(parametrization, coordinates, offsets)
     if parametrization.is_straight:
         current = mend(current, offsets) if mend else current
         return current[:, parametrization.inner.are_sound(current)]
-    size, settled = parametrization.responses.size, []
+    size, converged = parametrization.responses.size, []
     known, prior = (
         parametrization.embed(coordinates),
         parametrization.inner.prior.mean[:, None] + offsets,
@@ -60,29 +68,29 @@ def physical_draws(parametrization, coordinates, generator, pause=None, mend=Non
         current[:size, part], is_converged = _nearest(
             equations, known[:size, part], prior[:size, part], current[:size, part], pause
         )
-        settled.append(is_converged)
-    return current[:, np.concatenate(settled) & parametrization.inner.are_sound(current)]
+        converged.append(is_converged)
+    return current[:, np.concatenate(converged) & parametrization.inner.are_sound(current)]
 
 
 def straight_draws(parametrization, coordinates, generator):
     """
     Return draws [P, N] of all parameters along straight lines, in coordinates of `inner`.
 
-    coordinates [p, N]: draws of the estimator's coordinates. What data cannot tell is drawn from
-    the prior. Exact where responses are linear, and fast.
+    coordinates [p, N]: draws of the estimator's coordinates. The null space is drawn from the
+    prior. This is fast, and exact where responses are linear.
     """
     offsets = parametrization.inner.offsets(coordinates.shape[1], generator)
-    return _on_a_straight_line(parametrization, coordinates, offsets)
+    return _linear_draws(parametrization, coordinates, offsets)
 
 
 def draw_samples(problem, mixture, count, seed, pause=None):
     """
     Return draws [P, count] of a problem's parameters, ordered as its parametrization's names.
 
-    mixture: in the problem's coordinates. What data cannot tell varies as in the prior, along the
-    curves on which the robot moves alike; this may take seconds. Where torques are linear in the
-    coordinates, all draws are robots that can be built. The same seed gives the same draws. Where
-    ever so few settle there are fewer than asked for. pause: as `physical_draws`.
+    mixture: in the problem's coordinates. The null space varies as in the prior, along curves of
+    equivalent parameters; this may take seconds. Where torques are linear in the coordinates, all
+    draws are feasible robots. The same seed gives the same draws. There are fewer than `count` if
+    too few converge. pause: as of `physical_draws`.
     """
     generator, parametrization = np.random.default_rng(seed), problem.parametrization
     found, mend = np.zeros((len(parametrization.names), 0)), mending(problem, mixture)
@@ -97,10 +105,10 @@ def draw_samples(problem, mixture, count, seed, pause=None):
 
 def mending(problem, mixture):
     """
-    Return the function that makes draws of a posterior into ones that can be built.
+    Return the function that projects draws of a posterior onto physically feasible parameters.
 
-    It takes draws [P, N] of the posterior, and of the prior less its mean. None where no problem
-    is known by which to tell; see `PossibleRobots`.
+    It takes draws [P, N] of the posterior, and of the prior less its mean. None if the problem has
+    no `PossibleRobots`.
     """
     if problem.possible is None:
         return None
@@ -109,9 +117,9 @@ def mending(problem, mixture):
 
 def likeliest(parametrization, coordinates):
     """
-    Return (points [P, B], is settled [B]): all parameters at coordinates [p, B] of the estimator.
+    Return (points [P, B], is converged [B]): the likeliest parameters at coordinates [p, B].
 
-    Among all that respond alike it is those nearest to the mean of the prior, in its metric.
+    Of all equivalent ones these are the nearest to the prior mean, in the metric of the prior.
     """
     points = parametrization.embed(coordinates)
     if parametrization.is_straight:
@@ -124,16 +132,16 @@ def likeliest(parametrization, coordinates):
     )
     for _ in range(1 + _POLISHINGS):
         found, is_converged = _nearest(equations, points[:size], wanted, found[:size])
-        # From now on only what is wanting to respond exactly alike is made up for.
+        # Further searches only remove the mismatch of responses.
         wanted = found
     return np.concatenate([found, points[size:]]), is_converged
 
 
 def on_slice(parametrization, points):
     """
-    Return (coordinates [p, B], is settled [B]) of the estimator that respond like points [P, B].
+    Return (coordinates [p, B], is converged [B]) that are equivalent to points [P, B].
 
-    points: of the inner parametrization.
+    points: inner coordinates. A Newton iteration along the slice.
     """
     coordinates = parametrization.combinations @ (
         points - parametrization.embed(np.zeros((len(parametrization.labels), 1)))
@@ -154,27 +162,27 @@ def on_slice(parametrization, points):
         step /= np.maximum(np.abs(step).max(1, keepdims=True) / _LONGEST_CORRECTION, 1.0)
         coordinates = coordinates + step.T
     here = equations.point(parametrization.embed(coordinates)[:size])
-    return coordinates, equations.mismatch(here, wanted) < _ALIKE
+    return coordinates, equations.mismatch(here, wanted) < _EQUIVALENT
 
 
 def tangents_of(parametrization, mixture, before=None):
     """
-    Return the `Tangents` at the separate answers of a mixture of the estimator's coordinates.
+    Return the `Tangents` at the modes of a mixture, in coordinates of the inner parametrization.
 
-    All parameters are those of the inner parametrization. Each place is the point nearest to the
-    prior's mean among all that respond alike, so what data cannot tell is linear about where it is
-    likely. before: earlier `Tangents`, which are returned where the answers hardly moved.
+    Each is at the point nearest to the prior mean among all that are equivalent to the mode, so
+    that the null space is linearized where it is likely. before: earlier `Tangents`, which are
+    returned if the modes hardly moved.
     """
     metric = np.linalg.inv(parametrization.prior.root)
-    answers = np.stack([mean for _, mean in modes_of(mixture)], 1)
+    modes = np.stack([mean for _, mean in modes_of(mixture)], 1)
     if parametrization.is_straight:
         return before or _same_everywhere(parametrization, metric)
-    if before is not None and before.reach(answers, _NEAR):
+    if before is not None and before.reach(modes, _NEAR):
         return before
-    size, known = parametrization.responses.size, parametrization.embed(answers)
+    size, known = parametrization.responses.size, parametrization.embed(modes)
     centre = np.repeat(parametrization.inner.prior.mean[:size, None], known.shape[1], 1)
-    is_like_before = before is not None and before.at.shape == answers.shape
-    start = (before.follow(answers) if is_like_before else known)[:size]
+    is_like_before = before is not None and before.at.shape == modes.shape
+    start = (before.follow(modes) if is_like_before else known)[:size]
     equations = _equations(parametrization, known.shape[1])
     found, is_converged = _nearest(equations, known[:size], centre, start)
     points = known.copy()
@@ -186,15 +194,14 @@ def tangents_of(parametrization, mixture, before=None):
     for k, changes in enumerate(on_slice @ basis):
         least = np.linalg.lstsq(here[k], changes, rcond=_RANK_TOLERANCE)[0]
         slopes[k, :size] = root[:size, :size] @ least
-    return Tangents(answers, points, slopes, _unseen(root, slopes), metric)
+    return Tangents(modes, points, slopes, _unobservable(root, slopes), metric)
 
 
 def spectrum_of(inner, mean, covariance):
     """
-    Return the `Spectrum` of all parameters, whose directions are in their own prior deviations.
+    Return the `Spectrum` of all parameters, with directions in prior deviations of each.
 
-    inner: an inner parametrization; mean [P], covariance [P, P]: of the posterior in its
-    coordinates.
+    mean [P], covariance [P, P]: of the posterior in coordinates of the inner parametrization.
     """
     found = spectrum(inner.prior.root, covariance)
     apart = inner.separation(mean[:, None])[0] @ inner.prior.root
@@ -202,11 +209,15 @@ def spectrum_of(inner, mean, covariance):
     return replace(found, directions=directions)
 
 
-def _unseen(root, slopes):
-    """Return the covariance [A, P, P] that slopes [A, P, p] leave of one with a root."""
-    seen = np.linalg.qr(np.linalg.solve(root, slopes))[0]
-    unseen = root @ (np.eye(len(root)) - seen @ np.swapaxes(seen, 1, 2))
-    return unseen @ root.T
+def _unobservable(root, slopes):
+    """
+    Return the prior covariance [A, P, P] in the null space.
+
+    root [P, P]: of the prior covariance; slopes [A, P, p]: span the observable directions.
+    """
+    observable = np.linalg.qr(np.linalg.solve(root, slopes))[0]
+    unobservable = root @ (np.eye(len(root)) - observable @ np.swapaxes(observable, 1, 2))
+    return unobservable @ root.T
 
 
 def _same_everywhere(parametrization, metric):
@@ -214,12 +225,12 @@ def _same_everywhere(parametrization, metric):
     at, slopes = np.zeros((len(metric), 1)), parametrization.basis[None]
     blind = np.zeros((1, *metric.shape))
     if parametrization.responses is not None:
-        blind = _unseen(parametrization.inner.prior.root, slopes)
+        blind = _unobservable(parametrization.inner.prior.root, slopes)
     return Tangents(at, parametrization.embed(at), slopes, blind, metric)
 
 
-def _on_a_straight_line(parametrization, coordinates, offsets):
-    """Return the prior draws, moved to the right combinations as far as a straight line does."""
+def _linear_draws(parametrization, coordinates, offsets):
+    """Return prior draws [P, N] shifted to observable coordinates [p, N], by the linear map."""
     return (
         parametrization.embed(coordinates)
         + offsets
@@ -237,10 +248,9 @@ def _equations(parametrization, points):
 
 def _nearest(equations, known, wanted, start, pause=None):
     """
-    Return (coordinates [p, B], is settled [B]): nearest to the wanted, responding as the known.
+    Return what `nearest` does, for inner coordinates [p, B] of the physical parameters.
 
-    start: where the search begins. All are coordinates of the physical parameters in the inner
-    parametrization.
+    start: where the search begins.
     """
     points = (equations.point(each) for each in (known, wanted, start))
     found, is_converged = nearest(equations, *points, pause)
@@ -249,10 +259,11 @@ def _nearest(equations, known, wanted, start, pause=None):
 
 def nearest(equations, known, wanted, start, pause=None):
     """
-    Return (points [B, p], is settled [B]): nearest to the wanted, responding as the known.
+    Return (points [B, p], is converged [B]): nearest to `wanted` of all equivalent to `known`.
 
-    equations: `ResponseEquations`, of whose points all are; start: where the search begins; pause:
-    called before every piece of work that takes a while.
+    A sequence of projections onto the linearized equations, with Anderson's acceleration.
+    equations: the `ResponseEquations`, whose points (whitened coordinates) all are; start: where
+    the search begins; pause: called before every longer computation.
     """
     points, left = start.copy(), np.full(len(start), _ROUNDS)
     targets, memory = _targets(equations, known), _Memory(*start.shape)
@@ -268,7 +279,7 @@ def nearest(equations, known, wanted, start, pause=None):
         length = np.abs(step).max(1, keepdims=True)
         points[moving] = at + step * np.minimum(1.0, _LONGEST_STEP / np.maximum(length, _TINY))
         left[moving] = np.where(is_last, 0, left[moving] - 1)
-    return points, equations.mismatch(points, known) < _SETTLED
+    return points, equations.mismatch(points, known) < _CONVERGED
 
 
 def _targets(equations, known):
@@ -279,9 +290,10 @@ def _targets(equations, known):
 
 def _step(slopes, missing, away):
     """
-    Return the step [B, p] to the wanted points as far as the linear equations let go.
+    Return the step [B, p] to the points nearest to the wanted on the linearized equations.
 
-    slopes [B, r, p]; missing [B, r]: of the left sides; away [B, p]: where the wanted points are.
+    slopes [B, r, p]: of the equations; missing [B, r]: targets less their left sides; away [B, p]:
+    wanted points less present ones.
     """
     across = slopes @ slopes.transpose(0, 2, 1)
     across += _RIDGE * np.trace(across, axis1=1, axis2=2)[:, None, None] * np.eye(len(across[0]))
@@ -292,19 +304,19 @@ def _step(slopes, missing, away):
 
 class _Memory:
     """
-    Makes steps better by those before them (Anderson's acceleration).
+    The earlier steps of every point, for Anderson's acceleration.
 
-    The steps alone come nearer at a constant rate, a slow one where the curves are bent.
+    Without it convergence is linear, and slow where the equivalent parameters are strongly curved.
     """
 
     def __init__(self, count, size):
-        """Take how many points there are, and of how many parameters."""
+        """Take the number of points and of parameters."""
         self._moves, self._changes = np.zeros((2, count, _MEMORY, size))
         self._at, self._steps = np.zeros((2, count, size))
         self._number = np.zeros(count, dtype=int)
 
     def better(self, which, at, step):
-        """Return better steps [b, p] than `step` from `at`, for the points of those indices."""
+        """Return accelerated steps [b, p] of points by index; step, at [b, p]: present ones."""
         number = self._number[which]
         old, place = which[number > 0], (number[number > 0] - 1) % _MEMORY
         self._moves[old, place] = at[number > 0] - self._at[old]

@@ -1,4 +1,4 @@
-"""What a robot has taken up, for people: mass and place."""
+"""The payload that a robot has taken up or put down: a marginal of its last change."""
 
 import numpy as np
 
@@ -8,16 +8,20 @@ from ..records import LoadFinding
 
 
 def load_since(change, mixture):
-    """Return the `LoadFinding` of a change, None where no body came or went."""
+    """
+    Return the `LoadFinding` of a change, mass and centre of mass; None if it has no payload.
+
+    change: the `Memory` of what was known before it; mixture: what is known now.
+    """
     body = body_since(change, mixture)
     if body is None:
         return None
     if not body.mean[0]:
-        # No datum has told of it yet.
+        # No data since.
         return None
     mass, centre, _ = at_centre(body.mean)
     covariance = body.covariance[:4, :4]
-    # By how much the centre moves with the mass and the first moments.
+    # Derivative of the centre by mass and first moments.
     slopes = np.column_stack([-centre, np.eye(3)]) / mass
     spread = np.sqrt(np.diag(slopes @ covariance @ slopes.T)).tolist()
     sd = float(np.sqrt(covariance[0, 0]))
@@ -26,15 +30,13 @@ def load_since(change, mixture):
 
 def body_since(memory, mixture):
     """
-    Return the body that came to its link as a `Gaussian`, None where nothing of the kind did.
+    Return the payload of a change as a `Gaussian` of ten numbers, None if it has none.
 
-    memory: what was known before the change, and how this was explained; mixture: what is known
-    now. The ten numbers are those of a `ModelChange`; of a body that was put down they are below
-    zero.
+    memory: the posterior before the change, and the `ModelChange` that isolates it; mixture: the
+    posterior now. The numbers are those of a `ModelChange`, negative for a body that was put down.
 
-    Data since then tell of what was and what came together. Of how the posterior has moved, only
-    as much is the body's as is more likely to be it than something of the robot itself that had
-    not been known before.
+    Data since the change observe the robot and its payload only together. The change of the
+    posterior mean is split between them by their covariances, as in a Kalman update.
     """
     jump = memory.jump
     if jump is None or jump.body is None:
@@ -42,7 +44,7 @@ def body_since(memory, mixture):
     before = memory.root @ memory.root.T
     mean, covariance = mixture.moments()
     gain = np.linalg.solve(before + jump.root @ jump.root.T, jump.root @ jump.body.T).T
-    # What no data tell of the body is as uncertain as before.
+    # Unobserved directions of the body stay as uncertain as before.
     left = jump.body @ jump.body.T - gain @ jump.root @ jump.body.T
     left = left + gain @ covariance @ gain.T
     values, vectors = np.linalg.eigh((left + left.T) / 2)

@@ -1,12 +1,12 @@
 """
-Robots that can be built, nearest to estimates that cannot be.
+Projection of estimates onto physically feasible robots.
 
-What measured torques leave of a robot is a normal distribution over numbers in which torques are
-linear, and it knows of no limits: its mean, and most of its draws, may have a body that no mass is
-distributed like (its pseudo-inertia is not positive definite; Wensing, Kim and Slotine 2018), or
-friction that drives. The nearest robot without either is a convex problem, in the metric of the
-posterior: what data have told stays, what they left open gives way. It is solved by Newton's
-method with a logarithmic barrier, for many draws at once.
+The posterior of measured torques is normal in parameters that torques are linear in, without
+constraints: its mean, and most of its draws, may have an infeasible body (whose pseudo-inertia is
+not positive definite; Traversaro et al. 2016, Wensing, Kim and Slotine 2018) or negative friction.
+The nearest feasible robot is a convex problem in the metric of the posterior: well-known
+directions stay, uncertain ones give way. It is solved by Newton's method with a logarithmic
+barrier, for many draws at once.
 """
 
 from dataclasses import dataclass
@@ -21,27 +21,26 @@ from ..parameters.body_priors import numbers_of
 from ..parameters.linear_parametrization import LinearParametrization
 from .verdicts import involved_in
 
-# Of a posterior's squared deviations, per eigenvalue and friction: the barrier's weight. It leaves
-# about this much of a deviation of margin.
+# Weight of the barrier per eigenvalue and friction, in squared posterior deviations. It leaves a
+# margin of about this part of a deviation.
 _BARRIER = 0.02
-# Weights of the barrier, one after the other, on the way from the prior to a posterior's mean.
+# Decreasing weights of the barrier by which a feasible point near the posterior mean is found.
 _FROM_AFAR = tuple(10.0**k for k in range(6, -2, -1))
 _STEPS, _SETTLED, _SHORTEST = 60, 1e-2, 1e-9
-# Part of the way to the edge that a step goes at most.
+# Longest step, as part of the distance to the boundary.
 _NOT_TO_THE_EDGE = 0.9
-# Of a body, or of a standard deviation, what a robot to begin from has at the least.
+# Margin of the initial feasible robot, as part of a prior standard deviation.
 _LEAST_PART = 1e-3
-# Parts of deviations, squared, below which numbers have nothing to do with one another, and what
-# covariances are raised by that are singular.
+# Correlations below the first are zero; the second is the ridge of singular covariances.
 _APART, _RIDGE = 1e-10, 1e-11
-# Standard deviations below zero from which on data contradict what is possible. Of a body the
-# direction is chosen by the data as well, among those of a matrix 4 by 4: chi-squared of four
-# degrees of freedom has 16.3 where that of one has 9.
+# An estimate contradicts feasibility from so many standard deviations below zero on. For a body
+# the data also choose the direction, an eigenvector of a 4 by 4 matrix: chi-squared with four
+# degrees of freedom has the quantile 16.3 where that with one has 9.
 _CONTRADICTED, _BODY_CONTRADICTED = 3.0, 4.0
-# Poses of which the largest load of a joint is taken.
+# Random poses by which the largest load of a joint is found.
 _POSES = 100
-# What is never negative, alone; and in sums, as parts of friction that act together: far from
-# rest, near it, and both under the largest load.
+# Parameters that are not negative by themselves; and sums that are not, of the parts of friction
+# that act at high speed, at low speed, and at both under the largest load.
 _ALONE = (
     *('damping', 'friction', 'armature', 'stiffness'),
     *('coupled_damping', 'coupled_friction', 'coupled_armature'),
@@ -55,16 +54,16 @@ _TOGETHER = (
 
 class PossibleRobots:
     """
-    The robots that can be built, in the inner coordinates [P] of a parametrization of bodies.
+    The set of feasible robots, in the inner coordinates [P] of a parametrization of bodies.
 
-    inner: a `LinearParametrization`; rows [R, P], least [R]: rows times coordinates are above
-    them.
+    Pseudo-inertias are positive definite and rows @ coordinates >= least. inner: a
+    `LinearParametrization`; rows [R, P]; least [R].
     """
 
     def __init__(self, inner, rows, least):
-        """Take what is linear; bodies are those of the parametrization."""
+        """Take the linear constraints; bodies are those of the parametrization."""
         self._inner, self.rows, self.least = inner, rows, least
-        # Bodies are measured by what is expected of them: all their numbers are then alike.
+        # Bodies are scaled by their prior means, so that all their coordinates are of size one.
         self._roots = [_body_root(body) for body in inner.prior.mean[inner.rows]]
         self._units = _orthonormal()
         sizes = np.sqrt(np.diag(inner.prior.covariance))
@@ -96,7 +95,7 @@ class PossibleRobots:
 
     @cached_property
     def usual(self):
-        """A robot [P] that can be built, near the prior's mean."""
+        """A feasible robot [P] near the prior mean."""
         scaled = self._inverse @ self._inner.prior.mean
         for ten in self._inner.rows:
             scaled[ten] = np.einsum('kij,ij->k', self._units, np.eye(4))
@@ -111,15 +110,15 @@ class PossibleRobots:
         return point
 
     def are_possible(self, points):
-        """Tell which of points [P, B] are such robots."""
+        """Return which of points [P, B] are feasible, [B]."""
         problem = _Nearest(None, self._inner.rows, self._units, self._scaled_rows, self.least)
         return problem.are_inside(self._inverse @ points)
 
     def nearest(self, points, mean, covariance):
         """
-        Return such robots [P, B] nearest to points [P, B]; those that can be built stay.
+        Return the feasible robots [P, B] nearest to points [P, B]; feasible points stay.
 
-        mean [P], covariance [P, P]: of the normal distribution that says what is near.
+        mean [P], covariance [P, P]: of the normal distribution that is the metric.
         """
         result = np.array(points, dtype=float)
         which = np.flatnonzero(~self.are_possible(result))
@@ -131,23 +130,22 @@ class PossibleRobots:
 
     def likeliest(self, parametrization, mixture, points, offsets=None):
         """
-        Return such robots [P, B], each nearest to a point by the answer that it belongs to.
+        Return the feasible robots [P, B] nearest to points, each in the metric of its component.
 
-        parametrization: that of the posterior `Mixture` [p]; points [P, B]: of its inner
-        parametrization. Where these are draws of the mixture, offsets [P, B]: draws of what was
-        known beforehand, less its mean. As far as data tell nothing draws then vary as these do,
-        which can all be built.
+        parametrization: that of the posterior `Mixture` [p]; points [P, B]: inner coordinates;
+        offsets [P, B]: draws of the prior, less its mean, if points are draws of the mixture.
+        Unobserved directions then vary as these, which are all feasible.
         """
-        told = parametrization.combinations @ (
+        coordinates = parametrization.combinations @ (
             points - parametrization.embed(np.zeros((len(parametrization.labels), 1)))
         )
-        answers, result = _answers(mixture, told), np.array(points, dtype=float)
+        answers, result = _answers(mixture, coordinates), np.array(points, dtype=float)
         prior = parametrization.inner.prior.covariance
         for k in np.unique(answers):
             mean = parametrization.embed(mixture.means[:, k : k + 1])[:, 0]
             covariance = mixture.parameter_covariances()[k]
             if parametrization.responses is not None:
-                # What data do not tell is as the prior leaves it.
+                # The null space has the prior covariance.
                 covariance = (
                     covariance
                     - parametrization.combinations @ prior @ parametrization.combinations.T
@@ -161,7 +159,7 @@ class PossibleRobots:
         return result
 
     def contradicted_bodies(self, mean, covariance):
-        """Return a `Contradiction` for each body of which data ask what no mass is spread like."""
+        """Return a `Contradiction` for each body whose estimate is significantly infeasible."""
         deviations = np.sqrt(np.diag(self._inner.prior.covariance))
         result = []
         for ten, link in zip(self._inner.rows, self._inner.links):
@@ -293,10 +291,10 @@ class _Nearest:
 @dataclass(frozen=True)
 class Contradiction:
     """
-    What a posterior that knows of no limits is sure of, and no robot has.
+    A significantly infeasible estimate of a posterior without constraints.
 
-    places: of the parameters it is asked of; what: of which quantity, empty where that is the one
-    parameter; mean, sd: of it.
+    places: of the parameters involved; what: the quantity in words, empty if it is the one
+    parameter; mean, sd: of the quantity.
     """
 
     places: tuple
@@ -309,9 +307,8 @@ def contradictions(inner, possible, mean, covariance):
     """
     Return the `Contradiction`s of a posterior, those of single parameters first.
 
-    inner: a parametrization of all parameters; possible: its `PossibleRobots`, or None: then
-    bodies are not looked at; mean [P], covariance [P, P]: of the posterior in the
-    parametrization's coordinates.
+    inner: a parametrization of all parameters; possible: its `PossibleRobots`, None to leave out
+    bodies; mean [P], covariance [P, P]: of the posterior in the parametrization's coordinates.
     """
     rows = _alone(inner) if possible is None else possible.rows
     values = rows @ mean
@@ -330,10 +327,10 @@ def contradictions(inner, possible, mean, covariance):
 
 def likeliest_possible(problem, mixture, values):
     """
-    Return values, name -> [D], of robots that can be built, nearest to others by a posterior.
+    Return values, name -> [D], of the feasible robots nearest to others in a posterior's metric.
 
-    problem: a `RobotProblem`; mixture: the posterior, in its coordinates; values: name -> [D].
-    Where a parametrization is not one of bodies they stay.
+    problem: a `RobotProblem`; mixture: the posterior, in its coordinates; values: name -> [D],
+    returned as they are if the problem has no `PossibleRobots`.
     """
     parametrization, possible = problem.parametrization, problem.possible
     if possible is None:
@@ -347,9 +344,9 @@ def likeliest_possible(problem, mixture, values):
 
 def _like_before(parametrization, mean, covariance, draws, offsets):
     """
-    Return draws [P, B] of a normal distribution that vary like others [P, B] of the prior.
+    Return draws [P, B] of a posterior whose unobserved directions are those of prior draws.
 
-    By as much as data have left of each direction; the rest is as in the draws given.
+    Directions are mixed by the part of the prior variance that the data have left of each.
     """
     root = parametrization.inner.prior.root
     half = np.linalg.solve(root, covariance)
@@ -363,7 +360,7 @@ def _like_before(parametrization, mean, covariance, draws, offsets):
 
 
 def _answers(mixture, points):
-    """Return the component [B] that each of points [p, B] is likeliest of."""
+    """Return the index [B] of the most probable component of each of points [p, B]."""
     if mixture.size == 1:
         return np.zeros(points.shape[1], dtype=int)
     scores = []
@@ -378,14 +375,14 @@ def _answers(mixture, points):
 
 def blocks_of(couples):
     """
-    Return the blocks [indices ...] into which n things fall, the first thing's first.
+    Return the connected components [indices ...] of a graph, that of the first node first.
 
-    couples [n, n]: whether one has to do with another; blocks are what follows by any detour.
+    couples [n, n]: whether two nodes are connected.
     """
     near = (couples != 0) | (couples != 0).T | np.eye(len(couples), dtype=bool)
     labels = np.arange(len(near))
     while True:
-        # Each takes the least number of those that it has to do with.
+        # Each node takes the least label of its neighbours.
         least = np.where(near, labels, len(labels)).min(1)
         if (least == labels).all():
             return [np.flatnonzero(labels == k) for k in np.unique(labels)]
@@ -393,7 +390,7 @@ def blocks_of(couples):
 
 
 def _limits(parameters, inner):
-    """Return (rows [R, P], least [R]) of friction and of masses worth the name."""
+    """Return the linear constraints (rows [R, P], least [R]) of friction and of masses."""
     place = _straight(inner)
     joints = dict.fromkeys(n.rpartition('.')[0] for n in place if n.endswith(_ALONE))
     entries = [{f'{joint}.{word}': 1.0} for joint in joints for word in _ALONE]
@@ -420,7 +417,7 @@ def _limits(parameters, inner):
 
 
 def _straight(inner):
-    """Return name -> place of the parameters that no logarithm stands for."""
+    """Return name -> place of the parameters whose coordinates are values."""
     apart = inner.apart
     return {
         name: place
@@ -430,20 +427,20 @@ def _straight(inner):
 
 
 def _alone(inner):
-    """Return rows [R, P] of what is never negative by itself."""
+    """Return rows [R, P] of the parameters that are not negative by themselves."""
     names = _straight(inner).items()
     places = [k for name, k in names if name.endswith(tuple(f'.{word}' for word in _ALONE))]
     return np.eye(len(inner.names))[places]
 
 
 def _in_words(inner, row, parts):
-    """Return the parts of a sum as texts."""
+    """Return the terms of a linear constraint as texts."""
     factors = ('' if row[k] == 1 else f'{row[k]:.3g} ' for k in parts)
     return [f'{factor}{inner.names[k]}' for factor, k in zip(factors, parts)]
 
 
 def _largest_loads(parameters, inner, joints):
-    """Return joint -> the largest torque [N m or N] by which it bears the robot's weight."""
+    """Return joint -> its largest effort against gravity [N m or N], over random poses."""
     if not any(f'{joint}.load_friction' in inner.names for joint in joints):
         return {}
     model = parameters.model

@@ -1,4 +1,4 @@
-"""All parameters near what is estimated, where data can tell some directions only."""
+"""All parameters as linear functions of the estimated coordinates, near the modes."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,12 +14,11 @@ _ROUNDING = 1e-13
 @dataclass(frozen=True)
 class Tangents:
     """
-    About A places: all parameters, as linear functions of the p that are estimated.
+    Linearizations of all P parameters as functions of p estimated coordinates, at A places.
 
-    at [p, A]: the places; points [P, A]: all parameters there, the likeliest under the prior
-    among those that no data can tell apart; slopes [A, P, p]: how they follow the estimate;
-    blind [A, P, P]: covariance of what no data can tell; metric [p, p]: by which the nearest
-    place is found.
+    at [p, A]: the places; points [P, A]: all parameters there, the likeliest under the prior of
+    those that are observationally equivalent; slopes [A, P, p]: their derivatives; blind
+    [A, P, P]: prior covariance in the null space; metric [p, p]: of distances to places.
     """
 
     at: np.ndarray
@@ -41,16 +40,16 @@ class Tangents:
         roots = mixture.parameter_roots()
         first = roots.shape[-1] - roots.shape[-2]
         if not roots[..., :first].any():
-            # What a filter keeps so needs a fourth of the columns less.
+            # Columns that are zero, as in the roots of a filter, are left out.
             roots = roots[..., first:]
-        told = shares[:, None, None] * (self.slopes[nearest] @ roots)
+        observable = shares[:, None, None] * (self.slopes[nearest] @ roots)
         of_places = np.sqrt(np.bincount(nearest, weights, self.at.shape[1]))
         blind = [share * root for share, root in zip(of_places, self._blind_roots)]
-        return mean, np.concatenate([*told, *blind, shares * (means - mean[:, None])], 1)
+        return mean, np.concatenate([*observable, *blind, shares * (means - mean[:, None])], 1)
 
     @cached_property
     def _blind_roots(self):
-        """Roots [P, r] of what no data can tell, of the rank that it has, for every place."""
+        """Roots [P, r] of the covariance in the null space, r its rank, one for every place."""
         return [_root(covariance) for covariance in self.blind]
 
     def components(self, mixture):
@@ -61,16 +60,16 @@ class Tangents:
         return mixture.weights, self.follow(mixture.means), covariances
 
     def follow(self, estimates):
-        """Return all parameters [P, B] at estimates [p, B]: the likeliest where no data tell."""
+        """Return all parameters [P, B] at estimates [p, B]: the likeliest ones."""
         nearest = self._nearest(estimates)
         away = estimates - self.at[:, nearest]
         return self.points[:, nearest] + each_times(self.slopes, nearest, away)
 
     def draw(self, estimates, generator):
-        """Return draws [P, B] of all parameters, from draws [p, B] of what is estimated."""
+        """Return draws [P, B] of all parameters, from draws [p, B] of estimated coordinates."""
         if self.is_straight:
             return self.follow(estimates)
-        # A root that is symmetric, since the covariance is singular.
+        # By eigenvalues, since the covariance is singular.
         sizes, directions = np.linalg.eigh(self.blind)
         roots = directions * np.sqrt(sizes.clip(0))[:, None]
         noise = generator.standard_normal((estimates.shape[1], self.blind.shape[-1])).T
@@ -90,7 +89,7 @@ class Tangents:
 
     @property
     def is_straight(self):
-        """Whether nothing is left out, so that there is nothing to be curved."""
+        """Whether there is no null space that could be curved."""
         return not self.blind.any()
 
     def _nearest(self, estimates):

@@ -1,11 +1,11 @@
-"""What may be said of every parameter, in one word and in names."""
+"""Verdicts on parameters, and directions of the parameter space by the information of data."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 
-# Shares of the prior's standard deviation that are left.
+# Largest ratios of posterior to prior standard deviation of these verdicts.
 _IDENTIFIED, _ASSISTED = 0.3, 0.9
 _NOTABLE_WEIGHT = 0.01
 _APART = 3.0
@@ -13,14 +13,14 @@ _OUT_OF_PRIOR, _AT_A_LIMIT = 3.0, 2.0
 # Part of a direction's length below which a parameter is not named in it.
 _NAMED_SHARE = 0.15
 _ALIASED = 0.8
-# What no data tell counts from this part of the prior's standard deviation on.
-_BLIND = 1e-3
-# It is most of what is left where it is half of the variance.
+# Unobservable deviations count from this part of the prior standard deviation on.
+_UNOBSERVABLE = 1e-3
+# They dominate from half of the posterior variance on.
 _MOSTLY = 0.5**0.5
 
 
 class Verdict(Enum):
-    """How a parameter stands."""
+    """The verdicts on a parameter."""
 
     IDENTIFIED = 'identified'
     PRIOR_ASSISTED = 'prior-assisted'
@@ -37,8 +37,8 @@ class Judgement:
     """
     The verdict on one parameter.
 
-    share: standard deviation left, of the prior's; aliases: the parameters it cannot be told
-    apart from.
+    share: ratio of posterior to prior standard deviation; aliases: names of the parameters that
+    data do not distinguish it from.
     """
 
     verdict: Verdict
@@ -49,9 +49,9 @@ class Judgement:
 @dataclass(frozen=True)
 class Beliefs:
     """
-    What was believed of p parameters before any data.
+    The prior of p parameters.
 
-    names; mean, sd [p]; limits: (least, most) that somebody has set, or None, of each.
+    names; mean, sd [p]; limits: (least, most) of each, or None, as set by the user.
     """
 
     names: tuple
@@ -65,16 +65,17 @@ def judge(beliefs, draws, modes=None, directions=(), blind=0.0, impossible=()):
     Return a `Judgement` for every parameter.
 
     beliefs: `Beliefs`; draws [p, N] of the posterior, in the same coordinates; modes: (weights
-    [K], means [p, K], sds [p, K]) of a mixture in them, where it has several; directions: rows
-    [p] of `null_directions`, whose parameters are aliases of one another; blind [p]: the part
-    of its standard deviation that no data can tell: where that is most of what is left, a
-    parameter is not identified, however little is left; impossible: places of parameters of which
-    data ask for what no robot has, which draws of robots that can be built do not show.
+    [K], means [p, K], sds [p, K]) of a mixture in them, if it has several; directions: rows [p] of
+    `null_directions`, whose parameters are aliases of one another; blind [p]: standard deviations
+    in the null space, where they dominate a parameter is not identified; impossible: places of
+    parameters whose estimates are infeasible before the projection of draws.
     """
-    share, unseen = draws.std(1) / beliefs.sd, blind / beliefs.sd
-    is_told = (share < _IDENTIFIED) & (unseen < np.maximum(_MOSTLY * share, _BLIND))
-    aliases = _aliases(beliefs.names, draws / beliefs.sd[:, None], share, ~is_told, directions)
-    # A centre is a moment over a mass: where this may be next to nothing its mean says little.
+    share, unobservable = draws.std(1) / beliefs.sd, blind / beliefs.sd
+    is_certain = share < _IDENTIFIED
+    is_identified = is_certain & (unobservable < np.maximum(_MOSTLY * share, _UNOBSERVABLE))
+    scaled = draws / beliefs.sd[:, None]
+    aliases = _aliases(beliefs.names, scaled, share, ~is_identified, directions)
+    # Medians: a centre of mass is a ratio, whose mean is poor if the mass may be near zero.
     result, middles = [], np.median(draws, 1)
     if modes is not None and len(modes[0]) == 1:
         modes = None
@@ -88,16 +89,16 @@ def judge(beliefs, draws, modes=None, directions=(), blind=0.0, impossible=()):
         elif aliases[k]:
             verdict = Verdict.ALIASED
         else:
-            verdict = Verdict.IDENTIFIED if is_told[k] else Verdict.PRIOR_ASSISTED
+            verdict = Verdict.IDENTIFIED if is_identified[k] else Verdict.PRIOR_ASSISTED
         result.append(Judgement(verdict, float(share[k]), aliases[k]))
     return result
 
 
 def _is_out_of_prior(beliefs, k, middle, share):
     """
-    Tell whether the middle of draws is where the prior hardly reaches, or at a limit that is set.
+    Tell whether the median of draws is in the tail of the prior, or at a limit set by the user.
 
-    A parameter that no data has told stands as far from its limits as they are wide.
+    Limits do not count for unobserved parameters, which are as far from them as they are wide.
     """
     if abs(middle - beliefs.mean[k]) > _OUT_OF_PRIOR * beliefs.sd[k]:
         return True
@@ -117,11 +118,10 @@ def _has_several_modes(modes, k):
 
 def _aliases(names, whitened, share, is_unsure, directions):
     """
-    Return for every parameter the names of those that it cannot be told apart from.
+    Return for every parameter the names of those that data do not distinguish it from.
 
-    They vary together in the draws, or along a direction that data do not tell: then one that is
-    known well is so by the priors of the others. Of a parameter that is as uncertain as before
-    nothing is known that could be another's.
+    They are correlated in the draws, or share an unobservable direction: then one that is known
+    well is so by the priors of the others. A parameter that is as uncertain as its prior has none.
     """
     count = len(names)
     together = np.abs(np.corrcoef(whitened)) > _ALIASED if count > 1 else np.eye(1, dtype=bool)
@@ -141,10 +141,10 @@ def _aliases(names, whitened, share, is_unsure, directions):
 @dataclass(frozen=True)
 class Spectrum:
     """
-    What data say along the principal directions of a posterior.
+    The principal directions of a posterior relative to the prior.
 
-    information [p]: over that of the prior, so many times; directions [p, p]: the columns, in
-    standard deviations of the prior.
+    information [p]: ratio of the information of data to that of the prior; directions [p, p]: the
+    columns, in prior standard deviations.
     """
 
     information: np.ndarray
@@ -160,10 +160,10 @@ def spectrum(prior_root, covariance):
 
 def null_directions(found, below):
     """
-    Return rows [r, p] that span where the data say less than `below` times the prior.
+    Return rows [r, p] that span the directions with less than `below` times the prior information.
 
-    In standard deviations of the prior, the largest share being one. Rows are combined so that
-    few parameters are in each: one of which nothing at all is known stands alone.
+    In prior standard deviations, the largest entry being one. Rows are combined so that each has
+    few parameters: one that is unobservable by itself stands alone.
     """
     blind = found.directions[:, found.information < below].T
     left, leaders = blind.copy(), []
@@ -175,7 +175,7 @@ def null_directions(found, below):
 
 
 def _sparser(rows):
-    """Return rows [r, p] that span the same, after all replacements that leave out more."""
+    """Return rows [r, p] of the same span with fewer parameters each, by greedy elimination."""
     rows = _scaled(rows)
     is_named, is_better = np.abs(rows) > _NAMED_SHARE, True
     while is_better:
@@ -195,7 +195,7 @@ def _sparser(rows):
             sizes = np.abs(trials)
             largest = sizes.max(1)
             counts = np.count_nonzero(sizes > _NAMED_SHARE * largest[:, None], axis=1)
-            # What is next to nothing would only be noise, made large.
+            # A row that is almost zero would be amplified noise.
             counts[largest <= _NAMED_SHARE] = number
             best = counts.argmin()
             if counts[best] < number:
@@ -227,10 +227,10 @@ def in_words(names, direction):
 
 def information_gain(prior_root, mixture):
     """
-    Return the expected information so far [nats]: by how much the posterior is narrower.
+    Return the information gained so far [nats]: the decrease of entropy from prior to posterior.
 
-    That of one normal distribution of the mixture's moments, or of its parts with what it takes
-    to tell which, whichever says more: the mixture is no wider than either.
+    The entropy of a mixture is bounded from above by that of a normal distribution of its moments,
+    and by the mean of its components' plus that of the weights; the lower bound counts.
     """
     prior = 2 * _log_volume(prior_root)
     whole = np.linalg.slogdet(mixture.moments()[1])[1]
@@ -246,9 +246,9 @@ def _log_volume(root):
 
 def modes_of(mixture):
     """
-    Return the separate answers of a mixture: [(weight, mean [p])], the heaviest first.
+    Return the separate modes of a mixture: [(weight, mean [p])], the heaviest first.
 
-    Components of one answer lie together in all coordinates.
+    Components of one mode overlap in all coordinates.
     """
     weights, means = mixture.weights, mixture.means
     sds = np.sqrt(np.einsum('kii->ik', mixture.parameter_covariances()))

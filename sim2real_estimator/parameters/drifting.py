@@ -1,11 +1,11 @@
-"""Which parameters wander off together, and how far next to each other."""
+"""Kinds of parameters that drift together, and their relative rates."""
 
 import numpy as np
 
 from ..model.parameters import is_dissipation, is_of_mass, is_strength
 from .delays import COMMAND_DELAY, is_delay, joint_delays
 
-# A change this small is one along a straight line.
+# Relative step of a one-sided difference.
 _LITTLE = 1e-4
 
 
@@ -13,10 +13,9 @@ def drifting(parametrization, model):
     """
     Return kind -> root [p, r] of the covariance of coordinates whose kind changes by its own size.
 
-    losses: damping and friction; efforts: how strong efforts are that a command asks for; clocks:
-    the delays of sensors, by a second; others.
-    Efforts that are all stronger than said move a robot as if it were lighter: where no gain is
-    estimated, all that is measured in kilograms takes part in that.
+    losses: damping and friction; efforts: gains of actuators; clocks: delays of sensors, by one
+    second; others. If no gain is estimated, 'efforts' is a common change of all masses and
+    inertias, since a robot with larger gains moves like a lighter one.
     """
     clocks = [name for name in parametrization.names if is_delay(name)]
     if clocks:

@@ -26,7 +26,7 @@ _BY_MOMENTS = np.array(
 ).reshape(3, 18)
 
 
-def linear_chart(direct, parameters, bodies=None):
+def linear_parametrization(direct, parameters, bodies=None):
     """
     Return the `LinearParametrization` of the parameters of a `DirectParametrization`.
 
@@ -61,7 +61,8 @@ class LinearParametrization:
         Take the parameters.
 
         direct: their `DirectParametrization`; links: name -> names of its ten inertial parameters;
-        are_checked: whether bodies have to be physically feasible; bodies: as of `linear_chart`.
+        are_checked: whether bodies have to be physically feasible; bodies: link -> joint prior of
+        these ten, where they have one.
         """
         self.names, self.priors, self.fixed = direct.names, direct.priors, direct.fixed
         self._straight = direct.straight

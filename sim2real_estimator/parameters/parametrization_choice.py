@@ -1,4 +1,4 @@
-"""Which coordinates a problem is estimated in."""
+"""The choice of a parametrization for each estimator, and of its observable directions."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from ..errors import ConfigError
 from ..model.parameters import is_dissipation
 from ..model.state_coordinates import StateCoordinates
 from .delays import is_delay
-from .linear_parametrization import linear_chart
+from .linear_parametrization import linear_parametrization
 from .parametrization import (
     DirectParametrization,
     Prior,
@@ -15,21 +15,22 @@ from .parametrization import (
 )
 from .responses import Responses
 
-# Singular values below this part of the largest count as zero. Angles of a URDF that are
-# rounded to eleven digits make directions of 5e-6 that no data will ever see.
+# Singular values below this part of the largest count as zero. Angles of a URDF that are rounded
+# to eleven digits cause values of 5e-6, of directions that are unobservable.
 _RANK_TOLERANCE = 1e-5
-# Values above this part of the largest are no rounding, nor a direction that bends.
-_CLEARLY_TOLD = 1e-4
-# Slopes by standard deviations of the prior that are rounding, all of them.
+# Singular values above this part of the largest are neither rounding nor curvature.
+_CLEARLY_OBSERVABLE = 1e-4
+# If all slopes by prior standard deviations are below this, nothing is observable.
 _NOTHING = 1e-12
 _SMALL_SHARE = 0.005
-# With more unknowns the numbers of bodies are estimated in which torques are linear: of so many
-# combinations of logarithms some bend long before they are known. Few are soon known well.
+# With more unknowns than this, bodies are estimated by parameters that torques are linear in: some
+# combinations of so many logarithms are curved within their uncertainty. Few are soon known well.
 _FEW = 16
-# Leaders that tell the same but for this part of it are alike, as of fingers that are: which of
-# them has more is rounding, that of another machine would name another.
-_ALIKE = 1e-6
-# What moves alike at the prior's mean moves alike elsewhere, where slopes along it are less.
+# Leading coordinates that are as observable but for this relative difference count as equal, as of
+# identical fingers: the difference is rounding, which depends on the machine.
+_EQUAL = 1e-6
+# The null space at the prior mean is the same elsewhere if responses change less than this along
+# it, at so many draws.
 _STRAIGHT, _DRAWS = 10 * _RANK_TOLERANCE, 2
 
 
@@ -37,7 +38,7 @@ def windows_parametrization(parameters, sensors, priors, fixed=None, wrenches=()
     """
     Return the parametrization for estimation by windows, in which dissipation is positive.
 
-    Every fit goes through all windows again, so that coordinates may bend. Arguments as of
+    Every fit linearizes all windows anew, so coordinates may be nonlinear. Arguments as of
     `choose_parametrization`.
     """
     delays = {name: prior for name, prior in priors.items() if is_delay(name)}
@@ -54,21 +55,20 @@ def choose_parametrization(
     """
     Return the parametrization of the unknown parameters.
 
-    priors: name to `Prior`, delays included; fixed: name to float of others; driven: for every
-    command whether it acts and is known (None: all); wrenches: `LinkWrench`es, which are known.
-    Where data can tell all parameters apart they are estimated as they are, else those
-    combinations of them that it can; where these are more than a few, those in which torques are
-    linear. Delays stay as they are.
+    priors: name -> `Prior`, delays included; fixed: name -> value of others; driven: for every
+    command whether it acts and is known (None: all); wrenches: measured `LinkWrench`es. If all
+    parameters are observable they are the coordinates, else their observable combinations; if
+    there are more than `few`, of parameters that torques are linear in. Delays are coordinates.
     """
     delays = {name: prior for name, prior in priors.items() if is_delay(name)}
     physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
-    straight = straight_losses(priors)
+    straight = linear_dissipation(priors)
     inputs = driven, wrenches
     parametrization = _physical_parametrization(
         parameters, sensors, DirectParametrization(physical, fixed, straight), inputs
     )
     linear = (
-        linear_chart(parametrization.inner, parameters)
+        linear_parametrization(parametrization.inner, parameters)
         if len(parametrization.labels) > few
         else None
     )
@@ -81,9 +81,8 @@ def torque_parametrization(parameters, priors, fixed, bodies, are_seen=False):
     """
     Return the parametrization of a robot with measured torques, linear in all parameters.
 
-    Nothing is left out that torques cannot tell: the prior keeps it where it is. bodies: link ->
-    prior of its ten numbers as one; are_seen: whether poses of links are measured, in whose
-    places lengths are linear.
+    Unobservable directions are kept, with the prior. bodies: link -> joint prior of its ten
+    inertial parameters; are_seen: whether poses of links are measured, linear in lengths.
     """
     delays = {name: prior for name, prior in priors.items() if is_delay(name)}
     physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
@@ -95,15 +94,15 @@ def torque_parametrization(parameters, priors, fixed, bodies, are_seen=False):
         for link, body in bodies.items()
         if all(not priors[n].is_log for n in parameters.inertial_names(link) if n in priors)
     }
-    parametrization = linear_chart(direct, parameters, usual) or direct
+    parametrization = linear_parametrization(direct, parameters, usual) or direct
     return TimedParametrization(parametrization, delays) if delays else parametrization
 
 
-def poses_parametrization(priors, fixed=None):
+def pose_parametrization(priors, fixed=None):
     """
-    Return the parametrization of a robot of which poses tell the kinematics: of all parameters.
+    Return the parametrization of all parameters, for kinematic calibration from poses.
 
-    Nothing is left out that poses cannot tell: the prior keeps it where it is.
+    Unobservable directions are kept, with the prior.
     """
     delays = {name: prior for name, prior in priors.items() if is_delay(name)}
     physical = {n: _in_place(n, prior) for n, prior in priors.items() if not is_delay(n)}
@@ -112,23 +111,23 @@ def poses_parametrization(priors, fixed=None):
 
 
 def _in_place(name, prior):
-    """Return the `Prior` of a parameter where poses are seen, to which lengths are linear."""
+    """Return the `Prior` of a parameter if poses are measured, which are linear in lengths."""
     return _straight(prior) if name.endswith('.length') else prior
 
 
 def _straight(prior):
-    """Return a `Prior` that is none of logarithms: about the same value, and as wide there."""
+    """Return the normal `Prior` about the same value, with the same relative deviation."""
     if not prior.is_log:
         return prior
     return Prior(prior.mean, prior.sd * abs(prior.mean), False, prior.limits)
 
 
-def straight_losses(names):
+def linear_dissipation(names):
     """
-    Return which of the unknown parameters are losses that are not estimated as logarithms.
+    Return the names of damping and friction whose coordinates are values, not logarithms.
 
-    Torques are linear in them. Beside friction neither is known when the filter takes over, and
-    about the logarithm of what is not known yet a filter is soon sure of a wrong value.
+    Torques are linear in them. If both are estimated neither is well known at the switch from
+    batch to filter, and a filter becomes overconfident in a logarithm that is not known well.
     """
     if not any(name.endswith('.friction') for name in names):
         return frozenset()
@@ -152,57 +151,57 @@ def _physical_parametrization(parameters, sensors, inner, inputs):
             'or none'
         )
     rank = int((sizes > _RANK_TOLERANCE * sizes[0]).sum())
-    if rank == len(inner.names) or _more_is_told_elsewhere(rank, inner, responses):
+    if rank == len(inner.names) or _is_more_observable_elsewhere(rank, inner, responses):
         return inner
-    seen = directions[:rank].T
-    combinations = _readable(seen, inner)
-    basis = root @ seen @ np.linalg.inv(combinations @ root @ seen)
+    observable = directions[:rank].T
+    combinations = _readable(observable, inner)
+    basis = root @ observable @ np.linalg.inv(combinations @ root @ observable)
     labels = [_label(row, inner.labels) for row in combinations]
-    unseen = root @ directions[rank:].T / sizes[0]
-    is_straight = inner.apart is not inner and _leads_nowhere(unseen, inner, responses)
+    null_space = root @ directions[rank:].T / sizes[0]
+    is_straight = inner.apart is not inner and _is_constant(null_space, inner, responses)
     return SliceParametrization(inner, basis, labels, combinations, responses, is_straight)
 
 
-def _more_is_told_elsewhere(rank, inner, responses):
+def _is_more_observable_elsewhere(rank, inner, responses):
     """
-    Tell whether it is by chance that data cannot tell more than `rank` directions at the mean.
+    Tell whether more than `rank` directions are observable away from the prior mean.
 
-    As of a marker that by its prior sits where the axes of the wrist meet: turning these would
-    move it nowhere, but it sits somewhere else. There no combinations can be chosen at the mean.
+    So it is for a marker whose prior mean is where the axes of a wrist intersect: rotations about
+    them do not move it there. Then no combinations can be chosen at the mean.
     """
     draw = inner.offsets(1, np.random.default_rng(0)) + inner.prior.mean[:, None]
     sizes = np.linalg.svd(responses.slopes(draw)[1][0] @ inner.prior.root, compute_uv=False)
-    return int((sizes > _CLEARLY_TOLD * sizes[0]).sum()) > rank
+    return int((sizes > _CLEARLY_OBSERVABLE * sizes[0]).sum()) > rank
 
 
-def _leads_nowhere(unseen, inner, responses):
+def _is_constant(null_space, inner, responses):
     """
-    Tell whether directions that data cannot tell at the prior's mean are so at draws of it.
+    Tell whether the null space at the prior mean is also that at draws of the prior.
 
-    unseen [p, r]: as long as what is told best there changes responses by one.
+    null_space [p, r]: in units in which the best observable direction changes responses by one.
     """
     draws = inner.offsets(_DRAWS, np.random.default_rng(0)) + inner.prior.mean[:, None]
-    return bool(np.abs(responses.slopes(draws)[1] @ unseen).max(initial=0.0) < _STRAIGHT)
+    return bool(np.abs(responses.slopes(draws)[1] @ null_space).max(initial=0.0) < _STRAIGHT)
 
 
-def _readable(seen, inner):
+def _readable(observable, inner):
     """
-    Return what is identifiable as combinations [rank, p] of the coordinates.
+    Return the observable directions as combinations [rank, p] of the coordinates.
 
     Each has one leading coordinate that no other combination has; the leaders are chosen by
-    pivoting, so that they are as independent as can be.
+    pivoting (as in QR), so that they are as independent as possible.
     """
     root = inner.prior.root
-    left, leaders = seen.T.copy(), []
+    left, leaders = observable.T.copy(), []
     if inner.apart is not inner:
-        # Of coordinates that hang together beforehand, by their standard deviations.
+        # Coordinates that are correlated a priori are scaled by their standard deviations.
         left = left @ np.linalg.inv(root) * inner.deviations
     for _ in range(left.shape[0]):
-        told = (left**2).sum(0)
-        leaders.append(int(np.flatnonzero(told >= (1 - _ALIKE) * told.max())[0]))
+        squares = (left**2).sum(0)
+        leaders.append(int(np.flatnonzero(squares >= (1 - _EQUAL) * squares.max())[0]))
         column = left[:, leaders[-1]] / np.linalg.norm(left[:, leaders[-1]])
         left = left - np.outer(column, column @ left)
-    functionals = seen.T @ np.linalg.inv(root)
+    functionals = observable.T @ np.linalg.inv(root)
     return np.linalg.solve(functionals[:, leaders], functionals)
 
 

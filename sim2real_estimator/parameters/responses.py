@@ -1,4 +1,10 @@
-"""What unknown parameters change at all: accelerations and outputs in random situations."""
+"""
+Responses of a robot: all that data can depend on, as functions of the unknown parameters.
+
+`Responses` are accelerations and sensor outputs in random states. Their null space is that of any
+data, so it separates observable from unobservable directions. `ResponseEquations` reduce them to
+as many equations as there are observable directions; `CompiledResponses` evaluate them faster.
+"""
 
 from dataclasses import dataclass
 import threading
@@ -42,10 +48,9 @@ class Situations:
 
 class Responses:
     """
-    All that data of a robot can depend on, as a function of the estimator's coordinates.
+    Accelerations and sensor outputs in random situations, as functions of the coordinates.
 
-    Accelerations and sensor outputs in a fixed set of random situations: parameters that give
-    the same responses cannot be told apart by any motion.
+    Parameters with the same responses are observationally equivalent: no motion tells them apart.
 
     parametrization: a `DirectParametrization`; system: a `System`; observing: sensors that have
     outputs; situations: `Situations`; scale [M, 1]: usual size of each response.
@@ -58,7 +63,7 @@ class Responses:
         Draw the situations.
 
         parametrization: a `DirectParametrization`; driven: for every command whether it acts and
-        is known; wrenches: `LinkWrench`es, which do.
+        is known; wrenches: measured `LinkWrench`es.
         """
         model = parameters.model
         self.parametrization = parametrization
@@ -83,14 +88,14 @@ class Responses:
 
     @property
     def size(self):
-        """Number of coordinates."""
+        """The number of coordinates."""
         return len(self.parametrization.names)
 
     def equations(self, rank, points):
         """
-        Return the `ResponseEquations` to be asked for so many points at once.
+        Return the `ResponseEquations`, compiled if that pays for so many points.
 
-        rank: how many combinations of the parameters data can tell.
+        rank: number of observable directions.
         """
         is_compiled = is_worth_a_program(self.size, points)
         with self._building:
@@ -147,8 +152,8 @@ class Responses:
         """
         Return the accelerations and outputs, a list of tensors [B * situations].
 
-        is_dual: whether derivatives are taken. A dual tensor times one that is not takes torch
-        forty times as long as one of zero tangent.
+        is_dual: whether derivatives are taken. A dual tensor times a plain one takes torch forty
+        times as long as times a dual one of zero tangent.
         """
         s = self.situations
         q, v, u = (
@@ -164,7 +169,7 @@ class Responses:
 
 
 def _held(tensor):
-    """Return a dual tensor of a tangent of zero."""
+    """Return a dual tensor with a tangent of zero."""
     return forward_ad.make_dual(tensor, torch.zeros_like(tensor))
 
 
@@ -181,8 +186,8 @@ def _usual_sizes(responses, accelerations):
     """
     Return the root mean square of every kind of response [kinds, 1].
 
-    A kind that is always about zero, such as a height that never changes, counts as a hundredth
-    of the largest of its like: accelerations come first, outputs after them.
+    At least a hundredth of the largest acceleration or output, for kinds that are always about
+    zero, such as a constant height. Accelerations come first, then outputs.
     """
     size = np.sqrt((responses**2).mean(1, keepdims=True))
     for part in (slice(0, accelerations), slice(accelerations, None)):
@@ -193,14 +198,14 @@ def _usual_sizes(responses, accelerations):
 
 class ResponseEquations:
     """
-    As many equations as data can tell combinations.
+    As many equations as there are observable directions; equivalent parameters solve the same.
 
-    Points are parameters as standard deviations of the prior off its mean, [B, p]. At the mean
-    the slopes are orthonormal, so the equations hardly depend on one another anywhere near.
+    Points [B, p] are whitened coordinates. At the prior mean the slopes of the equations are
+    orthonormal, so that they are well conditioned near it.
     """
 
     def __init__(self, responses, rank, is_compiled):
-        """Take the `Responses`, how many combinations data can tell, and how to evaluate."""
+        """Take the `Responses`, the number of observable directions and how to evaluate."""
         self._parametrization, size = responses.parametrization, responses.size
         at_mean = responses.slopes(self._parametrization.prior.mean[:, None])[1][0]
         at_mean = self._parametrization.by_whitened(at_mean)
@@ -235,13 +240,13 @@ class ResponseEquations:
         return values.T @ self._reduction.T, slopes
 
     def mismatch(self, points, others):
-        """Return by how much [B] the responses of points differ at most from those of others."""
+        """Return the largest difference [B] between the responses of points and of others."""
         here, there = (self._values(self.coordinates(each)) for each in (points, others))
         return np.abs(here - there).max(0)
 
 
 def _enough(slopes, rank):
-    """Return how many situations, the first ones, tell all that slopes [kinds, S, p] tell."""
+    """Return how many of the S situations suffice for the rank of slopes [kinds, S, p]."""
     kinds, all_of_them, size = slopes.shape
     for count in range(-(-_SPARE * rank // kinds), all_of_them):
         sizes = np.linalg.svd(slopes[:, :count].reshape(-1, size), compute_uv=False)
@@ -251,12 +256,12 @@ def _enough(slopes, rank):
 
 
 def is_worth_a_program(size, points):
-    """Tell whether equations of so many parameters and points are better compiled."""
+    """Tell whether compiling pays for so many parameters and points."""
     return size * points > _WORTH_A_PROGRAM
 
 
 class CompiledResponses:
-    """Gives what `Responses` gives, of all that depends on the parameters."""
+    """The `Responses` that depend on the parameters, evaluated by a compiled backend."""
 
     def __init__(self, responses, is_observed):
         """

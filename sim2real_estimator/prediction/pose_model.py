@@ -1,4 +1,4 @@
-"""Poses and points as functions of joint positions and kinematics, compiled once."""
+"""Poses and points as functions of joint positions and kinematics, traced once by CasADi."""
 
 import casadi
 import numpy as np
@@ -6,27 +6,26 @@ import numpy as np
 from ..model.robot import realize
 from ..parameters.delays import is_delay
 
-# Rows of residuals come by three: of a position, or of a turn; those of a picture by two.
+# Residual rows of a position or a rotation; those of an image point are two.
 _AXES = 3
 
 
 class PoseModel:
     """
-    What poses and points of motion capture tell of the coordinates of a parametrization.
+    The residuals of poses and points as functions of the coordinates of a parametrization.
 
-    sensors: those that see links, S of them; places [k]: numbers of the coordinates that what
-    they see depends on, delays of their clocks included; geometry: names of those that are the
-    robot's; parts [G]: (sensor, slice of its rows) of every position and every turn that is
-    measured;
-    titles [G]: (name of the sensor, 'position' or 'turn', standard deviation as configured).
+    sensors: the S sensors that observe links; places [k]: indices of the coordinates that their
+    residuals depend on, delays of clocks included; geometry: names of those that belong to the
+    robot; parts [G]: (index of a sensor, slice of its rows) of every measured position and
+    rotation; titles [G]: (name of the sensor, 'position' or 'turn', configured sd).
     """
 
     @staticmethod
     def of(parameters, parametrization, sensors, encoders):
         """
-        Return the `PoseModel` of those sensors that see links.
+        Return the `PoseModel` of the sensors that observe links.
 
-        None where there are none, or what they see depends on nothing that is estimated.
+        None if there are none, or if their residuals depend on no estimated parameter.
         """
         seeing = [sensor for sensor in sensors if sensor.output_size]
         model = PoseModel(parameters, parametrization, seeing, encoders) if seeing else None
@@ -34,11 +33,10 @@ class PoseModel:
 
     def __init__(self, parameters, parametrization, sensors, encoders):
         """
-        Trace what sensors see of a robot whose joints all have one degree of freedom.
+        Trace the outputs of sensors of a robot whose joints all have one degree of freedom.
 
-        parameters: the model's `Parameters`; parametrization: of what is estimated, a coordinate
-        for each name; sensors: of poses and points; encoders: sensors by whose clock motion is
-        known.
+        parameters: the model's `Parameters`; parametrization: with a coordinate for every name;
+        sensors: of poses and points; encoders: sensors of joints, whose clock motion is known by.
         """
         self._parametrization, self.sensors = parametrization, tuple(sensors)
         self._encoders = {sensor.name: sensor.places[: len(sensor.joints)] for sensor in encoders}
@@ -128,9 +126,9 @@ class PoseModel:
         """
         Return (residuals [N, r], slope [N, r, k]) of samples of one sensor.
 
-        Predicted less measured in the standard deviations of the sensor, zero where something is
-        missing. coordinates [k]; number: of the sensor; positions, velocities [N, n]: of joints
-        when samples were taken; values [N, .]: measured.
+        Predicted less measured, in sds of the sensor, zero where values are missing.
+        coordinates [k]; number: index of the sensor; positions, velocities [N, n]: of joints when
+        samples were taken; values [N, .]: measured.
         """
         sensor, columns = self.sensors[number], self._columns
         full = self._parametrization.prior.mean.copy()
@@ -145,7 +143,7 @@ class PoseModel:
         rates = by_coordinates[0, seen, seen]
         result[..., [columns[row] for row in seen.tolist()]] = slopes[..., size:] * rates
         by_time = (slopes[..., :size] @ velocities[..., None])[..., 0]
-        # Whoever is later saw where joints were earlier.
+        # A sensor with a larger delay observed earlier positions.
         result -= by_time[..., None] * self.delays(coordinates)[1][number]
         return rows.values, result
 
@@ -175,7 +173,7 @@ def _traced(parameters, parametrization, known, sensor):
 
 
 def _clock(parametrization, sensor):
-    """Return (row of the delay of a sensor's clock or None, what it is known to be [s])."""
+    """Return (row of the delay of a sensor's clock or None, its known value [s])."""
     name = f'{sensor}.delay'
     if name in parametrization.names:
         return parametrization.names.index(name), 0.0

@@ -23,7 +23,7 @@ from ..observability.possible_robots import PossibleRobots
 from ..parameters.delays import is_delay
 from ..parameters.drifting import drifting
 from ..parameters.parametrization import DirectParametrization, mass_matrices, TimedParametrization
-from ..parameters.parametrization_choice import straight_losses
+from ..parameters.parametrization_choice import linear_dissipation
 from .first_state import guess_state, guess_trajectory
 from .linearization import FrameLinearizer
 from .model_changes import PossibleChanges
@@ -492,7 +492,7 @@ def augmented_parametrization(parametrization, doubts):
     own = parametrization.priors if is_timed else {}
     delays = {n: p for n, p in (*own.items(), *doubts.items()) if is_delay(n)}
     more = {name: prior for name, prior in doubts.items() if not is_delay(name)}
-    straight = physical.straight | straight_losses(more)
+    straight = physical.straight | linear_dissipation(more)
     inner = DirectParametrization({**physical.priors, **more}, physical.fixed, straight)
     return TimedParametrization(inner, delays) if delays else inner
 

@@ -19,7 +19,7 @@ from ..estimation.noise import NOISES
 from ..model.parameters import Parameters
 from ..parameters.parametrization_choice import (
     choose_parametrization,
-    poses_parametrization,
+    pose_parametrization,
     torque_parametrization,
     windows_parametrization,
 )
@@ -106,7 +106,7 @@ def build_problem(config, model, sensors):
         # Model errors show in the residuals of windows, and need no disturbance states.
         options = replace(options, disturbance_time=None)
     elif goes_by_poses:
-        parametrization = poses_parametrization(chosen.priors, chosen.fixed)
+        parametrization = pose_parametrization(chosen.priors, chosen.fixed)
     else:
         parametrization = choose_parametrization(
             parameters, sensors, chosen.priors, chosen.fixed, wrenches=acting
