@@ -12,8 +12,8 @@ import numpy as np
 
 from .factors import cholesky, inverse_of_lower, lower_root
 
-# Largest prior standard deviation, in units of the noise, of which squares keep eight digits when
-# one is added.
+# Prior standard deviations up to this, in units of the noise, may be squared: 1 + s^2 then keeps
+# eight digits of the 1.
 _SQUARES_WELL = 1e4
 
 

@@ -33,7 +33,8 @@ _LINEAR_DRAWS, _EXACT_DRAWS = 1000, 400
 _LEAST_DRAWS = 100
 _QUANTILES = (0.05, 0.5, 0.95)
 # Ratios of the information of data to that of the prior: from the first on a direction is counted
-# as observed, up to the second as unobserved, and up to the third it is named as a null direction.
+# as observed, up to the second as unobserved. Up to the third, where data tell less than the prior
+# does, it is listed among the null directions.
 _OBSERVED, _UNOBSERVED, _NAMED = 10.0, 0.1, 1.0
 # Draws pile up at zero if their standard deviation is less than this part of the posterior's.
 _PILED = 0.3

@@ -8,10 +8,12 @@ import numpy as np
 # Largest ratios of posterior to prior standard deviation of these verdicts.
 _IDENTIFIED, _ASSISTED = 0.3, 0.9
 _NOTABLE_WEIGHT = 0.01
+# Modes are separate whose means differ by so many times the sum of their standard deviations.
 _APART = 3.0
 _OUT_OF_PRIOR, _AT_A_LIMIT = 3.0, 2.0
-# Part of a direction's length below which a parameter is not named in it.
+# A parameter has a share in a direction from this part of the largest entry on.
 _NAMED_SHARE = 0.15
+# Correlation of draws from which on data do not tell two parameters apart.
 _ALIASED = 0.8
 # Unobservable deviations count from this part of the prior standard deviation on.
 _UNOBSERVABLE = 1e-3
@@ -120,8 +122,9 @@ def _aliases(names, whitened, share, is_unsure, directions):
     """
     Return for every parameter the names of those that data do not distinguish it from.
 
-    They are correlated in the draws, or share an unobservable direction: then one that is known
-    well is so by the priors of the others. A parameter that is as uncertain as its prior has none.
+    They are correlated in the draws while neither is identified, or have a share in one null
+    direction. The latter holds for a parameter with a narrow posterior, too: it is narrow only
+    because the priors of the others are. A parameter that is as uncertain as its prior has none.
     """
     count = len(names)
     together = np.abs(np.corrcoef(whitened)) > _ALIASED if count > 1 else np.eye(1, dtype=bool)

@@ -20,8 +20,8 @@ from ..mixture import Mixture
 _PRIOR_OUTLIERS, _PRIOR_ROWS = 2.0, 100.0
 # Forgetting factor of the counts of outliers, a frame.
 _FORGETTING = 0.999
-# What biases a motion returns when that motion does: the largest bias is remembered for 200 000
-# frames.
+# A model error biases the same motion each time it is repeated, so the largest bias is remembered
+# for 200 000 frames.
 _FORGETTING_OF_BIAS = 1 - 5e-6
 # The fewest frames that are tested together: one may fit badly by a glitch.
 _FEWEST = 2

@@ -44,8 +44,9 @@ class Memory:
     """
     The posterior of the parameters before a change.
 
-    name: of the change; parameters: names of those that it concerned; mean [p], root [p, p];
-    jump: the `ModelChange` that explained it, None where values from before it came back.
+    name: of the change that ended it; parameters: names of those that the change concerned; mean
+    [p], root [p, p]; jump: the `ModelChange` by which the robot came to that change, None where it
+    was a return to earlier values.
     """
 
     name: str

@@ -36,8 +36,8 @@ _BANK = (0.0, 0.001, 0.003, 0.01, 0.014, 0.02, 0.028, 0.04, 0.056, 0.08, 0.11, L
 # Relative standard deviation of the mass matrix below which a filter goes on after a change.
 _CHANGED = 0.1
 # Where there are several sensors, a change is reported so many frames after its detection, unless
-# it was a sensor that was faulty from at most so many frames before. A frozen sensor is off by
-# little at first, and no mixture is kept of a frame farther back.
+# it was a sensor that was faulty from at most so many frames before (a frozen sensor is off by
+# little at first; the mixtures that it takes to filter again are kept for no longer).
 _WAITS, _SEEN = 6, 8
 # Number of the last frames in which it is asked whether a sensor was moved.
 _ASKED_ABOUT = 32

@@ -19,8 +19,11 @@ there is no batch and there are no initial guesses. An update
    (`torque/poses.py`), least squares (`torque/regression.py`), drift (`torque/state.py`); then it
    reports what does not fit (`torque/state.py`, `torque/units.py`),
 6. isolates the last change again by the rows since then (`_isolated_again`), and
-7. searches for another change (`_searched`), of which the new prior is made (`_changed`;
-   `torque/changes.py`).
+7. searches for another change, the return to what was known before one included (`_searched`,
+   `torque/changes.py`), and makes the prior of what follows (`_changed`).
+
+The mass of a payload is the difference of the posterior from that of before the change:
+`observability/payload.py`.
 """
 
 from dataclasses import dataclass, replace
@@ -90,8 +93,9 @@ _RENEWED_NS = _SECOND // 2
 _FIRST_STEPS, _FIRST_RENEWALS = 3, 10
 # How often changes are searched for [ns], and how long snapshots are kept for that [ns].
 _SEARCHED_NS, _SNAPSHOTS_NS = 3 * _SECOND // 10, 83 * _SECOND // 10
-# Seconds of rows before a change is searched for: from the beginning on; before another change
-# than that of a body after the last one; and before what was known comes back.
+# Seconds of rows before a change is searched for: after the beginning, any change; after a change,
+# another payload (changes inside joints wait until the last one is isolated); and the return to
+# what was known before it.
 _KNOWN_AFTER, _KNOWN_AGAIN, _RETURNS_AFTER = 5.0, 3.0, 0.5
 # Until so many seconds of rows a change waits for torques that are far off for a moment.
 _WELL_KNOWN = 15.0
@@ -269,7 +273,8 @@ class MeasuredTorque(AbstractEstimator):
         if state.last_change is not None:
             seconds = _RETURNS_AFTER
         if state.onset is not None:
-            # A new body may soon be gone; any other change needs a robot that is known well.
+            # A payload may soon be put down again. Changes inside joints are not searched for
+            # until the last change is isolated: the robot is not known well enough.
             bodies = tuple(jump for jump in jumps if jump.body is not None)
             jumps = bodies if state.used >= _KNOWN_AGAIN else ()
         # Torques that are far off for a moment look like a change while little is known.
@@ -334,7 +339,7 @@ class MeasuredTorque(AbstractEstimator):
         if state.used < onset.isolated_at * (1 + _ISOLATED_PART) + _ISOLATED_EVERY:
             return state
         # If torques were far off for a moment, and rows after that fit the robot of before better,
-        # there was no change. A torque that is small just then fits any gain.
+        # there was no change. Fewer rows do not tell: a small torque fits any gain.
         _, taken = judge(problem.torque, Disruption(onset.known, 0), state.recent)
         if taken.any():
             later = state.recent[np.flatnonzero(taken.any(1))[-1] + 1 :]
@@ -355,7 +360,7 @@ class MeasuredTorque(AbstractEstimator):
         state = replace(state, onset=replace(state.onset, in_part=in_part))
         names = {branch.memory.name for branch in state.branches}
         if {cause.name for cause in causes} - names:
-            # Snapshots are of other causes.
+            # Snapshots hold fits under the former causes: no window may begin at one.
             branches = branches_of(problem.torque, state, causes)
             state = replace(state, branches=branches, snapshots=())
         return self._with_posterior(problem, state, now_ns, report)

@@ -23,8 +23,8 @@ _IMPROBABLE = 1e-7
 # Impulses of so many times usual efforts are allowed for. A light link that whips round feels five
 # times as much when its friction changes.
 _IMPULSE = 10.0
-# A sample of a faulty sensor fits again unless noise puts it farther off only this often, and the
-# sensor is trusted after so many on end, or as many as were left out.
+# A sample of a faulty sensor fits again if noise puts one as far off with at least this
+# probability. The sensor is trusted after so many in a row, or as many as were left out.
 _FITTING, _BACK = 1e-4, 5
 # Components of less weight are not asked.
 _NOTABLE = 0.01

@@ -116,7 +116,8 @@ class AbstractPhase(ABC):
         """
         Return the posterior; before the first fit, the prior at the neutral state.
 
-        It is wider than what a filter goes on with by what disturbances leave for good.
+        It is wider than the mixture of the filter: disturbances leave an uncertainty of parameters
+        that no length of observation removes (`lasting_root`).
         """
         if state.mixture is not None:
             if not state.mixture.scales.any():

@@ -8,7 +8,7 @@ frames again with each new one. The order of the stages is:
 
 1. leave out samples of sensors that are known to be faulty,
 2. predict, linearize, update, weigh the components by evidence, and let the parameters drift,
-3. gate: leave out sensors, or a single outlier, that no component can explain,
+3. gate: leave out sensors that no notable component can explain, or a single outlier,
 4. compare the last frames with what noise explains, to detect a change of the robot,
 5. attribute a change to a faulty sensor if the others see none,
 6. prune components of no weight and merge those that have become the same.
@@ -229,7 +229,7 @@ def measurement_update(problem, mixture, frame, noise, drift=STILL):
     The samples of the frame are compared with the prediction from its beginning, and the update is
     of the state there; the state is then advanced to the frame's end.
     """
-    # Predict: what unknown efforts may do within the frame.
+    # Input noise: unknown efforts that act within the frame widen the prior of its beginning.
     roots = with_input_noise(problem, mixture.roots, frame)
     # Linearize motion and samples about every component's mean.
     begin, noises = (mixture.points, mixture.means), mixture.noises

@@ -34,7 +34,8 @@ _WORTH_REFINING, _MOST_REFINED = 2.0, 4
 _COMPARED_AT = 12
 # A change has begun so long ago at the least [ns].
 _LEAST_NS = 250_000_000
-# Rows after an onset that are of neither robot, since smoothed accelerations lag behind.
+# Rows after an onset that fit the robot neither before nor after the change, since smoothed
+# accelerations lag behind.
 _TRANSIENT = 2
 # Most steps in which the noise of a window is found, and the change of its logarithm below which
 # they have converged.
@@ -49,8 +50,7 @@ _NOISY_NS = 5_000_000_000
 _IN_PART = 4.0
 # Causes whose log evidence is less than the best one by up to this remain possible.
 _POSSIBLE = 6.0
-# A return to what was known before a change is named after it, and so is a return to what came
-# after it.
+# How a return is named after the change that it undoes, and how a change that happens again is.
 _AS_BEFORE, _AGAIN = 'as before: ', 'again: '
 # A joint is noisier that is so at so many searches in a row. Where nothing happens windows of arms
 # in MuJoCo and of a UR10e exceed their usual noise twice for up to ten searches, 1.4 times for
@@ -74,7 +74,8 @@ class Cause:
 
     name: for people; jump: the `ModelChange`, of a return that of the memory; memory: `Memory` to
     which the robot returns, None of any other cause; evidence: log Bayes factor against no change;
-    since: `Snapshot` at which the window began.
+    since: `Snapshot` at which the window began, once causes are compared that of the likeliest
+    onset.
     """
 
     name: str
@@ -163,7 +164,7 @@ def find_changes(model, snapshots, now, jumps, memories, root_of, is_known=None)
     if best is None:
         return Finding((), noisier)
     # Windows have different rows. Causes are compared with one another, and with no change, on the
-    # rows of the longest one; no change has to be much less probable even if friction has drifted.
+    # rows of the longest one. No change is given the benefit of friction that has drifted.
     first = min((cause.since for cause in causes.values()), key=lambda since: since.end_ns)
     later = [s for s in snapshots if first.end_ns <= s.end_ns <= now.end_ns - _LEAST_NS]
     ordered, no_change = _compared(model, (first, later, now), causes.values(), factors, root_of)

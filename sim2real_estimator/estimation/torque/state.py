@@ -191,7 +191,7 @@ def with_unexplained(model, state, report):
 
 
 def old_root(model, found):
-    """Return a root [p, p] of the covariance that an earlier `Fit` has now: friction drifts."""
+    """Return a root [p, p] of the covariance of an earlier `Fit`, plus the drift of friction."""
     return _with_friction_drift(model, found, _FRICTION_LATER)
 
 
@@ -250,7 +250,11 @@ def after_change(gaussian, jump):
 
 
 def without_present(state):
-    """Return the newest memory of each name, without that of the robot as it is now."""
+    """
+    Return the memories to which the robot may return: the newest of each name.
+
+    Not the one whose return the last change was: the robot is in that state.
+    """
     newest = {memory.name: memory for memory in state.memories}
     is_now = state.last_change.name
     return tuple(m for m in newest.values() if name_of_return(m.name) != is_now)
