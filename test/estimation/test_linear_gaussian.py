@@ -188,6 +188,21 @@ def test_the_estimator_is_exact_from_its_first_fit_to_the_end(seed):
     np.testing.assert_allclose(found.roots[0] @ found.roots[0].T, covariance, rtol=1e-3, atol=1e-9)
 
 
+def test_a_frame_that_cannot_be_computed_loses_the_state_and_not_the_parameters():
+    frames = list(simulate(140, 4).frames)
+    broken = frames[100]
+    inputs = ((broken.start_ns, np.array([np.nan])),)
+    frames[100] = replace(broken, inputs=inputs)
+    found, events = followed(frames, handover=0.5)
+    assert (broken.end_ns, 'update refused') in events
+    assert 'changed' not in [event for _, event in events]
+    before, _ = followed(frames[:100], handover=0.5)
+    # Forty frames more narrow what a hundred have told.
+    assert (found.parameter_covariances()[0] <= before.parameter_covariances()[0] + 1e-9).all()
+    off = found.means[:, 0] - simulate(140, 4).parameters[-1]
+    assert off @ np.linalg.solve(found.parameter_covariances()[0], off) < 10.0
+
+
 @pytest.mark.parametrize('which', [0, 1])
 def test_the_estimator_isolates_what_has_changed_and_goes_on_exactly(which):
     at, jump = 100, 1.5 * np.eye(2)[which]

@@ -66,8 +66,8 @@ class FilterPhase(_RunningPhase):
         outcome = filter_frame(problem, state, frame, self.settings)
         events, left_out, step = outcome.events, outcome.left_out, outcome.step
         if step is None:
-            state = replace(state, wrong=outcome.faulty)
-            return state, UpdateReport('filter', events=events, left_out=left_out)
+            # Not even the motion without samples can be computed: the state is unknown.
+            return self.interrupted(state), UpdateReport('batch', events=events, left_out=left_out)
         report = UpdateReport('filter', step.misfit, step.rows, events, left_out=left_out)
         if outcome.is_changed:
             return self._changed(problem, state, outcome, report)
