@@ -295,7 +295,7 @@ class TorqueModel:
         torques = [0.0 if place is None else efforts[place] for place in self._commands]
         return stamp_ns, np.array([*torques, *efforts[self._wrench_places]])
 
-    def pushes(self, positions, wrenches):
+    def of_wrenches(self, positions, wrenches):
         """Return the joint efforts [N, J] of wrenches [N, W] at positions [N, nq]."""
         return self._by_wrenches((positions, wrenches))[0][..., 0]
 

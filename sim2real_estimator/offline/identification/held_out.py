@@ -389,7 +389,7 @@ def _torque_rows(model, stamps, positions, given, known):
     nearest = np.searchsorted(seconds, at).clip(0, len(seconds) - 1)
     states = motion_at(at, seconds, motion)
     if wrenches.shape[1]:
-        efforts = efforts + scales * model.pushes(states[0], wrenches)
+        efforts = efforts + scales * model.of_wrenches(states[0], wrenches)
     usable = np.isfinite(efforts) & is_moving[nearest]
     usable[(at < 0) | (at > seconds[-1])] = False
     if not usable.any():
