@@ -72,7 +72,9 @@ def _seconds(root, name):
     paths = {'PYTHONPATH': os.pathsep.join([str(root), str(root / 'test')])}
     given = {**os.environ, **paths, 'OMP_NUM_THREADS': '1', 'OMP_WAIT_POLICY': 'passive'}
     command = [sys.executable, '-c', _TIME.format(name)]
-    found = subprocess.run(command, env=given, stdout=subprocess.PIPE, text=True, check=True)
+    # Of two clones the one in which Python is started would win otherwise.
+    options = {'env': given, 'cwd': root, 'stdout': subprocess.PIPE, 'text': True, 'check': True}
+    found = subprocess.run(command, **options)
     return float(found.stdout.splitlines()[-1])
 
 
