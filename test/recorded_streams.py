@@ -13,7 +13,7 @@ import time
 
 import measured_arms
 import numpy as np
-from posteriors import pipeline_of, posterior_bytes, samples_of
+from posteriors import feed, pipeline_of, posterior_bytes, samples_of
 from problems import bad_mocap, driven_elbow, free_body, late_mocap, seven_joints
 from scenarios import SCENARIOS
 import seen_arms
@@ -78,15 +78,7 @@ def digest(name):
 
 def _fed(pipeline, samples):
     """Return a function that feeds a pipeline and returns (pipeline, estimates)."""
-
-    def run():
-        estimates = []
-        for sample in samples:
-            pipeline.push(sample)
-            estimates += pipeline.step()
-        return pipeline, [*estimates, *pipeline.finish()]
-
-    return run
+    return lambda: (pipeline, feed(pipeline, samples))
 
 
 def _heard(robot, seconds, changes=None):

@@ -145,13 +145,8 @@ def share_left(pipeline, name):
     return next(each.share for each in found if each.name == name)
 
 
-def with_member(monkeypatch, table, name, member):
-    """Put a member into a table, as a line there would."""
-    monkeypatch.setitem(table, name, member)
-
-
 def test_an_actuator(monkeypatch):
-    with_member(monkeypatch, ACTUATORS, 'belt', Belt())
+    monkeypatch.setitem(ACTUATORS, 'belt', Belt())
     known = config()
     model = replace(known.model, actuators={'shoulder': ActuatorConfig('belt', {})})
     pipeline = estimated(
@@ -161,7 +156,7 @@ def test_an_actuator(monkeypatch):
 
 
 def test_a_term_of_friction(monkeypatch):
-    with_member(monkeypatch, FRICTIONS, 'mud', CubicDrag())
+    monkeypatch.setitem(FRICTIONS, 'mud', CubicDrag())
     pipeline = estimated(
         config(estimate={**config().estimate, 'elbow.mud': PriorConfig(mean=0.01, sd=0.5)})
     )
@@ -169,7 +164,7 @@ def test_a_term_of_friction(monkeypatch):
 
 
 def test_a_term_of_friction_where_torque_is_measured(monkeypatch):
-    with_member(monkeypatch, FRICTIONS, 'mud', CubicDrag())
+    monkeypatch.setitem(FRICTIONS, 'mud', CubicDrag())
     pipeline = measured_arms.new_pipeline()
     assert 'elbow.mud' in pipeline.problem.parametrization.names
     feed(pipeline, measured_arms.record(3.0, 0).samples())
@@ -177,14 +172,14 @@ def test_a_term_of_friction_where_torque_is_measured(monkeypatch):
 
 
 def test_an_integrator(monkeypatch):
-    with_member(monkeypatch, INTEGRATORS, 'midpoint', Midpoint())
+    monkeypatch.setitem(INTEGRATORS, 'midpoint', Midpoint())
     known = config()
     simulation = replace(known.simulation, integrator='midpoint')
     assert share_left(estimated(config(simulation=simulation)), 'lower.mass') < 0.5
 
 
 def test_a_joint(monkeypatch):
-    with_member(monkeypatch, JOINTS, 'swivel', Swivel)
+    monkeypatch.setitem(JOINTS, 'swivel', Swivel)
     known = config()
     model = replace(known.model, joint_types={'elbow': 'swivel'})
     pipeline = estimated(config(model=model))
@@ -193,7 +188,7 @@ def test_a_joint(monkeypatch):
 
 
 def test_a_sensor(monkeypatch):
-    with_member(monkeypatch, SENSORS, 'resolver', Resolver)
+    monkeypatch.setitem(SENSORS, 'resolver', Resolver)
     known = config()
     sensors = {'encoders': replace(known.sensors['encoders'], kind='resolver')}
     pipeline = estimated(config(sensors=sensors))
@@ -202,7 +197,7 @@ def test_a_sensor(monkeypatch):
 
 
 def test_an_estimator(monkeypatch):
-    with_member(monkeypatch, ESTIMATORS, 'prophet', Prophet)
+    monkeypatch.setitem(ESTIMATORS, 'prophet', Prophet)
     pipeline = estimated(config(estimator=EstimatorConfig('prophet')), 0.3)
     assert pipeline.state > 20
     assert share_left(pipeline, 'lower.mass') == pytest.approx(1.0, abs=0.1)

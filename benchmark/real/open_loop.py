@@ -13,7 +13,7 @@ from peers.least_squares import BODY, column_names, fitted, PER_JOINT, smooth, S
 import pinocchio as pin
 
 from sim2real_estimator.estimation.torque.rows import BLOCK_NS
-from sim2real_estimator.observability.null_space import draw_samples
+from sim2real_estimator.observability.null_space import draw_samples, mending
 
 from .ours import least_squares_of, named_at, ours
 from .prediction import motion_of
@@ -26,6 +26,11 @@ LEADS, _STEP = (0.1, 0.25, 0.5), 1e-3
 # the posterior, and what their intervals are to hold.
 _APART, _MOST, _DRAWS, _INSIDE = 0.1, 12, 50, 0.9
 _COUPLED = ('coupled_armature', 'coupled_damping', 'coupled_friction')
+
+
+def _exact(t):
+    """Return what exact torques are off by at a time."""
+    return 0.0
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Plant:
     model: pin.Model
     joints: dict
     couple: tuple = ()
-    off: object = staticmethod(lambda t: 0.0)
+    off: object = _exact
 
     @cached_property
     def data(self):
@@ -175,11 +180,8 @@ def _at(motion, times):
 
 def _mean(run):
     """Return the mean of what is believed, or the likeliest robot that can be built beside it."""
-    problem, mixture = run.problem, run.pipeline.mixture
-    mean = run.moments[0]
-    if problem.possible is None:
-        return mean
-    return problem.possible.likeliest(problem.parametrization, mixture, mean[:, None])[:, 0]
+    mean, mend = run.moments[0], mending(run.problem, run.pipeline.mixture)
+    return mend(mean[:, None])[:, 0] if mend else mean
 
 
 def _draws(run, known):
@@ -208,7 +210,7 @@ def _draws(run, known):
     return found
 
 
-def _named_plant(robot, values, off=None):
+def _named_plant(robot, values, off=_exact):
     """Return the `Plant` of parameters, name -> value, as `torque_of_named` reads them."""
     model = arm_of(robot.urdf, robot.joints)
     bodies = bodies_of_named(model, robot.urdf, values)
@@ -220,11 +222,11 @@ def _named_plant(robot, values, off=None):
     return _plant(robot, model, bodies, joints, off)
 
 
-def _plant(robot, model, bodies, joints, off=None):
+def _plant(robot, model, bodies, joints, off=_exact):
     for number, ten in enumerate(bodies, 1):
         model.inertias[number] = pin.Inertia.FromDynamicParameters(ten)
     couple = tuple(robot.joints.index(joint) for joint in robot.couple)
-    return Plant(model, joints, couple, *([off] if off else []))
+    return Plant(model, joints, couple, off)
 
 
 def _fitted_plants(robot, known, learnt, run):

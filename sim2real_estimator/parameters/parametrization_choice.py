@@ -41,12 +41,11 @@ def windows_parametrization(parameters, sensors, priors, fixed=None, wrenches=()
     Every fit linearizes all windows anew, so coordinates may be nonlinear. Arguments as of
     `choose_parametrization`.
     """
-    delays = {name: prior for name, prior in priors.items() if is_delay(name)}
-    physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
+    physical, delays = _apart(priors)
     soft = frozenset(name for name in physical if is_dissipation(name) and physical[name].mean > 0)
     direct, inputs = DirectParametrization(physical, fixed, soft=soft), (None, wrenches)
     parametrization = _physical_parametrization(parameters, sensors, direct, inputs)
-    return TimedParametrization(parametrization, delays) if delays else parametrization
+    return _with_delays(parametrization, delays)
 
 
 def choose_parametrization(
@@ -60,8 +59,7 @@ def choose_parametrization(
     parameters are observable they are the coordinates, else their observable combinations; if
     there are more than `few`, of parameters that torques are linear in. Delays are coordinates.
     """
-    delays = {name: prior for name, prior in priors.items() if is_delay(name)}
-    physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
+    physical, delays = _apart(priors)
     straight = linear_dissipation(priors)
     inputs = driven, wrenches
     parametrization = _physical_parametrization(
@@ -74,7 +72,7 @@ def choose_parametrization(
     )
     if linear:
         parametrization = _physical_parametrization(parameters, sensors, linear, inputs)
-    return TimedParametrization(parametrization, delays) if delays else parametrization
+    return _with_delays(parametrization, delays)
 
 
 def torque_parametrization(parameters, priors, fixed, bodies, are_seen=False):
@@ -84,8 +82,7 @@ def torque_parametrization(parameters, priors, fixed, bodies, are_seen=False):
     Unobservable directions are kept, with the prior. bodies: link -> joint prior of its ten
     inertial parameters; are_seen: whether poses of links are measured, linear in lengths.
     """
-    delays = {name: prior for name, prior in priors.items() if is_delay(name)}
-    physical = {name: prior for name, prior in priors.items() if not is_delay(name)}
+    physical, delays = _apart(priors)
     if are_seen:
         physical = {name: _in_place(name, prior) for name, prior in physical.items()}
     direct = DirectParametrization(physical, fixed, frozenset(filter(is_dissipation, physical)))
@@ -95,7 +92,7 @@ def torque_parametrization(parameters, priors, fixed, bodies, are_seen=False):
         if all(not priors[n].is_log for n in parameters.inertial_names(link) if n in priors)
     }
     parametrization = linear_parametrization(direct, parameters, usual) or direct
-    return TimedParametrization(parametrization, delays) if delays else parametrization
+    return _with_delays(parametrization, delays)
 
 
 def pose_parametrization(priors, fixed=None):
@@ -104,10 +101,20 @@ def pose_parametrization(priors, fixed=None):
 
     Unobservable directions are kept, with the prior.
     """
+    physical, delays = _apart(priors)
+    physical = {name: _in_place(name, prior) for name, prior in physical.items()}
+    return _with_delays(DirectParametrization(physical, fixed), delays)
+
+
+def _apart(priors):
+    """Return (priors of the parameters of the model, priors of delays), by name."""
     delays = {name: prior for name, prior in priors.items() if is_delay(name)}
-    physical = {n: _in_place(n, prior) for n, prior in priors.items() if not is_delay(n)}
-    direct = DirectParametrization(physical, fixed)
-    return TimedParametrization(direct, delays) if delays else direct
+    return {name: prior for name, prior in priors.items() if name not in delays}, delays
+
+
+def _with_delays(parametrization, delays):
+    """Return a parametrization with the delays, if any, as coordinates of their own."""
+    return TimedParametrization(parametrization, delays) if delays else parametrization
 
 
 def _in_place(name, prior):

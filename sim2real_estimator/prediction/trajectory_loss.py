@@ -72,11 +72,9 @@ class TrajectoryLoss:
         return sensor.rows(states, outputs, measured)
 
     def _inputs(self, points, values, timeline):
-        # Disturbance states are not estimated here: their controls are zero.
+        # Disturbance states are not estimated here.
         points = points[: self._system.model.state_size]
-        controls = np.zeros((len(timeline.controls), self._system.control_size, 1))
-        controls[:, : timeline.controls.shape[1]] = timeline.controls
-        parts = (controls, timeline.durations)
+        parts = (timeline.controls, timeline.durations)
         return RolloutInputs(_tensor(points), values, *(_tensor(part) for part in parts))
 
     def _timeline(self, frames):
@@ -91,8 +89,12 @@ class TrajectoryLoss:
                 controls.append(segment.controls)
                 step += len(segment.durations)
                 measured += [(step, index, values) for index, values in segment.measured]
+        # The controls of disturbance states are zero.
+        known = np.concatenate(controls)
+        controls = np.zeros((len(known), self._system.control_size, 1))
+        controls[:, : known.shape[1]] = known
         self._latest = _Timeline(
-            tuple(frames), np.concatenate(durations), np.concatenate(controls), tuple(measured)
+            tuple(frames), np.concatenate(durations), controls, tuple(measured)
         )
         return self._latest
 

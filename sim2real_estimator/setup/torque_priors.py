@@ -22,9 +22,9 @@ from ..prediction.torque_model import COUPLED_DEVIATIONS
 
 # Speed over which the sign of friction changes: near rest joints stick, and no torque tells of it.
 FRICTION_VELOCITY = {True: 0.02, False: 0.002}
-# Standard deviations as parts of a joint's limit, of viscous friction at a radian (or a tenth of a
-# metre) per second; Coulomb friction is expected to be `_COULOMB` of it.
-_OF_LIMIT = {'damping': 0.1, 'friction': 0.1, 'torque_offset': 0.02, 'stribeck': 0.03}
+# Coulomb friction is expected to be this part of a joint's limit, viscous friction none, with the
+# deviations that terms of friction declare (`sd_of_limit`; viscous: at a radian or a tenth of a
+# metre per second).
 _COULOMB = 0.02
 _LOAD_FRICTION = 0.1
 _UNIT_SPEED = {True: 1.0, False: 0.1}
@@ -69,8 +69,7 @@ def torque_priors(parameters, joints):
         limit = largest_effort(parameters, joint)
         turns = joint.kind.groups[0].is_rotation
         heavy = float(inertia[moving.velocities.start, moving.velocities.start])
-        parts = {name: term.sd_of_limit for name, term in FRICTIONS.items()} | _OF_LIMIT
-        own = {name: Prior(0.0, part * limit, False) for name, part in parts.items()}
+        own = {n: Prior(0.0, term.sd_of_limit * limit, False) for n, term in FRICTIONS.items()}
         own['damping'] = Prior(0.0, own['damping'].sd / _UNIT_SPEED[turns], False)
         own['friction'] = Prior(_COULOMB * limit, own['friction'].sd, False)
         own['load_friction'] = Prior(0.0, _LOAD_FRICTION, False)

@@ -8,6 +8,7 @@ Kalman filter in square-root form carries on, weighted by evidence (a Gaussian s
 and Sorenson 1972). Every phase has one handler: `PHASES`.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -53,6 +54,10 @@ class _RunningPhase(AbstractPhase):
         known = BatchState.resuming(self.mixture_at(problem, state, frame), state.begun_ns)
         return FirstFits(self.settings).update(problem, known, frame)
 
+    @abstractmethod
+    def advance(self, problem, state, frame):
+        """Return (state, `UpdateReport`) after a frame through which the motion is followed."""
+
     def mixture_at(self, problem, state, frame):
         """Return the mixture at the end of a frame in which the motion was interrupted."""
         return state.mixture
@@ -64,22 +69,13 @@ class FilterPhase(_RunningPhase):
     def advance(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
         outcome = filter_frame(problem, state, frame, self.settings)
-        events, left_out, step = outcome.events, outcome.left_out, outcome.step
-        if step is None:
+        report = outcome.report
+        if outcome.step is None:
             # Not even the motion without samples can be computed: the state is unknown.
-            return self.interrupted(state), UpdateReport('batch', events=events, left_out=left_out)
-        report = UpdateReport('filter', step.misfit, step.rows, events, left_out=left_out)
+            return self.interrupted(state), report
         if outcome.is_changed:
             return self._changed(problem, state, outcome, report)
-        after = replace(
-            state,
-            mixture=step.mixture,
-            memory=outcome.memory,
-            end_ns=frame.end_ns,
-            lag=step.lag,
-            past=outcome.past,
-            wrong=outcome.faulty,
-        )
+        after = state.after(outcome, frame.end_ns)
         due = next((each for each in outcome.faulty if each.is_due), None)
         if due is None:
             return after, report
@@ -154,17 +150,8 @@ class PendingPhase(_RunningPhase):
         if outcome is None:
             return None
         step = outcome.step.pruned(self.settings.prune, self.settings.merge)
-        after = replace(
-            known,
-            mixture=step.mixture,
-            memory=outcome.memory,
-            end_ns=frame.end_ns,
-            lag=step.lag,
-            past=outcome.past,
-            wrong=outcome.faulty,
-        )
-        report = UpdateReport('filter', step.misfit, step.rows, outcome.events)
-        return after, replace(report, left_out=outcome.left_out)
+        outcome = replace(outcome, step=step)
+        return known.after(outcome, frame.end_ns), outcome.report
 
     def _isolated(self, problem, state, frame):
         """Isolate the change; go on with what is still known, or begin again."""

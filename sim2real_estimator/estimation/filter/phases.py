@@ -82,6 +82,18 @@ class FilterState:
         """The `Memory` of the parameters before the last change, None where there was none."""
         return self.memories[-1] if self.memories else None
 
+    def after(self, outcome, end_ns):
+        """Return the state after the `FrameOutcome` of frames up to a stamp."""
+        return replace(
+            self,
+            mixture=outcome.step.mixture,
+            memory=outcome.memory,
+            end_ns=end_ns,
+            lag=outcome.step.lag,
+            past=outcome.past,
+            wrong=outcome.faulty,
+        )
+
 
 @dataclass(frozen=True)
 class AugmentedState:

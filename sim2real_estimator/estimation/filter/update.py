@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...records import Status
+from ...records import Status, UpdateReport
 from ..changes.detection import (
     bias_score,
     BiasScore,
@@ -137,6 +137,14 @@ class FrameOutcome:
     is_blind: bool = False
 
     @property
+    def report(self):
+        """The `UpdateReport`, of a batch that begins anew where there is no step."""
+        if self.step is None:
+            return UpdateReport('batch', events=self.events, left_out=self.left_out)
+        fit = self.step.misfit, self.step.rows
+        return UpdateReport('filter', *fit, self.events, left_out=self.left_out)
+
+    @property
     def newly_rejected(self):
         """The faulty sensors whose rejected samples may be the beginning of a change."""
         few = [each for each in self.faulty if each.number <= _NEWLY_REJECTED or each.is_blind]
@@ -203,10 +211,12 @@ def filter_frame(problem, state, frame, settings):
     outcome = FrameOutcome(step, past, memory, events, faulty, left_out)
 
     # 5. If it is a faulty sensor that has changed, the last frames are filtered without it.
-    if detector.has_changed(memory, settings.noise.expects_outliers):
-        outcome = _refiltered(problem, state, outcome, settings) or outcome
+    is_changed = detector.has_changed(memory, settings.noise.expects_outliers)
+    refiltered = _refiltered(problem, state, outcome, settings) if is_changed else None
+    if refiltered is not None:
+        outcome, is_changed = refiltered, False
     is_blind = any(each.is_blind for each in outcome.faulty)
-    if is_blind or detector.has_changed(outcome.memory, settings.noise.expects_outliers):
+    if is_blind or is_changed:
         return replace(outcome, is_changed=True, is_blind=is_blind)
 
     # 6. Pruning and merging.

@@ -92,19 +92,14 @@ def predict(problem, mixture, windows, share, seed, torque_noise=None):
     generator = np.random.default_rng(seed)
     draws = mixture.draw(_DRAWS, generator)
     if torque_noise is not None:
-        draws = physical_draws(
-            problem.parametrization, draws, generator, mend=mending(problem, mixture)
-        )
+        mend = mending(problem, mixture)
+        draws = physical_draws(problem.parametrization, draws, generator, mend=mend)
         draws = _with_noise(problem, draws, torque_noise, generator)
     mean, nominal = mixture.moments()[0][:, None], problem.prior.mean
     if torque_noise is not None:
         nominal = described(problem)
         # A robot that cannot be built cannot be simulated either.
-        mean = (
-            problem.possible.likeliest(problem.parametrization, mixture, mean)
-            if problem.possible
-            else mean
-        )
+        mean = mend(mean) if mend else mean
     parameters = np.concatenate([nominal[:, None], mean, draws], 1)
     lead = _lead_of(problem, mean, windows)
     rows = {}
