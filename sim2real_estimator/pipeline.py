@@ -363,9 +363,10 @@ class Pipeline:
         """
         posterior = load(path)
         if posterior.run is None:
+            why = posterior.obstacle or 'is of several recordings'
             raise DataError(
-                f'{path}: is of several recordings, so there is none to go on with; begin '
-                'a new one from it: Pipeline.begin_from'
+                f'{path}: {why}, so there is none to go on with; begin a new one from it: '
+                'Pipeline.begin_from'
             )
         self._require_fits(path, posterior, goes_on=True)
         self.resume(posterior.run)

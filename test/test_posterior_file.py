@@ -213,6 +213,29 @@ def test_a_file_that_is_none_is_refused(saved, change, reason):
         load(saved)
 
 
+def with_other_fields(members):
+    """Give the state of a batch another field, as another version may have had it."""
+    header = json.loads(members['header.json'])
+    (state,) = (node for node in header['nodes'] if node.get('kind') == 'batch state')
+    state['fields']['portion'] = state['fields'].pop('share')
+    members['header.json'] = json.dumps(header).encode()
+
+
+def test_of_another_version_the_posterior_is_read_and_the_run_is_not(saved):
+    known = load(saved)
+    rewritten(saved, with_other_fields)
+    found = load(saved)
+    assert found.run is None and known.run is not None
+    for part in ('log_weights', 'means', 'roots'):
+        np.testing.assert_array_equal(getattr(found.mixture, part), getattr(known.mixture, part))
+    assert found.findings == known.findings and found.recordings == known.recordings
+    with pytest.raises(DataError, match='another version has saved it.*portion.*begin_from'):
+        pipeline_of().load(saved)
+    pipeline = pipeline_of()
+    pipeline.begin_from(saved)
+    np.testing.assert_allclose(pipeline.mixture.moments()[0], known.mixture.moments()[0])
+
+
 @pytest.mark.parametrize('share', [0.0, 0.01, 0.5, 0.99])
 def test_a_file_cut_off_is_refused(saved, share):
     content = saved.read_bytes()

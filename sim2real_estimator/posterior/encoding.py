@@ -6,7 +6,7 @@ reading one runs none of its content. Arrays keep their order in memory, since t
 matrix product hangs on it.
 """
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, MISSING
 import math
 
 import numpy as np
@@ -62,7 +62,7 @@ KINDS = {
     'carried on': CarriedOn,
     'change memory': ChangeMemory,
     'combination finding': CombinationFinding,
-    'trajectories': Trajectories,
+    'courses': Trajectories,
     'disruption': Disruption,
     'doubting state': AugmentedState,
     'earlier rows': Earlier,
@@ -201,15 +201,27 @@ class Encoder:
         return [name, start, list(array.shape), order]
 
 
+class OtherVersionError(DataError):
+    """A value has other fields than this version gives it."""
+
+
 class Decoder:
-    """Turns JSON back into values; what does not fit is a DataError."""
+    """
+    Turns JSON back into values; what does not fit is a DataError.
+
+    An object with other fields, and all that holds it, raises an `OtherVersionError` where it is
+    asked for: all else of a file that another version has written can be read.
+    """
 
     def __init__(self, nodes, arrays):
         """Take what `Encoder.tables` returned."""
         self._arrays, self._nodes = arrays, []
         # A node refers to earlier ones only, so what is read cannot run in circles.
         for node in nodes:
-            self._nodes.append(self._made(node))
+            try:
+                self._nodes.append(self._made(node))
+            except OtherVersionError as error:
+                self._nodes.append(error)
 
     def decode(self, value):
         """Return the value of JSON."""
@@ -219,7 +231,10 @@ class Decoder:
             return value
         ((tag, content),) = value.items()
         if tag == 'node':
-            return self._nodes[content]
+            found = self._nodes[content]
+            if isinstance(found, OtherVersionError):
+                raise found
+            return found
         if tag == 'number':
             return self._array(content)[()]
         if tag == 'float':
@@ -239,7 +254,13 @@ class Decoder:
         if node['kind'] not in KINDS:
             raise DataError(f"there is an object of the unknown kind '{node['kind']}'")
         entries = {name: self.decode(entry) for name, entry in node['fields'].items()}
-        return KINDS[node['kind']](**entries)
+        kind = KINDS[node['kind']]
+        known = {each.name for each in fields(kind)}
+        needed = {f.name for f in fields(kind) if f.default is f.default_factory is MISSING}
+        if not needed <= set(entries) <= known:
+            other = ', '.join(sorted(set(entries) ^ known))
+            raise OtherVersionError(f"there is a '{node['kind']}' with other fields ({other})")
+        return kind(**entries)
 
     def _whole_numbers(self, content):
         if not content:

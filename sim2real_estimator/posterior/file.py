@@ -21,7 +21,7 @@ from ..estimation.mixture import Mixture
 from ..estimation.noise import NoiseScales
 from ..estimation.protocol import Gaussian
 from ..records import Findings
-from .encoding import Decoder, Encoder
+from .encoding import Decoder, Encoder, OtherVersionError
 from .identity import Recording, require_same
 
 FORMAT, VERSION = 'sim2real_estimator posterior', 2
@@ -42,7 +42,8 @@ class Posterior:
     identity: of `identity.describe`; mixture: of the parameters, without a state; prior: before
     all `recordings`; config: the settings as YAML; findings: in the words of people; run: what it
     takes to go on, plain values and records. The last two are None where several recordings were
-    merged. noise_prior: `NoiseScales` before all recordings, of sensors whose noise is unknown.
+    merged. noise_prior: `NoiseScales` before all recordings, of sensors whose noise is unknown;
+    obstacle: why there is no run to go on with, where another version has saved it.
     """
 
     identity: dict
@@ -53,6 +54,7 @@ class Posterior:
     findings: Findings | None = None
     run: dict | None = None
     noise_prior: NoiseScales | None = None
+    obstacle: str = ''
 
 
 def save(path, posterior):
@@ -87,8 +89,13 @@ def load(path):
     header, arrays = _read(Path(path))
     try:
         found = {name: arrays.pop(name) for name in _DISTRIBUTIONS}
-        content = Decoder(header['nodes'], arrays).decode(header['content'])
+        decoder, content = Decoder(header['nodes'], arrays), header['content']
+        # The parts are decoded one by one: of a run there may be nothing that can be read.
+        if not isinstance(content, list):
+            content = decoder.decode(content)
         findings, run, (noises, noise_prior) = content
+        findings, noises, noise_prior = map(decoder.decode, (findings, noises, noise_prior))
+        run, obstacle = _run_of(decoder, run)
         means, state = found['means'], np.zeros((0, found['means'].shape[1]))
         return Posterior(
             header['identity'],
@@ -99,11 +106,20 @@ def load(path):
             findings,
             run,
             noise_prior,
+            obstacle,
         )
     except DataError as error:
         raise DataError(f'{path}: {error}; it was not written by this version') from error
     except _DAMAGES as error:
         raise DataError(f'{path}: is damaged ({error!r}); save it again') from error
+
+
+def _run_of(decoder, run):
+    """Return (what it takes to go on, why there is nothing of the kind)."""
+    try:
+        return decoder.decode(run), ''
+    except OtherVersionError as error:
+        return None, f'another version has saved it: {error}'
 
 
 def joined(posteriors):

@@ -103,7 +103,7 @@ def _caption(posterior, is_verbose):
     if posterior.findings:
         lines += _besides(posterior.findings, is_verbose)
     if posterior.run is None:
-        lines.append('joined: a new run can begin from it')
+        lines.append(f'{posterior.obstacle or "joined"}: a new run can begin from it')
     else:
         lines.append('a run can go on from it')
     return '\n'.join(lines)

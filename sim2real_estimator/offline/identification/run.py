@@ -102,7 +102,8 @@ def _plan_of(path, config):
     """Return the `RecordedPlan` of the frames that a saved posterior has used."""
     posterior = load(path)
     if posterior.run is None:
-        raise DataError(f'{path}: is of several recordings, whose frames are of no one run')
+        why = posterior.obstacle or 'is of several recordings, whose frames are of no one run'
+        raise DataError(f'{path}: {why}')
     pipeline = Pipeline.from_config(config)
     pipeline.load(path)
     plan = pipeline.stream.recorded_plan
