@@ -266,11 +266,11 @@ class Findings:
     What the data have said up to an instant, in words and names.
 
     parameters: a `ParameterFinding` each; combinations: a `CombinationFinding` for each that is
-    estimated; null_directions: what no data so far tells, as texts; told, untold: number of
-    dimensions of which data say more than ten times, or less than a tenth, of what the prior
-    says; information: expected, in nats; modes: (weight, values of the parameters) of every
-    separate answer; misfit: squared innovation per degree of freedom of the newest frame, None
-    where there is none; unknown_efforts: commands of which the newest frame lacks the effort;
+    estimated; null_directions: directions that no data observe so far, as texts; observed,
+    unobserved: number of dimensions in which the data have more than ten times, or less than a
+    tenth, of the information of the prior; information: expected, in nats; modes: (weight, values
+    of the parameters) of every mode; misfit: squared innovation per degree of freedom of the
+    newest frame, None where there is none; unknown_efforts: commands of which the newest frame lacks the effort;
     load: the `LoadFinding` of what was taken up or put down last, None where nothing was, or
     something else has changed since.
     """
@@ -279,8 +279,8 @@ class Findings:
     parameters: tuple
     combinations: tuple
     null_directions: tuple
-    told: int
-    untold: int
+    observed: int
+    unobserved: int
     information: float
     modes: tuple
     misfit: float | None = None

@@ -41,7 +41,7 @@ def test_what_can_be_told_is_counted_and_the_rest_is_named(title):
     problem = p2_identifiability.make_problem(experiment)
     frames = p2_identifiability.draw(experiment, 0)
     found = find(*follow(problem, frames), exact=False)
-    assert (found.told, found.untold) == (experiment.told, experiment.untold)
+    assert (found.observed, found.unobserved) == (experiment.told, experiment.untold)
     named = [names_in(direction) for direction in found.null_directions]
     assert UPPER in named
     # What hangs below moves the joint of the upper link with it.
@@ -108,7 +108,7 @@ def test_a_robot_that_stands_still_has_told_nothing():
     found = find(*follow(problem, frames, starts=2), exact=False)
     assert set(found.verdicts) == {'prior-only'}
     assert set(found.null_directions) == set(problem.parametrization.names)
-    assert (found.told, found.untold) == (0, 10)
+    assert (found.observed, found.unobserved) == (0, 10)
     assert found.information == pytest.approx(0, abs=1e-9)
     numbers = [(p.mean, p.sd, p.share, *p.quantiles) for p in found.parameters]
     assert np.isfinite(numbers).all()
@@ -123,7 +123,7 @@ def test_a_robot_that_stood_still_tells_as_soon_as_it_moves():
     )
     frames = p2.observed(np.random.default_rng(0), states_of(path), torques)
     found = find(*follow(p2.make_problem(), frames, starts=4), exact=False)
-    assert found.told >= 5
+    assert found.observed >= 5
     assert (
         dict(zip(p2.make_problem().parametrization.names, found.verdicts))['elbow.damping']
         == 'identified'
@@ -226,7 +226,7 @@ def test_the_example_of_the_page_on_estimation_is_what_is_said():
         assert float(row[2]) == pytest.approx(parameter.sd, rel=0.1)
     shares = [each.share for each in found.parameters]
     assert [float(row[3]) / 100 for row in rows] == pytest.approx(shares, rel=0.1)
-    told = f'{found.told} dimensions known from data, {found.untold} as before'
+    told = f'{found.observed} dimensions known from data, {found.unobserved} as before'
     assert told in block
     named = re.findall('no data tell: (.*)', block)
     assert list(map(names_in, named)) == list(map(names_in, found.null_directions))

@@ -172,9 +172,9 @@ def test_losses_that_no_drive_of_the_robot_overcomes_are_not_believed(
     urdf = double_pendulum_urdf.replace('damping="0.1" friction="0.02"', STICKY)
     path = written(urdf, '--effort', 'commanded')
     (warning,) = caplog.messages
-    assert "friction of elbow are not believed: at its largest velocity 'elbow'" in warning
+    assert "friction of elbow are not used: at its largest velocity 'elbow'" in warning
     assert 'would lose 39 N m, its drive has 20 N m, and less lifts the whole robot' in warning
-    assert '# Warning: damping and friction of elbow are not believed' in path.read_text()
+    assert '# Warning: damping and friction of elbow are not used' in path.read_text()
     config = load_config(path)
     caplog.clear()
     priors = Pipeline.from_config(config).problem.parametrization.priors

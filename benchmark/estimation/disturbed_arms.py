@@ -84,7 +84,7 @@ def measure(config, robot, hears_from=0.0, moves_from=0.0):
         }
         record[f'losses {mark}'] = judge(mixture, part(whole, is_dissipation))
     found = find(problem, mixture, 0, exact=False)
-    flagged = [p.verdict == 'aliased' for p in found.parameters if p.name in problem.losses]
+    flagged = [p.verdict == 'aliased' for p in found.parameters if p.name in problem.dissipation]
     values = dict(zip(problem.parametrization.names, named[:, 0].tolist()))
     record |= course.record() | {'flagged': float(np.mean(flagged)), 'found': values}
     if record['handed_over'] is not None:

@@ -34,7 +34,9 @@ def _measure(experiment, seed):
     expected += [] if experiment.has_torques else [_SCALE]
     named = [set(direction.split()) for direction in found.null_directions]
     return {
-        'counted': float((found.told, found.untold) == (experiment.told, experiment.untold)),
+        'counted': float(
+            (found.observed, found.unobserved) == (experiment.told, experiment.untold)
+        ),
         'named': float(
             len(named) == len(expected)
             and all(any(names <= each for each in named) for names in expected)

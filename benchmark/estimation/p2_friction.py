@@ -38,7 +38,7 @@ def measure(seed):
     inertial = Quantities(lambda x: whole.function(x)[:5], whole.truth[:5])
     mixture = course.mixtures[mark]
     found = find(problem, mixture, frames[mark].end_ns, exact=False)
-    flagged = [p.verdict == 'aliased' for p in found.parameters if p.name in problem.losses]
+    flagged = [p.verdict == 'aliased' for p in found.parameters if p.name in problem.dissipation]
     return {'end': judge(mixture, inertial), 'flagged': float(all(flagged))}
 
 

@@ -10,7 +10,7 @@ from rosbags.typesys import get_types_from_idl, get_types_from_msg
 from ..errors import DataError
 from ..messages import deserialized, typestore
 from .order import set_back
-from .storage import Storage, storage_files, told
+from .storage import as_data_errors, Storage, storage_files
 
 _NANO = 1e9
 _BLOCK = 1 << 20
@@ -126,7 +126,7 @@ class BagReader:
 
         As messages of a topic were written, which is not the order in which they are read.
         """
-        with told(self.path):
+        with as_data_errors(self.path):
             return set_back(self._storage.readers, topic)
 
     def _require_standard(self, kind):
@@ -142,7 +142,7 @@ class BagReader:
         """Compare a definition with those known, which no distribution has changed so far."""
         if definition.format is MessageDefinitionFormat.NONE:
             return
-        with told(self.path):
+        with as_data_errors(self.path):
             if definition.format is MessageDefinitionFormat.MSG:
                 defined = get_types_from_msg(definition.data, kind)
             else:
@@ -160,7 +160,7 @@ def digest_of(path):
     """Return the BLAKE2b of all files of a recording that hold messages, 32 digits."""
     found = hashlib.blake2b(digest_size=16)
     for file in storage_files(path):
-        with told(file), file.open('rb') as content:
+        with as_data_errors(file), file.open('rb') as content:
             while block := content.read(_BLOCK):
                 found.update(block)
     return found.hexdigest()
@@ -172,7 +172,7 @@ def _is_kept(connection):
 
 
 def _kinds(kind, before):
-    """Return the type of a topic; several types are told as one text that nothing reads."""
+    """Return the type of a topic; several types are joined in one text that no decoder knows."""
     if before is None or before.message_type == kind:
         return kind
     return ' and '.join(sorted({*before.message_type.split(' and '), kind}))

@@ -23,11 +23,11 @@ _logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def told(path):
+def as_data_errors(path):
     """
-    Turn whatever the library meets in a damaged file into a DataError about a path.
+    Turn any error of the library about a damaged file into a `DataError` that names the path.
 
-    It checks much, but what is left are errors of any kind from deep inside.
+    The library checks much; the rest are errors of any kind from deep inside it.
     """
     try:
         yield
@@ -48,7 +48,7 @@ def told(path):
 def storage_files(path):
     """Return the files of a recording that hold messages, in order of their numbers."""
     path = Path(path)
-    with told(path):
+    with as_data_errors(path):
         if not path.exists():
             raise DataError(f'{path}: does not exist; give the folder or the file of a recording')
         if path.is_file():
@@ -97,7 +97,7 @@ class Storage:
             wanted = [each for each in reader.connections if is_wanted(each)]
             if not wanted:
                 continue
-            with told(reader.path):
+            with as_data_errors(reader.path):
                 for connection, time_ns, content in reader.messages(wanted, start_ns, stop_ns):
                     if content[:4] == _MAGIC:
                         content = zstd.decompress(content)
@@ -105,14 +105,14 @@ class Storage:
 
     def _listed(self, files):
         """Return (the one reader of all that metadata.yaml lists, or none; why it is no help)."""
-        with told(self.path):
+        with as_data_errors(self.path):
             # What a list says of a file that has lost its end is no longer true.
             if self.path.is_file() or any(map(is_cut_off, files)):
                 return [], ''
             if not (self.path / METADATA).exists():
                 return [], f'there is no {METADATA}'
         try:
-            with told(self.path):
+            with as_data_errors(self.path):
                 return [self._stack.enter_context(Reader(self.path))], ''
         except DataError as error:
             return [], f'{METADATA} is no help ({error.__cause__})'
@@ -132,7 +132,7 @@ class Storage:
 
     def _salvaged(self, file):
         """Return the reader of what is whole of a file that has no end."""
-        with told(file):
+        with as_data_errors(file):
             reader = self._stack.enter_context(SalvageReader(file))
         self._warn(
             f'{file}: has no end, as where the recorder was killed; what is whole is used: '
@@ -142,7 +142,7 @@ class Storage:
 
     def _opened(self, file):
         """Return the reader of a single file, of an unpacked copy where it is packed."""
-        with told(file):
+        with as_data_errors(file):
             if file.suffix in _PACKED:
                 folder = self._stack.enter_context(TemporaryDirectory())
                 copy = Path(folder) / file.stem

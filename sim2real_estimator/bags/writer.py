@@ -74,7 +74,7 @@ class GrowingBag(BagWriter):
 
     def write(self, topic, message_type, time_ns, content):
         """Write the bytes of a message; a DataError where there is no room for them."""
-        with self._told():
+        with self._as_data_errors():
             super().write(topic, message_type, time_ns, content)
         self._has_news = True
 
@@ -82,7 +82,7 @@ class GrowingBag(BagWriter):
         """Close the chunk of what came since the last time, and hand it to the system."""
         if self._has_news:
             self._has_news = False
-            with self._told():
+            with self._as_data_errors():
                 self._writer.storage.close_chunk()
                 self._writer.storage.bio.flush()
 
@@ -93,11 +93,11 @@ class GrowingBag(BagWriter):
             with suppress(OSError):
                 self._writer.abort()
             return
-        with self._told():
+        with self._as_data_errors():
             self._writer.close()
 
     @contextmanager
-    def _told(self):
+    def _as_data_errors(self):
         try:
             yield
         except OSError as error:

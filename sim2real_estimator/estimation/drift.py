@@ -25,14 +25,15 @@ class Drift:
     """
     Standard deviations of the drift of parameters in an hour, relative to their size.
 
-    losses: of damping and friction, which change as bearings warm up; efforts: of a common factor
-    on commanded efforts, as motors warm up; others: of all else. The drift grows in proportion to
-    the time for some minutes, then with its square root. clocks: initial rate of the sensors'
-    clocks [s in 1 s]. begun_ns: stamp since which parameters are observed, None: for long.
+    dissipation: of damping and friction, which change as bearings warm up; efforts: of a common
+    factor on commanded efforts, as motors warm up; others: of all else. The drift grows in
+    proportion to the time for some minutes, then with its square root. clocks: initial rate of
+    the sensors' clocks [s in 1 s]. begun_ns: stamp since which parameters are observed, None: for
+    long.
     """
 
     others: float = 0.0
-    losses: float = 0.0
+    dissipation: float = 0.0
     efforts: float = 0.0
     clocks: float = 0.0
     begun_ns: int | None = None
@@ -44,7 +45,7 @@ class Drift:
     @property
     def is_still(self):
         """Whether nothing drifts."""
-        return not (self.others or self.losses or self.efforts or self.clocks)
+        return not (self.others or self.dissipation or self.efforts or self.clocks)
 
 
 STILL = Drift()
@@ -67,7 +68,7 @@ def walk(problem, drift, begin_ns, end_ns):
     # The error of a clock is proportional to the time at first.
     sizes = {
         'others': slowly * drift.others,
-        'losses': slowly * drift.losses,
+        'dissipation': slowly * drift.dissipation,
         'efforts': slowly * drift.efforts,
         'clocks': drift.clocks * np.sqrt(2 * _OF_CLOCKS * _equivalent_time(time, age, _OF_CLOCKS)),
     }

@@ -15,7 +15,7 @@ STANDARD_GRAVITY = 9.81
 # Speed [rad/s or m/s] over which the sign of Coulomb friction changes.
 FRICTION_VELOCITY = 0.01
 # What a joint loses energy by, and all that acts inside it and moves nothing from its place.
-LOSSES = ('damping', 'friction')
+DISSIPATION = ('damping', 'friction')
 INSIDE_JOINT = (*FRICTIONS, 'friction_velocity', 'armature', 'stiffness', 'rest', *COUPLED)
 # By what an actuator does as much as is asked for, and what that moves or holds besides bodies.
 _STRENGTHS = ('gain', 'torque_constant')
@@ -52,7 +52,7 @@ class Parameter:
 
 def is_dissipation(name):
     """Tell whether a parameter is one by which a joint loses energy."""
-    return name.rpartition('.')[2] in LOSSES
+    return name.rpartition('.')[2] in DISSIPATION
 
 
 def is_strength(name):

@@ -379,7 +379,7 @@ def _beside_disturbances(problem, mixture, found):
     certain = (Verdict.IDENTIFIED.value, Verdict.PRIOR_ASSISTED.value, Verdict.ALIASED.value)
     return tuple(
         replace(each, verdict=Verdict.ALIASED.value, aliases=(*each.aliases, _UNKNOWN_EFFORTS))
-        if each.name in problem.losses and each.verdict in certain
+        if each.name in problem.dissipation and each.verdict in certain
         else each
         for each in found
     )

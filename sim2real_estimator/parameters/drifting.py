@@ -13,8 +13,8 @@ def drifting(parametrization, model):
     """
     Return kind -> root [p, r] of the covariance of coordinates whose kind changes by its own size.
 
-    losses: damping and friction; efforts: gains of actuators; clocks: delays of sensors, by one
-    second; others. If no gain is estimated, 'efforts' is a common change of all masses and
+    dissipation: damping and friction; efforts: gains of actuators; clocks: delays of sensors, by
+    one second; others. If no gain is estimated, 'efforts' is a common change of all masses and
     inertias, since a robot with larger gains moves like a lighter one.
     """
     clocks = [name for name in parametrization.names if is_delay(name)]
@@ -23,7 +23,7 @@ def drifting(parametrization, model):
         clocks = [name for name in clocks if name not in of_commands]
     kinds = np.array([_kind(name, clocks) for name in parametrization.names])
     root = parametrization.relative_root
-    found = {kind: root[:, kinds == kind] for kind in ('losses', 'efforts', 'others')}
+    found = {kind: root[:, kinds == kind] for kind in ('dissipation', 'efforts', 'others')}
     if clocks:
         found['clocks'] = np.eye(len(parametrization.labels))[
             :, [parametrization.labels.index(n) for n in clocks]
@@ -36,7 +36,7 @@ def drifting(parametrization, model):
 def _kind(name, clocks):
     """Return the kind of a parameter; clocks: names of the delays of sensors."""
     if is_dissipation(name):
-        return 'losses'
+        return 'dissipation'
     if is_strength(name):
         return 'efforts'
     return 'clocks' if name in clocks else 'others'

@@ -7,15 +7,15 @@ import math
 from ..config.settings_tree import PriorConfig
 from ..errors import ConfigError
 from ..model.friction import COUPLED
-from ..model.parameters import INSIDE_JOINT, is_dissipation, LOSSES, owner_of
+from ..model.parameters import DISSIPATION, INSIDE_JOINT, is_dissipation, owner_of
 from .delays import COMMAND_DELAY, is_delay, joint_delays, nominal_delays
 from .parametrization import Prior
 from .usual_priors import (
     default_prior,
+    dissipation_at_full_speed,
     GUESSED_SD,
     kind_of,
     KINDS,
-    losses_at_full_speed,
     stuck_joints,
 )
 
@@ -188,10 +188,10 @@ def doubts(parameters, sensors, chosen, reference):
 
 
 def disbelieved(parameters, priors):
-    """Return a sentence on the joints whose described losses `priors` leave aside, '' of none."""
+    """Return a sentence on the joints whose described dissipation is not used, '' if none."""
     named = []
     for joint in stuck_joints(parameters):
-        names = [name for word in LOSSES if (name := f'{joint}.{word}') in priors]
+        names = [name for word in DISSIPATION if (name := f'{joint}.{word}') in priors]
         if any(priors[name] == default_prior(parameters, name) for name in names):
             named.append(joint)
     if not named:
@@ -199,8 +199,8 @@ def disbelieved(parameters, priors):
     first = parameters.model.joint(named[0])
     unit = parameters[f'{first.name}.friction'].unit
     return (
-        f'damping and friction of {", ".join(named)} are not believed: at its largest velocity '
-        f"'{first.name}' would lose {losses_at_full_speed(first):.3g} {unit}, its drive has "
+        f'damping and friction of {", ".join(named)} are not used: at its largest velocity '
+        f"'{first.name}' would lose {dissipation_at_full_speed(first):.3g} {unit}, its drive has "
         f'{first.limits.effort:.3g} {unit}, and less lifts the whole robot; what such a drive '
         f'usually loses is taken, give or take a factor of {math.exp(GUESSED_SD):.2g}; '
         'correct <dynamics> in the robot description, or give these parameters a mean, as '

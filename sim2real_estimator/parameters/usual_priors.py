@@ -3,13 +3,13 @@ What is usually known of a robot's parameters before any data: priors by kind, f
 
 CAD masses are right to a quarter or so, lengths to a tenth; damping and friction are guesses
 within a factor of two, and what the URDF leaves out follows from what a drive with the joint's
-limits usually has. So do losses that the joint's own drive could not overcome.
+limits usually has. So do damping and friction that the joint's own drive could not overcome.
 """
 
 from dataclasses import dataclass
 import math
 
-from ..model.parameters import LOSSES, owner_of, STANDARD_GRAVITY
+from ..model.parameters import DISSIPATION, owner_of, STANDARD_GRAVITY
 from .parametrization import Prior
 
 # Friction and damping that the URDF leaves at zero: this share of the largest effort, at the
@@ -108,7 +108,7 @@ def default_prior(parameters, name):
     if nominal == 0 and entry in ('damping', 'friction', 'armature'):
         sd = _ARMATURE_SD if entry == 'armature' else GUESSED_SD
         return Prior(_typical(parameters, owner, entry), sd, True)
-    if entry in LOSSES and _is_stuck(parameters, parameters.model.joint(owner)):
+    if entry in DISSIPATION and _is_stuck(parameters, parameters.model.joint(owner)):
         typical = _typical(parameters, owner, entry)
         return Prior(typical, GUESSED_SD, True) if typical else Prior(nominal, sd, True)
     return Prior(nominal, sd, kind.is_log)
@@ -116,7 +116,7 @@ def default_prior(parameters, name):
 
 def stuck_joints(parameters):
     """
-    Return the names of joints whose described losses are not to be believed.
+    Return the names of joints whose described damping and friction cannot be right.
 
     At its fastest such a joint would take more than its drive has, and more than lifts the whole
     robot: it could not move as its limits say.
@@ -165,11 +165,13 @@ def _is_stuck(parameters, joint):
     """Tell whether a joint is one of `stuck_joints`; without a limit of effort nobody can."""
     if not joint.limits.effort:
         return False
-    return losses_at_full_speed(joint) > max(joint.limits.effort, _strongest(parameters, joint))
+    return dissipation_at_full_speed(joint) > max(
+        joint.limits.effort, _strongest(parameters, joint)
+    )
 
 
-def losses_at_full_speed(joint):
-    """Return what friction and damping of a joint take at its largest velocity [N m or N]."""
+def dissipation_at_full_speed(joint):
+    """Return the friction and damping effort of a joint at its largest velocity [N m or N]."""
     speed = joint.limits.velocity or 0.0
     known = speed if speed <= _FASTEST else 0.0
     return joint.physics.friction + joint.physics.damping * known

@@ -61,8 +61,8 @@ def _coordinates(posterior):
 def _besides(findings, is_verbose):
     """Return what `Findings` say besides the parameters, in sentences."""
     lines = [
-        f'information: {findings.information:.1f} nats; {findings.told} dimensions known from '
-        f'data, {findings.untold} as before'
+        f'information: {findings.information:.1f} nats; {findings.observed} dimensions known from '
+        f'data, {findings.unobserved} as before'
     ]
     lines += [
         f'data tell: {each.label} = {each.mean:.5g} +- {each.sd:.2g}'

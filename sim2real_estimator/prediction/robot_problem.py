@@ -447,7 +447,7 @@ class RobotProblem:
         return found
 
     @property
-    def losses(self):
+    def dissipation(self):
         """Names of the estimated parameters of damping and friction."""
         return frozenset(filter(is_dissipation, self.parametrization.names))
 

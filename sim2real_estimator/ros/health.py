@@ -170,7 +170,7 @@ class Health:
         values = {each.name: each.verdict_in_words for each in findings.parameters}
         values |= {
             'information [nats]': f'{findings.information:.1f}',
-            'dimensions known from data': findings.told,
+            'dimensions known from data': findings.observed,
             'no data tell': '; '.join(findings.null_directions),
         }
         return self._status('verdicts', level, text, values)

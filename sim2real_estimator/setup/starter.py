@@ -21,7 +21,7 @@ from ..config.settings_tree import (
 )
 from ..dynamics.decay_rates import mobilities
 from ..errors import ModelError
-from ..model.parameters import FRICTION_VELOCITY, LOSSES, Parameters
+from ..model.parameters import DISSIPATION, FRICTION_VELOCITY, Parameters
 from ..model.urdf.load import load_urdf
 from ..parameters.priors import choose_priors, disbelieved
 from ..parameters.usual_priors import default_prior, stuck_joints
@@ -66,7 +66,7 @@ _OF_EFFORTS = {
     'commanded': 'Efforts are taken as commanded: just what acts, without noise. Those of torque '
     'sensors or motor currents are measured.',
 }
-_NO_LOSSES = (
+_NO_DISSIPATION = (
     'Not estimated: {}. The robot description gives neither <dynamics> nor limits to tell how '
     'large they may be, and no joint is without; give one of both there, or a mean and an sd here.'
 )
@@ -113,10 +113,10 @@ def starter_yaml(urdf, folder='.', base='fixed', effort=None, is_trusting=False)
     for reason in dict.fromkeys(chosen.left_out.values()):
         names = [name for name, why in chosen.left_out.items() if why == reason]
         lines += ['#', *_comment(f'Not estimated: {reason}.'), *_comment(', '.join(names), '  ')]
-    missing = [p for p in _PATTERNS if p[2:] in LOSSES and p not in config.estimate]
+    missing = [p for p in _PATTERNS if p[2:] in DISSIPATION and p not in config.estimate]
     # Where nothing drives the robot every joint has those of a bearing.
     if missing and not config.is_passive:
-        lines += ['#', *_comment(_NO_LOSSES.format(' and '.join(missing)))]
+        lines += ['#', *_comment(_NO_DISSIPATION.format(' and '.join(missing)))]
     return '\n'.join(lines) + '\n'
 
 
@@ -176,7 +176,7 @@ def _config(model, parameters, described, effort, is_trusting):
     estimate = {p: PriorConfig() for p in _PATTERNS if _has_size(parameters, p)}
     if is_trusting:
         # A mean that is given is believed.
-        names = [f'{joint}.{word}' for joint in stuck_joints(parameters) for word in LOSSES]
+        names = [f'{joint}.{word}' for joint in stuck_joints(parameters) for word in DISSIPATION]
         estimate |= {
             name: PriorConfig(mean=value)
             for name in names

@@ -1,4 +1,4 @@
-"""What wanders off together: losses, efforts with all that they move, everything else."""
+"""What wanders off together: dissipation, efforts with all that they move, everything else."""
 
 import numpy as np
 from problems import seven_joints
@@ -27,7 +27,7 @@ def test_what_is_estimated_by_itself_is_of_one_kind():
     model, parametrization = chart_of(deviations, **{'commands.delay': Prior(0.0, 0.004, False)})
     found = drifting(parametrization, model)
     lone = np.diag([1.0, 1.0, 1.0, 0.004])
-    np.testing.assert_allclose(found['losses'], lone[:, [1]])
+    np.testing.assert_allclose(found['dissipation'], lone[:, [1]])
     np.testing.assert_allclose(found['efforts'], lone[:, [2]])
     np.testing.assert_allclose(found['others'], lone[:, [0, 3]])
 

@@ -92,8 +92,8 @@ def read_parameters(message):
 def _whole(findings):
     """Return the status of the posterior of all parameters."""
     values = {
-        'dimensions told by data': findings.told,
-        'dimensions untold': findings.untold,
+        'dimensions known from data': findings.observed,
+        'dimensions as before': findings.unobserved,
         'information [nats]': findings.information,
         'modes': len(findings.modes),
         'misfit': '' if findings.misfit is None else findings.misfit,

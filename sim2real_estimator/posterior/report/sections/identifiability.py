@@ -37,13 +37,13 @@ def identifiability(found):
 
 
 def _summary(findings):
-    total = findings.told + findings.untold
+    total = findings.observed + findings.unobserved
     size = len(findings.combinations)
     text = (
-        f'{count(findings.told, "independent combination")} of parameters known from data; '
-        f'{findings.untold} as uncertain as before. The data hold {findings.information:.1f} nats '
-        'of information on the parameters: each nat makes the volume of what is possible smaller '
-        'by a factor of 2.7.'
+        f'{count(findings.observed, "independent combination")} of parameters known from data; '
+        f'{findings.unobserved} as uncertain as before. The data hold '
+        f'{findings.information:.1f} nats of information on the parameters: each nat makes the '
+        'volume of what is possible smaller by a factor of 2.7.'
     )
     if size > total:
         text += ' The others are in between.'
