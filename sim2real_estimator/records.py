@@ -270,9 +270,9 @@ class Findings:
     unobserved: number of dimensions in which the data have more than ten times, or less than a
     tenth, of the information of the prior; information: expected, in nats; modes: (weight, values
     of the parameters) of every mode; misfit: squared innovation per degree of freedom of the
-    newest frame, None where there is none; unknown_efforts: commands of which the newest frame lacks the effort;
-    load: the `LoadFinding` of what was taken up or put down last, None where nothing was, or
-    something else has changed since.
+    newest frame, None where there is none; unknown_efforts: commands of which the newest frame
+    lacks the effort; load: the `LoadFinding` of the payload picked up or released last, None where
+    nothing was, or something else has changed since.
     """
 
     stamp_ns: int
