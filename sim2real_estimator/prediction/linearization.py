@@ -5,6 +5,7 @@ z = (state, coordinates of the parameters) at the beginning of the frame. `Frame
 finds the state at every sample, the sample's residual there, and the derivatives of both by z, in
 one of three ways that agree to rounding:
 - `FrameForwards` carries derivatives by all of z along one simulation; fastest for few unknowns.
+  The inputs of a single frame may be late.
 - `FrameAtOnce` simulates first, then differentiates all pieces between samples in one call.
 - from segment to segment, with samples and inputs that are late: the general way, also for frames
   side by side, in which batch fits have many columns.
@@ -120,7 +121,7 @@ class FrameLinearizer:
         points [nx, B]: states at the frames' beginnings; parameters [p, B']: for B' columns that
         repeat; line: the `Line` of the frames.
         """
-        if self._is_punctual(line) and points.shape[1] <= _FEW_COLUMNS:
+        if self._is_punctual(line, points.shape[1]) and points.shape[1] <= _FEW_COLUMNS:
             return self._of_filter.through(points, parameters, line)
         values, by_coordinates = self.parametrization.expanded(parameters)
         values = spread(values, points.shape[1])
@@ -164,11 +165,20 @@ class FrameLinearizer:
                 found.append(self._rows.measure(self.backend, at, values, measured)[0])
         return np.concatenate(found, 1) if found else np.zeros((points.shape[1], 0))
 
-    def _is_punctual(self, line):
-        """Tell whether a line is one frame in which neither samples nor inputs are late."""
+    def _is_punctual(self, line, batch):
+        """
+        Tell whether a line is one frame in which neither samples nor inputs are late.
+
+        In forward mode the inputs of a single column may be.
+        """
+        takes_delays = (
+            batch == 1
+            and isinstance(self._of_filter, FrameForwards)
+            and not self._disturbance.size
+        )
         return (
             line.cut is not None
-            and not self._commands.is_estimated
+            and (takes_delays or not self._commands.is_estimated)
             and not (
                 self._clocks.is_any_late
                 and any(self._clocks.is_late(g, *m) for g in line.segments for m in g.measured)
@@ -257,7 +267,7 @@ def _chained(moved, transition):
 
 class FrameForwards:
     """
-    Linearizes one frame without late samples in forward mode, for a filter of few unknowns.
+    Linearizes one frame without late samples in forward mode, for few unknowns.
 
     One simulation carries the derivatives by all of z, so they are there at every sample. It costs
     one pass for each entry of z, of which a SIMD vector takes several; for many unknowns
@@ -276,11 +286,16 @@ class FrameForwards:
         if len(by_coordinates) < batch:
             values = spread(values, batch)
             by_coordinates = np.tile(by_coordinates, (batch // len(by_coordinates), 1, 1))
-        durations, controls, _ = cut.on_end
+        if propagator.has_unknown_delays:
+            steps = propagator.delayed(values, cut)
+            durations, controls, bounds = steps.durations, steps.controls, steps.bounds
+            seeds = propagator.seeds(points, by_coordinates, durations, steps.by_delay)
+        else:
+            (durations, controls, _), bounds = cut.on_end, cut.bounds
+            seeds = propagator.seeds(points, by_coordinates, durations)
         inputs = propagator.inputs(points, values, durations, controls)
-        seeds = propagator.seeds(points, by_coordinates, durations)
         found = propagator.backend.directions_arrays(inputs, seeds)
-        residual, slope = self._measured(found, cut)
+        residual, slope = self._measured(found, cut, bounds)
         ends, transition = propagator.after(points, found, durations)
         ends, transition = propagator.decayed(ends, transition, line)
         return Linearization(ends, transition, residual, slope)
@@ -295,12 +310,16 @@ class FrameForwards:
             )
         return latest[1:]
 
-    def _measured(self, found, cut):
-        """Return residual [B, m] and slope [B, m, n] of all samples, in the order of time."""
+    def _measured(self, found, cut, bounds):
+        """
+        Return residual [B, m] and slope [B, m, n] of all samples, in the order of time.
+
+        bounds [G + 1]: the steps at which pieces begin and end.
+        """
         batch, n = found.d_states.shape[0], found.d_states.shape[-1]
         total = sum(len(each.rows) for each in cut.measured)
         residual, slope = np.empty((batch, total)), np.empty((batch, total, n))
-        ends = np.array(cut.bounds[1:])
+        ends = np.array(bounds[1:])
         for each in cut.measured:
             at = ends[each.pieces]
             rows = self._rows.of_sensor(

@@ -195,8 +195,16 @@ class RobotProblem:
         return ConstantEfforts(np.array(places, dtype=int), np.array(deviations))
 
     def least_covariance(self, share):
-        """Return the covariance [p, p] of parameters of this relative standard deviation."""
-        root = share * self.parametrization.relative_root
+        """
+        Return the covariance [p, p] of parameters that are known to this part of their size.
+
+        The size of a centre of mass or an offset is its distance from zero, or the deviation of
+        its prior where that is more.
+        """
+        inner = self.parametrization.inner
+        distances = np.where(inner.signs == 0, np.abs(inner.prior.mean), 0.0)
+        sizes = np.maximum(np.diag(inner.relative_root), distances)
+        root = share * self.parametrization.combinations * sizes
         return root @ root.T
 
     @cached_property

@@ -33,6 +33,11 @@ class StatePropagator:
         self._commands, self._clocks = delays
         self._physical, self._max_step = physical_size, max_step
 
+    @property
+    def has_unknown_delays(self):
+        """Whether delays of commands are estimated."""
+        return self._commands.is_estimated
+
     def inputs(self, points, values, durations, controls, forcing=None):
         """
         Return the `RolloutInputs` of states at the start, as NumPy arrays.
@@ -109,12 +114,19 @@ class StatePropagator:
         by_state = self._by_state(found, ends, points, durations)
         return self._joined(ends, points, durations), (by_state, by_x)
 
-    def seeds(self, points, by_coordinates, durations):
+    def delayed(self, values, cut):
+        """Return the `DelayedSteps` of the frame of a `Cut` for one column of named values."""
+        commands = self._commands
+        delays = tuple(commands.values(values)[:, 0].tolist())
+        return cut.delayed(delays, commands.owners, self._max_step)
+
+    def seeds(self, points, by_coordinates, durations, by_delay=None):
         """
         Return the derivatives of a rollout's inputs by z = (state, coordinates).
 
         They are the seeds of the backend's `directions_arrays`. by_coordinates [B, P, p];
-        durations [S, 1]: of the steps.
+        durations [S, 1]: of the steps; by_delay [S, D]: their derivatives by the delays of
+        commands, of one column.
         """
         t, coordinates = self.state_coordinates.size, self._robot_coordinates
         batch, steps, n = points.shape[1], len(durations), t + by_coordinates.shape[-1]
@@ -128,7 +140,12 @@ class StatePropagator:
         if self._disturbance.size:
             pushes = self._disturbance.slopes_of_controls(durations)
             by_controls[:, -pushes.shape[1] :, coordinates.size : t] = pushes
-        return by_state, by_parameters, np.zeros((steps, n)), by_controls
+        by_durations = np.zeros((steps, n))
+        if by_delay is not None:
+            for row, slope in zip(self._commands.rows, by_delay.T):
+                if row is not None:
+                    by_durations[:, t:] += np.outer(slope, by_coordinates[0, row])
+        return by_state, by_parameters, by_durations, by_controls
 
     def after(self, points, found, durations):
         """

@@ -290,6 +290,58 @@ class Cut:
                 first += self.sizes[index][1]
         return tuple(Measured(index, *map(np.array, parts)) for index, parts in found.items())
 
+    def delayed(self, delays, owners, max_step):
+        """
+        Return the `DelayedSteps` of the frame with inputs that act late; the latest are cached.
+
+        delays [D] [s]: from the stamp of an input to its effect; owners [nu]: index of every
+        input's delay. The same delays are asked for again and again while a window is fitted.
+        """
+        latest = self._latest.get('delayed')
+        if latest is None or latest[0] != delays:
+            latest = self._latest['delayed'] = delays, self._delayed(delays, owners, max_step)
+        return latest[1]
+
+    @cached_property
+    def _latest(self):
+        return {}
+
+    def _delayed(self, delays, owners, max_step):
+        """Return what `delayed` does."""
+        # Instants (time, which delay moves it, which input begins to act); at one time a piece
+        # ends before inputs begin to act.
+        instants = [(time, -1, 0) for time in self.times]
+        passed = [0] * len(delays)
+        changes = self.changes.tolist()
+        for which, delay in enumerate(delays):
+            for number, change in enumerate(changes[1:], 1):
+                if 0.0 <= change + delay < self.length:
+                    instants.append((change + delay, which, number))
+                elif change + delay < 0.0:
+                    passed[which] = number
+        instants.sort(key=lambda instant: instant[:2])
+        durations, acting, by_delay, bounds = [], [], [], [0]
+        for (begin, moves, number), (end, moves_next, _) in pairwise(instants):
+            if moves >= 0:
+                passed[moves] = number
+            slope = [0.0] * len(delays)
+            if moves_next >= 0:
+                slope[moves_next] += 1.0
+            if moves >= 0:
+                slope[moves] -= 1.0
+            # A piece of no length takes a step if a change of delay would give it a length.
+            parts = max(math.ceil((end - begin) / max_step * _ALMOST), int(any(slope)))
+            if parts:
+                durations += [(end - begin) / parts] * parts
+                acting += [tuple(passed)] * parts
+                by_delay += [[each / parts for each in slope]] * parts
+            if moves_next < 0:
+                bounds.append(len(durations))
+        held = self.held if len(self.held) else np.zeros((1, len(owners)))
+        controls = held[np.array(acting)[:, owners], np.arange(len(owners))]
+        arrays = np.array(durations)[:, None], controls[..., None], np.array(by_delay)
+        return DelayedSteps(*arrays, tuple(bounds))
+
     def inputs(self, piece):
         """Return the inputs [S, nu] during the steps of a `Piece`."""
         return self._held(piece.acting)
@@ -300,6 +352,21 @@ class Cut:
         if not len(self.held):
             return np.zeros((*acting.shape, self.held.shape[1]))
         return self.held[acting]
+
+
+@dataclass(frozen=True)
+class DelayedSteps:
+    """
+    The integration steps of one frame with inputs that act late.
+
+    durations [N, 1] [s]; controls [N, nu, 1]; by_delay [N, D]: derivatives of the durations by
+    the delays; bounds [G + 1]: the steps at which pieces begin and end.
+    """
+
+    durations: np.ndarray
+    controls: np.ndarray
+    by_delay: np.ndarray
+    bounds: tuple
 
 
 @dataclass(frozen=True)

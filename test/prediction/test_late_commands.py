@@ -14,6 +14,7 @@ from sim2real_estimator.parameters.parametrization import (
     Prior,
     TimedParametrization,
 )
+from sim2real_estimator.prediction import linearization
 from sim2real_estimator.prediction.robot_problem import ProblemOptions, RobotProblem
 from sim2real_estimator.records import Frame, Sample
 from sim2real_estimator.sensors import JointPositions, Marker
@@ -23,7 +24,7 @@ JOINTS = ('shoulder', 'elbow')
 OWN = {'shoulder.delay': (0.004, 0.002), 'elbow.delay': (0.011, 0.004)}
 
 
-def problem_of(delays, fixed=None, backend='auto', max_step=0.004):
+def problem_of(delays, fixed=None, backend='auto', max_step=0.004, **more):
     """Return a `RobotProblem` of a double pendulum; delays: name -> (mean, sd) [s]."""
     parameters = pendulum()
     model = parameters.model
@@ -35,7 +36,7 @@ def problem_of(delays, fixed=None, backend='auto', max_step=0.004):
     parametrization = TimedParametrization(
         physical, {n: Prior(*prior, False) for n, prior in delays.items()}
     )
-    options = ProblemOptions(backend=backend, max_step=max_step)
+    options = ProblemOptions(backend=backend, max_step=max_step, **more)
     return RobotProblem(parameters, sensors, parametrization, options)
 
 
@@ -89,6 +90,34 @@ def test_slopes_are_the_derivatives(delays, fixed):
         np.testing.assert_allclose(found.transition[..., direction], transition, atol=2e-6)
         scale = max(1.0, np.abs(found.slope).max())
         np.testing.assert_allclose(found.slope[..., direction], slope, atol=2e-6 * scale)
+
+
+@pytest.mark.parametrize(
+    ('delays', 'fixed'),
+    [
+        ({'commands.delay': (0.004, 0.002)}, {}),
+        # Commands act when samples are taken, or before their stamps.
+        ({'commands.delay': (0.0, 0.002)}, {}),
+        ({'commands.delay': (-0.004, 0.002)}, {}),
+        ({'commands.delay': (0.004, 0.002)}, {'elbow.delay': 0.003}),
+        (OWN, {}),
+    ],
+)
+def test_one_column_in_forward_mode_is_its_segments_one_by_one(delays, fixed, monkeypatch):
+    options = {'max_step': 0.0015, 'disturbance_time': None}
+    problem, generator = problem_of(delays, fixed, **options), np.random.default_rng(8)
+    point = random_columns(problem, 1, generator)[0]
+    parameters = problem.prior.mean[:, None]
+    for frame in frames_of(3, generator):
+        forwards = problem.linearize(point, parameters, (frame,))
+        with monkeypatch.context() as patch:
+            patch.setattr(linearization, '_FEW_COLUMNS', 0)
+            expected = problem.linearize(point, parameters, (frame,))
+        assert np.abs(expected.transition[..., -1]).max() > 0
+        for part in ('ends', 'transition', 'residual', 'slope'):
+            np.testing.assert_allclose(
+                getattr(forwards, part), getattr(expected, part), rtol=1e-9, atol=1e-9
+            )
 
 
 def test_both_backends_agree():
