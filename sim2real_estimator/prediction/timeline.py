@@ -338,8 +338,11 @@ class Cut:
             if moves_next < 0:
                 bounds.append(len(durations))
         held = self.held if len(self.held) else np.zeros((1, len(owners)))
-        controls = held[np.array(acting)[:, owners], np.arange(len(owners))]
-        arrays = np.array(durations)[:, None], controls[..., None], np.array(by_delay)
+        # A frame of no length has no steps.
+        acting = np.array(acting, dtype=int).reshape(-1, len(delays))
+        controls = held[acting[:, owners], np.arange(len(owners))]
+        by_delay = np.array(by_delay).reshape(-1, len(delays))
+        arrays = np.array(durations)[:, None], controls[..., None], by_delay
         return DelayedSteps(*arrays, tuple(bounds))
 
     def inputs(self, piece):

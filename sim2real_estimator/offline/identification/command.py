@@ -93,7 +93,9 @@ def _caution(found):
 
 
 def _accounts(found):
-    """Yield sentences with remarks on the recordings, and with the processor time used."""
+    """Yield sentences on the estimator, the recordings, and the processor time used."""
+    if found.choice is not None:
+        yield found.choice.sentence
     for bag in found.bags:
         yield from (f'{bag.name}: {remark}' for remark in (*bag.warnings, *bag.unused))
     spent = found.timings

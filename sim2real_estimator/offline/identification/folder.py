@@ -67,6 +67,7 @@ def write_summary(found, path):
         'bags': [asdict(bag) for bag in found.bags],
         'merged': found.is_merged,
         'distrust': list(found.distrust),
+        'choice': None if found.choice is None else asdict(found.choice),
         'findings': asdict(found.findings),
         'units': found.units,
         'events': [asdict(event) for event in found.events],

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...config import with_values
 from ...estimation.torque.delay import late_torques, torques_at
 from ...estimation.torque.joint_motion import learn_motion_noise, smoothed_motion
 from ...estimation.torque.regression import block_rows
 from ...estimation.torque.rows import are_moving, BLOCK_NS, motion_at
 from ...observability.null_space import mending, physical_draws
+from ...setup.build import build_parts
 from .result import FAR, HeldOut, TorqueTrace, Trace
 
 NOMINAL, MEAN, DRAWS = PREDICTORS = ('nominal', 'mean', 'draws')
@@ -30,7 +32,7 @@ _WINDOWS, _DRAWS = 40, 24
 _MARGIN = 0.5
 _ITERATIONS = 8
 # Longest step of predictions by measured torques [s]: friction near rest is stiff.
-STIFF_STEP = 5e-4
+_STIFF_STEP = 5e-4
 _NANO = 1e9
 # Number of draws of the posterior for which torques are predicted.
 _TORQUE_DRAWS = 100
@@ -121,6 +123,22 @@ def predict(problem, mixture, windows, share, seed, torque_noise=None):
         tuple(_trace(problem, key, found, kept) for key, found in sorted(rows.items())),
         reason,
     )
+
+
+def predict_motion(pipeline, config, mixture, windows, share):
+    """
+    Return the `HeldOut` of a posterior by forward simulation, whatever estimator it is of.
+
+    pipeline: the `Pipeline` that has learned; mixture: the posterior; share: that is held out.
+    Measured torques drive a finer simulation, as their friction near rest is stiff.
+    """
+    problem, seed = pipeline.problem, config.samples.seed
+    if problem.torque is None:
+        return predict(problem, mixture, windows, share, seed)
+    step = config.simulation.max_step
+    finer = with_values(config, {'simulation.max_step': min(step, _STIFF_STEP)})
+    simulated, noise = build_parts(finer)[0], pipeline.state.fit.noise
+    return predict(simulated, mixture, windows, share, seed, noise)
 
 
 def _lead_of(problem, mean, windows):
@@ -310,8 +328,14 @@ def _reason(windows):
 
 def torque_frames(feed, make_stream):
     """Return all held-out frames of a `Feed`; make_stream: makes a `Stream`."""
+    seconds = (feed.end_ns - feed.split_ns) / _NANO
+    return frames_between(feed, make_stream, feed.split_ns, seconds)
+
+
+def frames_between(feed, make_stream, begin_ns, seconds):
+    """Return the held-out frames of a `Feed` from a time in the bag on, for so many seconds."""
     stream = make_stream()
-    for sample in feed.held_out(feed.split_ns, (feed.end_ns - feed.split_ns) / _NANO):
+    for sample in feed.held_out(begin_ns, seconds):
         stream.push(sample)
     return tuple(stream.flush())
 

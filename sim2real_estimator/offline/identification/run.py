@@ -13,7 +13,7 @@ from pathlib import Path
 import time
 
 from ...bags.reader import BagReader, digest_of
-from ...config import Config, load_config, to_yaml, with_values
+from ...config import Config, load_config, to_yaml
 from ...errors import ConfigError, DataError
 from ...estimation.filter.phases import AugmentedState, BatchState
 from ...estimation.merging import disagreement
@@ -21,17 +21,17 @@ from ...observability.findings import find, of_misfit
 from ...pipeline import Pipeline
 from ...posterior.file import joined, load
 from ...records import Findings, Status
-from ...setup.build import build_delays, build_parts, build_stream
+from ...setup.build import build_delays, build_stream
 from ...setup.sources import build_inputs, COMMANDED_EFFORTS, MEASURED_EFFORTS
 from ...stream.plans import RecordedPlan
 from .checkpoint import Checkpoint, key_of
+from .estimator_choice import choose_estimator
 from .feeding import Feed, Timings
 from .folder import require_free, write_folder
 from .held_out import (
     nothing_held_out,
-    predict,
+    predict_motion,
     predict_torques,
-    STIFF_STEP,
     torque_frames,
     windows_of,
 )
@@ -77,12 +77,17 @@ def identify(
     options.require_possible(len(paths))
     digests = [digest_of(path) for path in paths]
     _require_different(paths, digests)
+    choice = None
+    if plan is None:
+        config, choice = choose_estimator(config, paths[0], digests[0], trust_units)
     if output is None:
-        return Work(paths, digests, config, options, show=show).result()
+        result = Work(paths, digests, config, options, show=show).result()
+        return replace(result, choice=choice)
     require_free(output, force)
     parts = digests, to_yaml(config), merge, held_out, _digest_of_plan(options.plan), versions()
     with Checkpoint(output, key_of(*parts)).held() as checkpoint:
         result = Work(paths, digests, config, options, checkpoint, show).result()
+        result = replace(result, choice=choice)
         write_folder(result, output, checkpoint)
     return result
 
@@ -381,17 +386,13 @@ class Work:
 
     def _predicted(self, mixture):
         """Return the `HeldOut` of a posterior."""
-        pipeline, share, seed = self._pipeline, self._options.held_out, self._config.samples.seed
-        problem = pipeline.problem
-        if problem.torque is None:
-            return predict(problem, mixture, self._windows, share, seed)
-        noise, step = pipeline.state.fit.noise, self._config.simulation.max_step
-        finer = with_values(self._config, {'simulation.max_step': min(step, STIFF_STEP)})
-        simulated = build_parts(finer)[0]
-        found = predict(simulated, mixture, self._windows, share, seed, noise)
-        parts, delay = self._frames_held_out, pipeline.state.delay.applied
-        torques = predict_torques(problem, mixture, noise, parts, seed, delay)
-        return replace(found, torques=torques)
+        pipeline, config, share = self._pipeline, self._config, self._options.held_out
+        found = predict_motion(pipeline, config, mixture, self._windows, share)
+        if pipeline.problem.torque is None:
+            return found
+        known = mixture, pipeline.state.fit.noise, self._frames_held_out, config.samples.seed
+        delay = pipeline.state.delay.applied
+        return replace(found, torques=predict_torques(pipeline.problem, *known, delay))
 
     def _disagreement(self):
         """Return the squared difference of merged recordings over what their covariances claim."""
