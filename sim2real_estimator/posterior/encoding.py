@@ -20,7 +20,7 @@ from ..estimation.estimators.gumbel_mixture import GumbelState
 from ..estimation.estimators.kinematic_calibration import CalibrationState
 from ..estimation.estimators.multiple_shooting import ShootingState
 from ..estimation.filter.gating import FaultySensor
-from ..estimation.filter.phases import AugmentedState, BatchState, FilterState
+from ..estimation.filter.phases import BatchState, FilterState
 from ..estimation.filter.smoother import FrameStep, Trajectories
 from ..estimation.filter.update import FixedLagWindow
 from ..estimation.mixture import Mixture
@@ -64,7 +64,6 @@ KINDS = {
     'combination finding': CombinationFinding,
     'courses': Trajectories,
     'disruption': Disruption,
-    'doubting state': AugmentedState,
     'earlier rows': Earlier,
     'estimate': Estimate,
     'explanation': IsolatedChange,

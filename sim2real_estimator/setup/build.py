@@ -23,7 +23,7 @@ from ..parameters.parametrization_choice import (
     torque_parametrization,
     windows_parametrization,
 )
-from ..parameters.priors import choose_with_delays, disbelieved, doubts
+from ..parameters.priors import choose_with_delays, disbelieved, nuisances
 from ..parameters.usual_priors import largest_effort
 from ..prediction.pose_model import PoseModel
 from ..prediction.robot_problem import ProblemOptions, RobotProblem
@@ -135,7 +135,7 @@ def build_problem(config, model, sensors):
         unknown,
         {n: joint.acceleration for n, joint in config.joints.items() if joint.acceleration},
         [sensor.name for sensor in sensors].index(reference),
-        {} if usual else doubts(parameters, sensors, chosen, reference),
+        {} if usual else nuisances(parameters, sensors, chosen, reference),
         torque,
         poses,
         wrenches,
@@ -295,7 +295,7 @@ def build_delays(config, problem):
     """Return the `Delays` of the sensors and commands of a problem."""
     reference = reference_of(config)
     return Delays(
-        problem.parametrization, reference, config.sensors, problem.model, problem.doubts
+        problem.parametrization, reference, config.sensors, problem.model, problem.nuisances
     )
 
 

@@ -15,7 +15,7 @@ import time
 from ...bags.reader import BagReader, digest_of
 from ...config import Config, load_config, to_yaml, with_values
 from ...errors import ConfigError, DataError
-from ...estimation.filter.phases import AugmentedState, BatchState
+from ...estimation.filter.phases import BatchState
 from ...estimation.merging import disagreement
 from ...observability.findings import find, of_misfit
 from ...pipeline import Pipeline
@@ -415,8 +415,6 @@ class Work:
 
 def why_still_fitting(state):
     """Return why there was no switch from batch to filter, '' where there was one."""
-    if isinstance(state, AugmentedState):
-        state = state.state
     if not isinstance(state, BatchState) or state.mixture is None:
         return ''
     if state.is_astray:
