@@ -322,7 +322,8 @@ class Identification:
     is_merged: whether recordings were joined as independent ones; timings: 'reading' and
     'estimating' [s of the processor], 'data' [s]; noise: `LearnedNoise`, None where none is;
     still_fitting: why a forward filter never took over from the first fits, '' where it did;
-    disagreement: how many times more recordings that are joined differ, squared, than they claim.
+    disagreement: how many times more recordings that are joined differ, squared, than they claim;
+    fit: the `OptimizerFit` that was asked for, None where none was.
     """
 
     problem: RobotProblem
@@ -338,6 +339,7 @@ class Identification:
     noise: LearnedNoise | None = None
     still_fitting: str = ''
     disagreement: float = 1.0
+    fit: object = None
 
     @property
     def units(self):
