@@ -45,6 +45,27 @@ def test_every_optimizer_finds_the_robot_of_a_recording(bag, config, name):
     assert fit.at_lowest >= 1 and fit.evaluations > 0 and np.isfinite(fit.cost)
 
 
+@pytest.mark.parametrize(
+    'wrong', [{}, {'upper.mass': 2.0}, {'upper.mass': 0.8}, {'elbow.origin.z': -0.45}]
+)
+def test_a_wrong_mass_or_length_that_is_held_fixed_is_no_result_without_warnings(
+    tmp_path_factory, config, wrong
+):
+    bag = tmp_path_factory.getbasetemp() / 'four_seconds'
+    if not bag.exists():
+        swinging.bag(bag, 4.0)
+    fixed = {name: PriorConfig(mean=value, fixed=True) for name, value in wrong.items()}
+    config = replace(config, estimate={**config.estimate, **fixed})
+    found = identify(bag, config, held_out=0, fit='levenberg_marquardt:starts=2')
+    if not wrong:
+        assert found.distrust == ()
+        return
+    reasons = ' | '.join(found.distrust)
+    assert 'a value that is held fixed, such as a mass or a length, is wrong' in reasons
+    assert 'no values of these parameters explain the motion' in reasons
+    assert found.fit.misfits['fit'] > 3
+
+
 def test_the_posterior_is_the_same_beside_a_fit(bag, config):
     fits = None, 'adam:starts=1,iterations=1'
     alone, beside = (identify(bag, config, held_out=0, fit=fit) for fit in fits)
