@@ -108,74 +108,69 @@ class RobotProblem:
         torques; poses: its `PoseModel`, if motion capture observes it; wrenches: name -> the
         `LinkWrench` of every measured wrench.
         """
+        # 1. The parts, as given.
         self.options = options or ProblemOptions()
-        self.parameters, self.sensors, self.parametrization = (
-            parameters,
-            tuple(sensors),
-            parametrization,
-        )
+        self.parameters, self.model = parameters, parameters.model
+        self.sensors, self.parametrization = tuple(sensors), parametrization
         self.torque, self.poses, self.wrenches = torque, poses, dict(wrenches)
-        self.model = parameters.model
-        times = self.options.hidden_time, self.options.disturbance_time
-        means = dict(
-            zip(
-                parametrization.names,
-                parametrization.to_named(parametrization.prior.mean[:, None])[:, 0].tolist(),
-            )
-        )
-        values = self._expected = {**parametrization.fixed, **means}
-        self._disturbance = DisturbanceStates(parameters, times, accelerations, values)
-        ratios = FrictionRatios(
-            parameters, parametrization, values, self._disturbance.disturbed.tolist()
-        )
-        named = (
-            *self.model.commands,
-            *(f'wrench {n}' for n in self.wrenches for _ in range(WRENCH_SIZE)),
-        )
-        self._noise = ProcessNoise(parameters, self.options, self._disturbance, ratios, named)
+        self.noises, self.noise_prior = dict(noises or {}), _noise_prior((noises or {}).values())
+        self._given = noises, accelerations, reference
+        is_possible = augmented_parametrization(parametrization, nuisances) is not None
+        self.nuisances = dict(nuisances) if is_possible else {}
+        # The augmented problem with the prior of this one, and that prior.
+        self._informed = None
+        # 2. The state, what moves it at random, and the simulation of a frame.
+        self._expected = {**parametrization.fixed, **_prior_means(parametrization)}
+        self._disturbance, self._noise = self._random_forces(accelerations)
         self._state = StateCoordinates(self.model, self._disturbance.size)
-        self._linearizer = linearizer = FrameLinearizer(
-            parameters,
+        self._linearizer = self._frame_linearizer(reference)
+        system, max_step = self._linearizer.system, self.options.max_step
+        self._timelines = TimelineCache(self.sensors, self._linearizer.known_controls, max_step)
+        self._loss = self._trajectory_loss()
+        self._mass_spread = MassSpread(system, parametrization, self._disturbance.driven)
+        self._changes = PossibleChanges(parameters, parametrization, self.sensors)
+        # 3. What estimators read of it.
+        self.point_size, self.tangent_size = self._state.point_size, self._state.size
+        self.position_count = self.model.velocity_size
+        self.labels, self.prior = parametrization.labels, parametrization.prior
+        self.names = tuple(parametrization.names)
+        self.drifting = drifting(parametrization, self.model)
+        share = self._disturbance.disturbance_share
+        self.lasting_root = _LASTING * share * parametrization.relative_root
+        self.disturbance_size = self._disturbance.disturbance_size
+        self.is_driven = bool(self._disturbance.driven)
+        self.late_sensors = self._late_sensors(reference)
+
+    def _random_forces(self, accelerations):
+        """Return (`DisturbanceStates`, `ProcessNoise`); accelerations: of driven joints."""
+        times = self.options.hidden_time, self.options.disturbance_time
+        disturbance = DisturbanceStates(self.parameters, times, accelerations, self._expected)
+        ratios = FrictionRatios(
+            self.parameters, self.parametrization, self._expected, disturbance.disturbed.tolist()
+        )
+        of_wrenches = (f'wrench {name}' for name in self.wrenches for _ in range(WRENCH_SIZE))
+        named = (*self.model.commands, *of_wrenches)
+        noise = ProcessNoise(self.parameters, self.options, disturbance, ratios, named)
+        return disturbance, noise
+
+    def _frame_linearizer(self, reference):
+        """Return the `FrameLinearizer`; reference: index of the sensor frames are cut by."""
+        return FrameLinearizer(
+            self.parameters,
             self.sensors,
-            parametrization,
+            self.parametrization,
             self._state,
             self._disturbance,
             self.options,
             reference,
             tuple(self.wrenches.values()),
         )
-        max_step = self.options.max_step
-        self._timelines = TimelineCache(self.sensors, linearizer.known_controls, max_step)
-        self._loss = TrajectoryLoss(
-            linearizer.system,
-            linearizer.backend,
-            parametrization,
-            self.sensors,
-            linearizer.outputs,
-            self._timelines,
-        )
-        self._mass_spread = MassSpread(
-            linearizer.system, parametrization, self._disturbance.driven
-        )
-        self.point_size, self.tangent_size = self._state.point_size, self._state.size
-        self.position_count = self.model.velocity_size
-        self.labels, self.prior = parametrization.labels, parametrization.prior
-        self.names = tuple(parametrization.names)
-        self.drifting = drifting(parametrization, self.model)
-        self.lasting_root = (
-            _LASTING * self._disturbance.disturbance_share * parametrization.relative_root
-        )
-        self.noises = dict(noises or {})
-        self.noise_prior = _noise_prior(self.noises.values())
-        self.disturbance_size = self._disturbance.disturbance_size
-        self.is_driven = bool(self._disturbance.driven)
-        self._changes = PossibleChanges(parameters, parametrization, self.sensors)
-        self.late_sensors = self._late_sensors(reference)
-        self._given = noises, accelerations, reference
-        is_possible = augmented_parametrization(parametrization, nuisances) is not None
-        self.nuisances = dict(nuisances) if is_possible else {}
-        # The augmented problem with the prior of this one, and that prior.
-        self._informed = None
+
+    def _trajectory_loss(self):
+        """Return the `TrajectoryLoss`."""
+        linearizer, timelines = self._linearizer, self._timelines
+        parts = linearizer.system, linearizer.backend, self.parametrization, self.sensors
+        return TrajectoryLoss(*parts, linearizer.outputs, timelines)
 
     @cached_property
     def spacing(self):
@@ -484,6 +479,12 @@ def _channel_means(sizes, order):
     means = is_of / np.maximum(is_of.sum(1, keepdims=True), 1)
     means.flags.writeable = False
     return means
+
+
+def _prior_means(parametrization):
+    """Return name -> value of every parameter at the prior's mean."""
+    values = parametrization.to_named(parametrization.prior.mean[:, None])[:, 0].tolist()
+    return dict(zip(parametrization.names, values))
 
 
 def _noise_prior(priors):
