@@ -14,7 +14,7 @@ from report import print_table
 import torch
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path += [str(ROOT / 'test'), str(ROOT / 'test' / 'inference' / 'optimizers')]
+sys.path += [str(ROOT / 'test'), str(ROOT / 'test' / 'estimation' / 'optimizers')]
 
 from pendulum_windows import PendulumWindows  # noqa: E402
 

@@ -119,7 +119,7 @@ def test_what_is_wrong_and_fixed_is_named_and_the_lengths_hold(one_thread, tmp_p
     assert (np.abs(found.error) < 2 * found.half).all() and found.half[:3].max() < 0.005
     pipeline = ours._pipeline(case, case.starts(SEED))
     augmented = pipeline._begun.augmented
-    mean, covariance = pipeline.state.state.mixture.moments()
+    mean, covariance = pipeline.state.mixture.moments()
     row = augmented.parametrization.names.index(doubt)
     truth = np.log(pendulum.DAMPING) if doubt.endswith('damping') else case.latency
     assert abs(mean[row] - truth) < 4 * covariance[row, row] ** 0.5

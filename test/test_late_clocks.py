@@ -114,7 +114,7 @@ def test_delays_of_which_only_the_sum_counts_are_aliased():
     assert verdicts['commands.delay'] == verdicts['encoders.delay'] == 'aliased'
 
 
-def delays_of(reference='encoders', fixed=None, doubts=(), **priors):
+def delays_of(reference='encoders', fixed=None, nuisances=(), **priors):
     """Return the `Delays` of an encoder and a camera; each prior by its 95 % interval."""
     parametrization = DirectParametrization(
         {
@@ -124,12 +124,15 @@ def delays_of(reference='encoders', fixed=None, doubts=(), **priors):
         fixed,
     )
     model = load_urdf(CONFIG.with_suffix('.urdf'))
-    return Delays(parametrization, reference, ('encoders', 'camera'), model, doubts)
+    return Delays(parametrization, reference, ('encoders', 'camera'), model, nuisances)
 
 
-def test_what_a_doubted_delay_needs_is_at_hand_but_nothing_waits_for_it():
-    doubts = {'commands.delay': Prior(0.001, 0.005, False), 'camera.delay': Prior(0.0, 0.1, False)}
-    delays = delays_of(doubts=doubts)
+def test_the_past_that_a_nuisance_delay_needs_is_kept_but_no_frame_waits_for_it():
+    nuisances = {
+        'commands.delay': Prior(0.001, 0.005, False),
+        'camera.delay': Prior(0.0, 0.1, False),
+    }
+    delays = delays_of(nuisances=nuisances)
     assert delays.past == pytest.approx(0.016) and delays.history == delays.lead == 0.0
     assert delays.ahead_ns('camera') == 0 and delays.restamping().moved == {}
 

@@ -191,6 +191,9 @@ def with_pickle(members):
     members['means.npy'] = file.getvalue()
 
 
+SYSTEM = {'nodes': [{'kind': 'os.system', 'fields': {}}], 'content': {'node': 0}}
+
+
 @pytest.mark.parametrize(
     ('change', 'reason'),
     [
@@ -200,7 +203,7 @@ def with_pickle(members):
         (with_header(nodes=[]), 'is damaged'),
         (with_header(content=[None, {'node': -1, 'more': 1}]), 'is damaged'),
         (with_header(content={'import': 'os'}), "unknown sort 'import'"),
-        (with_header(nodes=[{'kind': 'os.system', 'fields': {}}]), "unknown kind 'os.system'"),
+        (with_header(**SYSTEM), "unknown kind 'os.system'"),
         (lambda members: members.pop('header.json'), 'not a saved posterior'),
         (lambda members: members.pop('means.npy'), "is damaged .*'means'"),
         (lambda members: members.update({'header.json': b'{'}), 'not a saved posterior'),
@@ -221,9 +224,18 @@ def with_other_fields(members):
     members['header.json'] = json.dumps(header).encode()
 
 
-def test_of_another_version_the_posterior_is_read_and_the_run_is_not(saved):
+def with_another_phase(members):
+    """Hold the state of a batch in one of a kind that is gone."""
+    header = json.loads(members['header.json'])
+    (state,) = (node for node in header['nodes'] if node.get('kind') == 'batch state')
+    state['kind'] = 'state of a portion'
+    members['header.json'] = json.dumps(header).encode()
+
+
+@pytest.mark.parametrize('change', [with_other_fields, with_another_phase])
+def test_of_another_version_the_posterior_is_read_and_the_run_is_not(saved, change):
     known = load(saved)
-    rewritten(saved, with_other_fields)
+    rewritten(saved, change)
     found = load(saved)
     assert found.run is None and known.run is not None
     for part in ('log_weights', 'means', 'roots'):

@@ -374,7 +374,7 @@ def _beside_disturbances(problem, mixture, found):
     Efforts of unknown origin are most often unmodelled friction. The estimate of damping then
     absorbs part of it, which its uncertainty does not include.
     """
-    if not _is_evident(mixture):
+    if not are_disturbances_evident(mixture):
         return found
     certain = (Verdict.IDENTIFIED.value, Verdict.PRIOR_ASSISTED.value, Verdict.ALIASED.value)
     return tuple(
@@ -385,7 +385,7 @@ def _beside_disturbances(problem, mixture, found):
     )
 
 
-def _is_evident(mixture):
+def are_disturbances_evident(mixture):
     """Tell whether there is evidence for disturbances of some scale; all are equal a priori."""
     weights = {s: mixture.weights[mixture.scales == s].sum() for s in set(mixture.scales.tolist())}
     none = weights.pop(0.0, 0.0)

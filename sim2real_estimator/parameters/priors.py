@@ -165,12 +165,13 @@ def choose_with_delays(parameters, sensors, wishes, others=(), beside_torques=No
     )
 
 
-def doubts(parameters, sensors, chosen, reference):
+def nuisances(parameters, sensors, chosen, reference):
     """
-    Return name -> usual `Prior` of what is not estimated, and may not be what it is taken for.
+    Return name -> usual `Prior` of nuisance parameters: not estimated, and easily wrong.
 
-    These are losses of joints that the robot description gives a size, and the delays of clocks
-    but that of the reference and of commands. What somebody has fixed is not doubted.
+    These are damping and friction of joints that the robot description gives a size, and the
+    delays of commands and of all clocks but the reference. What the config fixes is not among
+    them.
     """
     told = {*chosen.priors, *chosen.fixed, *chosen.left_out}
     losses = [

@@ -20,7 +20,7 @@ from ..estimation.estimators.gumbel_mixture import GumbelState
 from ..estimation.estimators.kinematic_calibration import CalibrationState
 from ..estimation.estimators.multiple_shooting import ShootingState
 from ..estimation.filter.gating import FaultySensor
-from ..estimation.filter.phases import AugmentedState, BatchState, FilterState
+from ..estimation.filter.phases import BatchState, FilterState
 from ..estimation.filter.smoother import FrameStep, Trajectories
 from ..estimation.filter.update import FixedLagWindow
 from ..estimation.mixture import Mixture
@@ -64,7 +64,6 @@ KINDS = {
     'combination finding': CombinationFinding,
     'courses': Trajectories,
     'disruption': Disruption,
-    'doubting state': AugmentedState,
     'earlier rows': Earlier,
     'estimate': Estimate,
     'explanation': IsolatedChange,
@@ -202,15 +201,16 @@ class Encoder:
 
 
 class OtherVersionError(DataError):
-    """A value has other fields than this version gives it."""
+    """A value is of a kind that this version does not have, or has other fields here."""
 
 
 class Decoder:
     """
     Turns JSON back into values; what does not fit is a DataError.
 
-    An object with other fields, and all that holds it, raises an `OtherVersionError` where it is
-    asked for: all else of a file that another version has written can be read.
+    An object of another kind or with other fields, and all that holds it, raises an
+    `OtherVersionError` where it is asked for: all else of a file that another version has written
+    can be read.
     """
 
     def __init__(self, nodes, arrays):
@@ -252,7 +252,7 @@ class Decoder:
         if 'array' in node:
             return self._array(node['array'])
         if node['kind'] not in KINDS:
-            raise DataError(f"there is an object of the unknown kind '{node['kind']}'")
+            raise OtherVersionError(f"there is an object of the unknown kind '{node['kind']}'")
         entries = {name: self.decode(entry) for name, entry in node['fields'].items()}
         kind = KINDS[node['kind']]
         known = {each.name for each in fields(kind)}

@@ -27,7 +27,7 @@ class PoseModel:
 
         None if there are none, or if their residuals depend on no estimated parameter.
         """
-        seeing = [sensor for sensor in sensors if sensor.output_size]
+        seeing = [sensor for sensor in sensors if sensor.sees_links]
         model = PoseModel(parameters, parametrization, seeing, encoders) if seeing else None
         return model if model and len(model.places) else None
 

@@ -76,9 +76,10 @@ class RobotProblem:
     The estimation problem of a robot; implements `estimation.protocol.Problem`.
 
     Frames are `records.Frame`. All numbers are NumPy arrays, with the batch last in states and
-    parameters and first in derivatives. late_sensors: name -> row [p] whose product with the
-    coordinates is the delay of that sensor's clock, relative to the reference sensor where only
-    differences of delays are observable.
+    parameters and first in derivatives. nuisances: name -> `Prior` of fixed parameters that may
+    be wrong and can join the unknowns (`augmented`). late_sensors: name -> row [p] whose product
+    with the coordinates is the delay of that sensor's clock, relative to the reference sensor
+    where only differences of delays are observable.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class RobotProblem:
         noises=None,
         accelerations=None,
         reference=0,
-        doubts=None,
+        nuisances=None,
         torque=None,
         poses=None,
         wrenches=(),
@@ -102,77 +103,74 @@ class RobotProblem:
         the `Parametrization` between the estimator's coordinates and named parameters; noises:
         sensor -> `Prior` of the factor on its noise, for sensors whose noise is unknown;
         accelerations: driven joint -> usual size of its acceleration, see `DisturbanceStates`;
-        reference: index of the sensor whose clock frames are cut by; doubts: name -> `Prior` of
-        fixed parameters that may be wrong; torque: the `TorqueModel` of a robot with measured
+        reference: index of the sensor whose clock frames are cut by; nuisances: name -> `Prior`
+        of fixed parameters that may be wrong; torque: the `TorqueModel` of a robot with measured
         torques; poses: its `PoseModel`, if motion capture observes it; wrenches: name -> the
         `LinkWrench` of every measured wrench.
         """
+        # 1. The parts, as given.
         self.options = options or ProblemOptions()
-        self.parameters, self.sensors, self.parametrization = (
-            parameters,
-            tuple(sensors),
-            parametrization,
-        )
+        self.parameters, self.model = parameters, parameters.model
+        self.sensors, self.parametrization = tuple(sensors), parametrization
         self.torque, self.poses, self.wrenches = torque, poses, dict(wrenches)
-        self.model = parameters.model
-        times = self.options.hidden_time, self.options.disturbance_time
-        means = dict(
-            zip(
-                parametrization.names,
-                parametrization.to_named(parametrization.prior.mean[:, None])[:, 0].tolist(),
-            )
-        )
-        values = self._expected = {**parametrization.fixed, **means}
-        self._disturbance = DisturbanceStates(parameters, times, accelerations, values)
-        ratios = FrictionRatios(
-            parameters, parametrization, values, self._disturbance.disturbed.tolist()
-        )
-        named = (
-            *self.model.commands,
-            *(f'wrench {n}' for n in self.wrenches for _ in range(WRENCH_SIZE)),
-        )
-        self._noise = ProcessNoise(parameters, self.options, self._disturbance, ratios, named)
+        self.noises, self.noise_prior = dict(noises or {}), _noise_prior((noises or {}).values())
+        self._given = noises, accelerations, reference
+        is_possible = augmented_parametrization(parametrization, nuisances) is not None
+        self.nuisances = dict(nuisances) if is_possible else {}
+        # The augmented problem with the prior of this one, and that prior.
+        self._informed = None
+        # 2. The state, what moves it at random, and the simulation of a frame.
+        self._expected = {**parametrization.fixed, **_prior_means(parametrization)}
+        self._disturbance, self._noise = self._random_forces(accelerations)
         self._state = StateCoordinates(self.model, self._disturbance.size)
-        self._linearizer = linearizer = FrameLinearizer(
-            parameters,
+        self._linearizer = self._frame_linearizer(reference)
+        system, max_step = self._linearizer.system, self.options.max_step
+        self._timelines = TimelineCache(self.sensors, self._linearizer.known_controls, max_step)
+        self._loss = self._trajectory_loss()
+        self._mass_spread = MassSpread(system, parametrization, self._disturbance.driven)
+        self._changes = PossibleChanges(parameters, parametrization, self.sensors)
+        # 3. What estimators read of it.
+        self.point_size, self.tangent_size = self._state.point_size, self._state.size
+        self.position_count = self.model.velocity_size
+        self.labels, self.prior = parametrization.labels, parametrization.prior
+        self.names = tuple(parametrization.names)
+        self.drifting = drifting(parametrization, self.model)
+        share = self._disturbance.disturbance_share
+        self.lasting_root = _LASTING * share * parametrization.relative_root
+        self.disturbance_size = self._disturbance.disturbance_size
+        self.is_driven = bool(self._disturbance.driven)
+        self.late_sensors = self._late_sensors(reference)
+
+    def _random_forces(self, accelerations):
+        """Return (`DisturbanceStates`, `ProcessNoise`); accelerations: of driven joints."""
+        times = self.options.hidden_time, self.options.disturbance_time
+        disturbance = DisturbanceStates(self.parameters, times, accelerations, self._expected)
+        ratios = FrictionRatios(
+            self.parameters, self.parametrization, self._expected, disturbance.disturbed.tolist()
+        )
+        of_wrenches = (f'wrench {name}' for name in self.wrenches for _ in range(WRENCH_SIZE))
+        named = (*self.model.commands, *of_wrenches)
+        noise = ProcessNoise(self.parameters, self.options, disturbance, ratios, named)
+        return disturbance, noise
+
+    def _frame_linearizer(self, reference):
+        """Return the `FrameLinearizer`; reference: index of the sensor frames are cut by."""
+        return FrameLinearizer(
+            self.parameters,
             self.sensors,
-            parametrization,
+            self.parametrization,
             self._state,
             self._disturbance,
             self.options,
             reference,
             tuple(self.wrenches.values()),
         )
-        max_step = self.options.max_step
-        self._timelines = TimelineCache(self.sensors, linearizer.known_controls, max_step)
-        self._loss = TrajectoryLoss(
-            linearizer.system,
-            linearizer.backend,
-            parametrization,
-            self.sensors,
-            linearizer.outputs,
-            self._timelines,
-        )
-        self._mass_spread = MassSpread(
-            linearizer.system, parametrization, self._disturbance.driven
-        )
-        self.point_size, self.tangent_size = self._state.point_size, self._state.size
-        self.position_count = self.model.velocity_size
-        self.labels, self.prior = parametrization.labels, parametrization.prior
-        self.names = tuple(parametrization.names)
-        self.drifting = drifting(parametrization, self.model)
-        self.lasting_root = (
-            _LASTING * self._disturbance.disturbance_share * parametrization.relative_root
-        )
-        self.noises = dict(noises or {})
-        self.noise_prior = _noise_prior(self.noises.values())
-        self.disturbance_size = self._disturbance.disturbance_size
-        self.is_driven = bool(self._disturbance.driven)
-        self._changes = PossibleChanges(parameters, parametrization, self.sensors)
-        self.late_sensors = self._late_sensors(reference)
-        self._given = noises, accelerations, reference, dict(doubts or {})
-        # The augmented problem with the prior of this one, and that prior.
-        self._informed = None
+
+    def _trajectory_loss(self):
+        """Return the `TrajectoryLoss`."""
+        linearizer, timelines = self._linearizer, self._timelines
+        parts = linearizer.system, linearizer.backend, self.parametrization, self.sensors
+        return TrajectoryLoss(*parts, linearizer.outputs, timelines)
 
     @cached_property
     def spacing(self):
@@ -233,42 +231,54 @@ class RobotProblem:
         return late
 
     @property
-    def doubts(self):
-        """Name -> `Prior` of fixed parameters that may be wrong; empty if none can be freed."""
-        doubts = self._given[-1]
-        return (
-            doubts if augmented_parametrization(self.parametrization, doubts) is not None else {}
-        )
-
-    @property
     def augmented(self):
-        """The problem whose unknowns include the fixed parameters that may be wrong, or None."""
+        """The problem with nuisance parameters among its unknowns, None where there are none."""
         if self._augmented is None:
             return None
         if self._informed is None or self._informed[0] is not self.prior:
-            self._informed = self.prior, with_knowledge_of(self, self._augmented)
+            self._informed = self.prior, self._augmented_with_prior()
         return self._informed[1]
 
     @cached_property
     def _augmented(self):
-        """The augmented problem with its own prior, None where `doubts` is empty."""
-        *rest, doubts = self._given
-        parametrization = augmented_parametrization(self.parametrization, doubts)
-        if parametrization is None:
+        """The augmented problem with its own prior, None where nothing is to be freed."""
+        if not self.nuisances:
             return None
+        parametrization = augmented_parametrization(self.parametrization, self.nuisances)
         options, wrenches = self.options, self.wrenches
         return RobotProblem(
-            self.parameters, self.sensors, parametrization, options, *rest, wrenches=wrenches
+            self.parameters,
+            self.sensors,
+            parametrization,
+            options,
+            *self._given,
+            wrenches=wrenches,
         )
+
+    def _augmented_with_prior(self):
+        """Return the augmented problem with this one's prior of what both have."""
+        found, rows = copy.copy(self._augmented), self._places
+        mean, root = found.prior.mean.copy(), found.prior.root.copy()
+        mean[rows], root[np.ix_(rows, rows)] = self.prior.mean, self.prior.root
+        found.prior, found.noise_prior = Gaussian(mean, root), self.noise_prior
+        return found
+
+    @cached_property
+    def _places(self):
+        """The coordinates of the augmented problem that are this one's."""
+        return [self._augmented.labels.index(label) for label in self.labels]
+
+    def marginal(self, mixture):
+        """Return the marginal of the augmented problem's mixture over this one's unknowns."""
+        rows, size = self._places, self.tangent_size
+        roots = lower_root(mixture.roots[:, [*range(size), *(size + row for row in rows)]])
+        lasting = None if mixture.lasting is None else mixture.lasting[rows]
+        return replace(mixture, means=mixture.means[rows], roots=roots, lasting=lasting)
 
     @property
     def input_count(self):
         """Number of inputs of a frame: the commands, then six numbers of each wrench."""
         return len(self.model.commands) + WRENCH_SIZE * len(self.wrenches)
-
-    def marginal(self, mixture):
-        """Return the marginal of the augmented problem's mixture over this one's unknowns."""
-        return marginal(self, self._augmented, mixture)
 
     def retract(self, points, deltas):
         """Return the points [nx, B] moved by local coordinates [t, B], the inverse of `local`."""
@@ -479,6 +489,12 @@ def _channel_means(sizes, order):
     return means
 
 
+def _prior_means(parametrization):
+    """Return name -> value of every parameter at the prior's mean."""
+    values = parametrization.to_named(parametrization.prior.mean[:, None])[:, 0].tolist()
+    return dict(zip(parametrization.names, values))
+
+
 def _noise_prior(priors):
     """Return the `NoiseScales` of `Prior`s of factors on noise, None where there are none."""
     if not priors:
@@ -487,43 +503,22 @@ def _noise_prior(priors):
     return NoiseScales.of_priors(means, deviations)
 
 
-def augmented_parametrization(parametrization, doubts):
+def augmented_parametrization(parametrization, nuisances):
     """
     Return a direct parametrization with more unknowns, None where it is of another kind.
 
-    doubts: name -> `Prior` of the others.
+    nuisances: name -> `Prior` of the others.
     """
     is_timed = isinstance(parametrization, TimedParametrization)
     physical = parametrization.physical if is_timed else parametrization
-    if not doubts or not isinstance(physical, DirectParametrization):
+    if not nuisances or not isinstance(physical, DirectParametrization):
         return None
     own = parametrization.priors if is_timed else {}
-    delays = {n: p for n, p in (*own.items(), *doubts.items()) if is_delay(n)}
-    more = {name: prior for name, prior in doubts.items() if not is_delay(name)}
+    delays = {n: p for n, p in (*own.items(), *nuisances.items()) if is_delay(n)}
+    more = {name: prior for name, prior in nuisances.items() if not is_delay(name)}
     straight = physical.straight | linear_dissipation(more)
     inner = DirectParametrization({**physical.priors, **more}, physical.fixed, straight)
     return TimedParametrization(inner, delays) if delays else inner
-
-
-def with_knowledge_of(problem, augmented):
-    """Return an augmented problem whose prior of a problem's parameters is that problem's."""
-    found, rows = copy.copy(augmented), _places(problem, augmented)
-    mean, root = augmented.prior.mean.copy(), augmented.prior.root.copy()
-    mean[rows], root[np.ix_(rows, rows)] = problem.prior.mean, problem.prior.root
-    found.prior, found.noise_prior = Gaussian(mean, root), problem.noise_prior
-    return found
-
-
-def marginal(problem, augmented, mixture):
-    """Return the marginal of an augmented problem's mixture over the unknowns of a problem."""
-    rows, size = _places(problem, augmented), problem.tangent_size
-    roots = lower_root(mixture.roots[:, [*range(size), *(size + row for row in rows)]])
-    lasting = None if mixture.lasting is None else mixture.lasting[rows]
-    return replace(mixture, means=mixture.means[rows], roots=roots, lasting=lasting)
-
-
-def _places(problem, augmented):
-    return [augmented.labels.index(label) for label in problem.labels]
 
 
 class MassSpread:

@@ -45,7 +45,8 @@ class AbstractSensor(ABC):
     message_types: types that it can read, the usual one first; message_type: type that it does
     read; joints: names of those whose motion it measures; measures_joints: whether it measures
     these joints themselves; may_repeat: whether its values are coarse. Values of a sensor with
-    either property may stay the same to the last bit.
+    either property may stay the same to the last bit. sees_links: whether it measures where links
+    are, as motion capture and cameras do.
     """
 
     name = ''
@@ -55,6 +56,7 @@ class AbstractSensor(ABC):
     joints = ()
     measures_joints = False
     may_repeat = False
+    sees_links = False
     value_size = 0
     row_size = 0
     output_size = 0

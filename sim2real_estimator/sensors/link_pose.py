@@ -29,6 +29,7 @@ class LinkPose(AbstractSensor):
 
     value_size = 7
     output_size = 12
+    sees_links = True
 
     readers = {
         'geometry_msgs/msg/PoseStamped': read_pose_stamped,

@@ -76,6 +76,7 @@ class Marker(AbstractPoint):
     value_size = 3
     row_size = 3
     output_size = 3
+    sees_links = True
     axes, unit = 'xyz', 'm'
 
     readers = {'geometry_msgs/msg/PointStamped': read_point_stamped}

@@ -90,6 +90,7 @@ class PlanarCamera(AbstractPoint):
     value_size = 2
     row_size = 2
     output_size = 2
+    sees_links = True
     axes, unit = 'uv', 'px'
     # Pixels are whole numbers, or parts of them: they repeat themselves at rest.
     may_repeat = True

@@ -23,7 +23,7 @@ from ..parameters.parametrization_choice import (
     torque_parametrization,
     windows_parametrization,
 )
-from ..parameters.priors import choose_with_delays, disbelieved, doubts
+from ..parameters.priors import choose_with_delays, disbelieved, nuisances
 from ..parameters.usual_priors import largest_effort
 from ..prediction.pose_model import PoseModel
 from ..prediction.robot_problem import ProblemOptions, RobotProblem
@@ -92,7 +92,7 @@ def build_problem(config, model, sensors):
         _logger.log(level, "'%s' is not estimated: %s", name, reason)
     if said := disbelieved(parameters, chosen.priors):
         _logger.warning('%s: %s', model.source, said)
-    are_seen = any(sensor.output_size for sensor in sensors)
+    are_seen = any(sensor.sees_links for sensor in sensors)
     options = ProblemOptions(**vars(config.simulation))
     acting = tuple(wrenches.values())
     if commands:
@@ -135,7 +135,7 @@ def build_problem(config, model, sensors):
         unknown,
         {n: joint.acceleration for n, joint in config.joints.items() if joint.acceleration},
         [sensor.name for sensor in sensors].index(reference),
-        {} if usual else doubts(parameters, sensors, chosen, reference),
+        {} if usual else nuisances(parameters, sensors, chosen, reference),
         torque,
         poses,
         wrenches,
@@ -168,7 +168,7 @@ def _is_seen_only(config, model, sensors):
         return False
     model = model or build_model(config)
     sensors = sensors or build_sensors(config, model)
-    return any(sensor.output_size for sensor in sensors) and not _without_encoder(model, sensors)
+    return any(sensor.sees_links for sensor in sensors) and not _without_encoder(model, sensors)
 
 
 def _without_encoder(model, sensors):
@@ -272,7 +272,7 @@ def build_estimator(settings):
 def _require_encoders(model, sensors):
     """Raise a ConfigError where encoders or poses for kinematic calibration are missing."""
     without = _without_encoder(model, sensors)
-    if without or not any(sensor.output_size for sensor in sensors):
+    if without or not any(sensor.sees_links for sensor in sensors):
         missing = f'an encoder of {", ".join(without)}' if without else 'a sensor that sees a link'
         raise ConfigError(
             f"estimator.name: '{KinematicCalibration.name}' needs {missing}: encoders "
@@ -295,7 +295,7 @@ def build_delays(config, problem):
     """Return the `Delays` of the sensors and commands of a problem."""
     reference = reference_of(config)
     return Delays(
-        problem.parametrization, reference, config.sensors, problem.model, problem.doubts
+        problem.parametrization, reference, config.sensors, problem.model, problem.nuisances
     )
 
 

@@ -21,13 +21,13 @@ class Delays:
     in it; past [s]: how much farther back if a delay that is held fixed is wrong.
     """
 
-    def __init__(self, parametrization, reference, sensors, model, doubts=()):
+    def __init__(self, parametrization, reference, sensors, model, nuisances=()):
         """
         Collect the delays that are estimated or fixed.
 
-        reference: name of the sensor by whose clock frames are cut; sensors: names; doubts: names
-        with `Prior`s of what is held fixed and may join the unknowns. No frame waits for these,
-        but the past that they need is kept.
+        reference: name of the sensor by whose clock frames are cut; sensors: names;
+        nuisances: names with `Prior`s of what is held fixed and may join the unknowns. No frame
+        waits for these, but the past that they need is kept.
         """
         self._priors = {n: p for n, p in parametrization.priors.items() if is_delay(n)}
         self._fixed, self._reference, self._sensors = (
@@ -40,8 +40,8 @@ class Delays:
         kinds = [f'{name}.delay' for name in sensors], [COMMAND_DELAY, *self._own.values()]
         self.lead = _up(sum(max([0.0, *(-self._ends(n)[0] for n in names)]) for names in kinds))
         self.history = sum(max([0.0, *(self._ends(n, _FAR)[1] for n in names)]) for names in kinds)
-        doubted = [prior for name, prior in dict(doubts).items() if name in kinds[1]]
-        self.past = max([0.0, *(prior.mean + _FAR * prior.sd for prior in doubted)])
+        own = [prior for name, prior in dict(nuisances).items() if name in kinds[1]]
+        self.past = max([0.0, *(prior.mean + _FAR * prior.sd for prior in own)])
 
     def _require_near(self, name):
         """Raise a ConfigError where the delay of the reference sensor may be long."""

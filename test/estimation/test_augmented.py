@@ -1,4 +1,8 @@
-"""Fits of an augmented problem begin where the narrow one ended, elsewhere if that fails."""
+"""
+The augmented problem, in which values held fixed are unknowns: its first fits, and its states.
+
+Fits begin where those of the narrow problem ended, and elsewhere if that fails.
+"""
 
 from types import SimpleNamespace
 
@@ -6,7 +10,10 @@ import numpy as np
 import pytest
 
 from sim2real_estimator.estimation.batch import multi_start
+from sim2real_estimator.estimation.batch.first_fits import FirstFits
 from sim2real_estimator.estimation.batch.fit import Fits
+from sim2real_estimator.estimation.estimators.gaussian_sum import GaussianSum
+from sim2real_estimator.estimation.filter.phases import BatchState, FilterState
 
 STARTS, SETTINGS = 6, SimpleNamespace(starts=6, merge=0.5, prune=1e-6)
 
@@ -44,3 +51,29 @@ def test_other_starts_are_tried_where_what_is_known_leads_nowhere(monkeypatch, k
     )
     assert counts == tried
     np.testing.assert_array_equal(found.parameters[:, 0], 2.0)
+
+
+@pytest.mark.parametrize('is_augmented', [True, False])
+def test_a_state_of_the_augmented_problem_stays_one(monkeypatch, is_augmented):
+    asked, estimator = [], GaussianSum()
+
+    def update(phase, problem, state, frame):
+        asked.append(problem)
+        # As where a batch begins anew, or a filter takes over.
+        return estimator.init(problem), None
+
+    monkeypatch.setattr(FirstFits, 'update', update)
+    augmented = SimpleNamespace()
+    problem = SimpleNamespace(augmented=augmented)
+    state, _ = estimator.update(problem, BatchState(is_augmented=is_augmented), None)
+    assert asked == [augmented if is_augmented else problem]
+    assert state.is_augmented == is_augmented
+    states = BatchState(is_augmented=is_augmented), FilterState(None, is_augmented=is_augmented)
+    assert all(estimator.interrupted(each).is_augmented == is_augmented for each in states)
+    assert estimator.with_frames(states[0], ('a frame',)).is_augmented == is_augmented
+
+
+def test_memories_of_the_augmented_problem_are_no_answers_about_the_other():
+    known = {'memories': ('a memory',)}
+    assert GaussianSum().last_change(FilterState(None, **known)) == 'a memory'
+    assert GaussianSum().last_change(FilterState(None, is_augmented=True, **known)) is None

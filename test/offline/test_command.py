@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -146,13 +147,15 @@ def test_without_a_terminal_a_table_is_as_wide_as_its_names(capsys):
     assert name in capsys.readouterr().out
 
 
-def distrusted(events=(), torques=(), **changes):
-    """Return why not to trust a result; torques: rows of `LearnedNoise`."""
+def distrusted(events=(), torques=(), disturbed=0.0, **changes):
+    """Return why not to trust a result; torques: of `LearnedNoise`; disturbed: probability."""
     found = replace(FINDINGS, parameters=(replace(FOUND, **changes),))
     none = np.zeros(0)
     bare = nothing_held_out(0.0)
     noise = LearnedNoise((), torques)
-    parts = None, None, found, none, events, bare, (), None, False, {}, noise
+    weights, scales = np.array([1 - disturbed, disturbed]), np.array([0.0, 0.1])
+    posterior = SimpleNamespace(mixture=SimpleNamespace(weights=weights, scales=scales))
+    parts = None, posterior, found, none, events, bare, (), None, False, {}, noise
     return Identification(*parts).distrust
 
 
@@ -180,6 +183,9 @@ def test_what_does_not_deserve_trust_is_said_first():
     changed = happening(3.0, 'changed')
     noise = happening(5.0, 'more noise', 'wrist')
     assert distrusted((changed, noise, changed)) == ('changed 2 times', 'more noise: wrist')
+    assert distrusted(disturbed=0.5) == ()
+    (reason,) = distrusted(disturbed=0.99)
+    assert 'efforts of unknown origin' in reason and 'held fixed' in reason
 
 
 def test_what_no_data_tell_is_one_line_where_it_is_much():

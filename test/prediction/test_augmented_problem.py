@@ -12,7 +12,7 @@ from sim2real_estimator.parameters.parametrization import (
     TimedParametrization,
 )
 from sim2real_estimator.parameters.parametrization_choice import choose_parametrization
-from sim2real_estimator.parameters.priors import Chosen, doubts
+from sim2real_estimator.parameters.priors import Chosen, nuisances
 from sim2real_estimator.prediction.robot_problem import (
     augmented_parametrization,
     ProblemOptions,
@@ -24,7 +24,7 @@ from sim2real_estimator.sensors import JointPositions, Marker
 JOINTS = ('shoulder', 'elbow')
 MASS = {'lower.mass': Prior(0.8, 0.2, True)}
 DELAY = {'commands.delay': Prior(0.001, 0.002, False)}
-DOUBTS = {'elbow.damping': Prior(0.04, 0.7, True), 'camera.delay': Prior(0.0, 0.005, False)}
+NUISANCES = {'elbow.damping': Prior(0.04, 0.7, True), 'camera.delay': Prior(0.0, 0.005, False)}
 
 
 def sensors_of(model):
@@ -42,40 +42,42 @@ def problem():
         sensors_of(parameters.model),
         TimedParametrization(DirectParametrization(MASS), DELAY),
         ProblemOptions(max_step=0.004),
-        doubts=DOUBTS,
+        nuisances=NUISANCES,
     )
 
 
-def test_losses_and_clocks_are_doubted_unless_somebody_has_told_of_them():
+def test_friction_and_clocks_are_nuisances_unless_the_config_names_them():
     parameters = pendulum()
     sensors, told = sensors_of(parameters.model), Chosen(MASS, {}, {})
     names = {'shoulder.damping', 'elbow.damping', 'commands.delay', 'camera.delay'}
-    found = doubts(parameters, sensors, told, 'encoders')
+    found = nuisances(parameters, sensors, told, 'encoders')
     assert set(found) == names
     assert found['elbow.damping'].mean == 0.04 and found['camera.delay'].mean == 0.0
     fixed = Chosen(MASS | DELAY, {'elbow.damping': 0.05}, {'camera.delay': 'a reason'})
-    assert set(doubts(parameters, sensors, fixed, 'encoders')) == {'shoulder.damping'}
+    assert set(nuisances(parameters, sensors, fixed, 'encoders')) == {'shoulder.damping'}
     own = Chosen(MASS, {'elbow.delay': 0.003}, {})
-    assert 'commands.delay' not in doubts(parameters, sensors, own, 'camera')
+    assert 'commands.delay' not in nuisances(parameters, sensors, own, 'camera')
 
 
-def test_where_combinations_are_estimated_nothing_is_doubted():
+def test_where_combinations_are_estimated_there_are_no_nuisances():
     parameters = pendulum()
     sensors = sensors_of(parameters.model)
     parametrization = choose_parametrization(
         parameters, sensors, priors(parameters, PENDULUM_PRIORS)
     )
-    assert augmented_parametrization(parametrization, DOUBTS) is None
+    assert augmented_parametrization(parametrization, NUISANCES) is None
     assert augmented_parametrization(DirectParametrization(MASS), {}) is None
-    given = ProblemOptions(max_step=0.004), None, None, 0, DOUBTS
-    assert RobotProblem(parameters, sensors, parametrization, *given).doubts == {}
+    given = ProblemOptions(max_step=0.004), None, None, 0, NUISANCES
+    assert RobotProblem(parameters, sensors, parametrization, *given).nuisances == {}
 
 
 def test_a_problem_tells_what_may_join_its_unknowns(problem):
-    assert problem.doubts == DOUBTS and set(DOUBTS) < set(problem.augmented.parametrization.names)
+    assert problem.nuisances == NUISANCES and set(NUISANCES) < set(
+        problem.augmented.parametrization.names
+    )
 
 
-def test_held_where_they_are_the_doubts_change_nothing(problem):
+def test_nuisances_held_at_their_means_change_nothing(problem):
     augmented, generator = problem.augmented, np.random.default_rng(2)
     assert augmented.labels == ('log(lower.mass)', 'log(elbow.damping)', *DELAY, 'camera.delay')
     assert augmented.augmented is None
@@ -95,7 +97,7 @@ def test_held_where_they_are_the_doubts_change_nothing(problem):
     np.testing.assert_allclose(other.transition[..., kept], one.transition, atol=1e-9)
 
 
-def test_a_wider_problem_knows_of_the_others_what_is_known(problem):
+def test_the_augmented_problem_has_the_prior_of_the_other_unknowns(problem):
     mean, root = np.array([0.3, -0.001]), np.array([[0.1, 0.0], [2e-4, 1e-3]])
     before = problem.prior
     problem.prior = Gaussian(mean, root)
@@ -107,7 +109,7 @@ def test_a_wider_problem_knows_of_the_others_what_is_known(problem):
     np.testing.assert_allclose(problem.augmented.prior.mean[[0, 2]], before.mean)
 
 
-def test_of_a_wider_mixture_what_is_doubted_is_left_out(problem):
+def test_the_marginal_leaves_nuisances_out(problem):
     generator, size = np.random.default_rng(4), problem.tangent_size
     n = size + 4
     roots = np.tril(generator.standard_normal((2, n, n)))

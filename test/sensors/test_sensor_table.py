@@ -45,6 +45,10 @@ def test_it_says_what_its_samples_are(sensor):
     assert set(sensor.joints) == {'shoulder', 'elbow'}
 
 
+def test_what_sees_links_needs_them_simulated_and_encoders_see_none(sensor):
+    assert sensor.sees_links == (sensor.output_size > 0) != sensor.measures_joints
+
+
 def test_it_reads_the_first_of_its_message_types_unless_told(sensor):
     assert sensor.message_type == sensor.message_types[0]
     assert all(kind.count('/msg/') == 1 for kind in sensor.message_types)

@@ -20,6 +20,7 @@ class Heading(AbstractSensor):
     value_size = 7
     row_size = 3
     output_size = 3
+    sees_links = True
 
     def __init__(self, name, model, link, sd):
         """Take the link's name and the standard deviation of its direction [rad]."""

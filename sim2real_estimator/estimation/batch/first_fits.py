@@ -14,7 +14,7 @@ import numpy as np
 from ...records import Status, UpdateReport
 from ..changes.moved_sensors import unknown_sensors
 from ..disturbances import neighbours, spread_over_bank
-from ..filter.phases import AbstractPhase, AugmentedState, BatchState, FilterState
+from ..filter.phases import AbstractPhase, BatchState, FilterState
 from ..filter.update import FixedLagWindow, prune_and_merge
 from ..gaussian import log_normalized
 from ..misfits import ASTRAY
@@ -110,8 +110,8 @@ class FirstFits(AbstractPhase):
         is_free = is_covered(problem, state.mixture)
         found, cleaned = fit_again(objective, state.fits, draws, limits, is_free), None
         is_explained = objective.is_explained_by(found.kept)
-        # 2. If noise does not explain the misfit: are samples faulty, is a fixed value wrong, or
-        # do unknown forces act?
+        # 2. If noise does not explain the misfit, hypotheses that may: samples are faulty, values
+        # held fixed are wrong, unknown forces act.
         if not is_explained:
             cleaned = self._without_faulty(problem, state, window, draws)
         if cleaned is not None and cleaned.is_while:
@@ -119,12 +119,10 @@ class FirstFits(AbstractPhase):
         elif not len(found.kept.costs) and cleaned is None:
             return self._bounded(state), UpdateReport('batch', events=('update refused',))
         elif problem.disturbance_size and not is_explained:
-            augmented = None
-            if len(found.kept.costs):
-                augmented = self._fit_augmented_problem(
-                    problem, state, objective, found.kept, generator
-                )
-            if augmented:
+            augmented = self._with_fixed_values_wrong(
+                problem, state, objective, found.kept, generator
+            )
+            if augmented is not None:
                 return augmented
             if cleaned is None:
                 return self._fit_by_smoothing(problem, state, window, generator)
@@ -178,14 +176,16 @@ class FirstFits(AbstractPhase):
         noise, merge = self.settings.noise, self.settings.merge
         return fit_without_faulty(problem, window, noise, guesses, merge)
 
-    def _fit_augmented_problem(self, problem, state, objective, kept, generator):
+    def _with_fixed_values_wrong(self, problem, state, objective, kept, generator):
         """
-        Return (state, report) of the problem with fixed values among the unknowns.
+        Return (state, report) of the augmented problem, with fixed values among the unknowns.
 
         None where noise does not explain the misfit of that, either.
         """
         augmented = problem.augmented
         if augmented is None or len(augmented.labels) > self.settings.shooting:
+            return None
+        if not len(kept.costs):
             return None
         window = objective.window
         fits = fit_augmented(
@@ -199,7 +199,8 @@ class FirstFits(AbstractPhase):
             return None
         inner, report = self.fit(augmented, BatchState(state.frames, fits, window))
         event = f'{MISSPECIFIED}{", ".join(misspecified(augmented, problem, fits))}'
-        return AugmentedState(inner), replace(report, events=(*report.events, event))
+        state = replace(inner, is_augmented=True)
+        return state, replace(report, events=(*report.events, event))
 
     def _fit_by_smoothing(self, problem, state, window, generator):
         """Fit frames of a robot on which unknown forces act, all states being unknowns."""

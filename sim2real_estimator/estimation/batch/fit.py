@@ -3,7 +3,7 @@ Single-shooting fits of a window: maximum a posteriori by Levenberg-Marquardt, o
 
 The unknowns z are the initial state, as an offset from a guess, and the parameters; the motion
 follows from them. `Objective` is the negative log posterior and its Gauss-Newton expansion, `fit`
-minimizes it from all starts side by side (Levenberg 1944, Marquardt 1963), and `HopelessStarts`
+minimizes it from all starts side by side (`damped_gauss_newton.Descents`), and `HopelessStarts`
 prunes those that cannot come down to the best any more.
 """
 
@@ -12,12 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import chdtri
 
+from ..damped_gauss_newton import Descents, Expansion, Rules
 from ..filter.smoother import linearize_along
 from ..noise import fit_noise_scales, ScaledNoise
 
-# Damping of Levenberg-Marquardt: the first, the factors after a good and a bad step, the bounds.
-_LAMBDA_START = 1e-2
-_LAMBDA_DOWN, _LAMBDA_UP, _LAMBDA_MIN, _LAMBDA_MAX = 0.2, 5.0, 1e-12, 1e8
 # A step longer than this many prior standard deviations is shortened.
 _LONGEST_STEP = 1.0
 # Probability with which noise exceeds the misfit of a model that fits.
@@ -78,39 +76,33 @@ def fit(objective, offsets, parameters, iterations=30, tolerance=1e-3, merge=0.0
     `tolerance` of a unit of cost, when it is within a squared distance of `merge` of one that has
     stopped so, or when it is pruned as hopeless.
     """
-    count, size = parameters.shape[1], objective.size
-    z, hopeless = np.concatenate([offsets, parameters]), HopelessStarts(objective, count)
-    damping, idle = np.full(count, _LAMBDA_START), np.zeros(count, dtype=int)
-    state = objective.expand(z)
-    active = np.flatnonzero(np.isfinite(state.costs))
-    for left in reversed(range(iterations)):
-        if not len(active):
-            break
-        here = state.pick(active)
-        step = objective.shortened(_damped_step(here, damping[active]))
-        trial = z[:, active] + step
-        costs = objective.costs(trial)
-        better = costs < here.costs
-        gain = np.where(better, here.costs - costs, here.predicted_gain(step))
-        damping[active] *= np.where(better, _LAMBDA_DOWN, _LAMBDA_UP)
-        idle[active] = np.where(gain > tolerance, 0, idle[active] + 1)
-        if better.any():
-            moved = active[better]
-            z[:, moved] = trial[:, better]
-            state = state.renewed(moved, objective.expand(z[:, moved], costs[better]))
-        is_active = (idle < 2) & (damping <= _LAMBDA_MAX) & np.isfinite(state.costs)
-        is_active &= ~_is_duplicate(z, state.normal, np.flatnonzero(idle >= 2), merge)
-        fits = Fits(z[:size], z[size:], state.costs, state.curvature)
-        hopeless.note_converged(fits.pick(idle >= 2))
-        is_active &= ~hopeless.pruned(active, here.costs, costs, left)
-        active = np.flatnonzero(is_active)
-    return Fits(z[:size], z[size:], state.costs, state.curvature)
+    hopeless = HopelessStarts(objective, parameters.shape[1])
+
+    def prune(descents, tried, before, after):
+        stopped = descents.converged
+        hopeless.note_converged(_fits_of(descents, objective.size).pick(stopped))
+        left = iterations - descents.iterations[tried]
+        is_duplicate = _is_duplicate(descents, np.flatnonzero(stopped), merge)
+        return is_duplicate | hopeless.pruned(tried, before, after, left)
+
+    starts = np.concatenate([offsets, parameters])
+    descents = Descents(objective, starts, Rules(iterations, tolerance), prune)
+    descents.run()
+    return _fits_of(descents, objective.size)
 
 
-def _is_duplicate(z, normal, stopped, merge):
-    """Return which columns of z [n, K] are within a squared distance of one that has stopped."""
+def _fits_of(descents, size):
+    """Return the `Fits` at the points of descents; size: of the state."""
+    points, state = descents.points, descents.state
+    return Fits(points[:size], points[size:], state.costs, state.curvature)
+
+
+def _is_duplicate(descents, stopped, merge):
+    """Return which columns [K] are within a squared distance of one that has stopped."""
+    z = descents.points
     away = z.T - z.T[stopped, None]
-    squared = np.einsum('rki,rij,rkj->rk', away, normal[stopped], away, optimize=True)
+    normal = descents.state.normal[stopped]
+    squared = np.einsum('rki,rij,rkj->rk', away, normal, away, optimize=True)
     return (squared < merge).any(0)
 
 
@@ -140,38 +132,12 @@ class HopelessStarts:
         Return which of all starts are pruned.
 
         active: indices of those that have tried a step, from costs before to costs after; left:
-        number of steps that they have left.
+        number of steps that they have left, each or all.
         """
         above = np.minimum(before, after) - self._explaining
         is_late = above > np.maximum(_HOPELESS, left * np.maximum(before - after, 0.0))
         self._late[active] = np.where(is_late, self._late[active] + 1, 0)
         return self._late >= _PATIENCE
-
-
-@dataclass(frozen=True)
-class _Expansion:
-    """Second-order expansion of the cost at K points."""
-
-    costs: np.ndarray
-    gradient: np.ndarray
-    normal: np.ndarray
-    curvature: np.ndarray
-
-    def pick(self, which):
-        """Return the expansion at some of the points."""
-        return _Expansion(*(part[which] for part in vars(self).values()))
-
-    def predicted_gain(self, step):
-        """Return by how much the costs [K] should fall in a step [n, K]."""
-        curved = 0.5 * (self.normal @ step.T[..., None])[..., 0]
-        return -((self.gradient + curved) * step.T).sum(-1)
-
-    def renewed(self, which, other):
-        """Return the expansions with those at some of the points replaced by others."""
-        parts = [part.copy() for part in vars(self).values()]
-        for part, new in zip(parts, vars(other).values()):
-            part[which] = new
-        return _Expansion(*parts)
 
 
 class Objective:
@@ -218,17 +184,17 @@ class Objective:
         return np.where(np.isfinite(costs), costs, np.inf)
 
     def expand(self, z, costs=None):
-        """Return the `_Expansion` at every column; costs [K]: there, where they are known."""
+        """Return the `Expansion` at every column; costs [K]: there, where they are known."""
         costs = self.costs(z) if costs is None else costs
         alive = np.isfinite(costs)
         # A column that is not finite borrows the point of a finite one; its cost stays infinite.
         safe = z if alive.all() else np.where(alive, z, z[:, [int(np.argmin(costs))]])
         # Slopes of a chaotic motion may overflow.
         with np.errstate(all='ignore'):
-            return _with_finite_slopes(self._expanded(costs, safe))
+            return self._expanded(costs, safe).with_finite_slopes()
 
     def _expanded(self, costs, z):
-        """Return the `_Expansion` at columns all of whose costs are finite."""
+        """Return the `Expansion` at columns all of whose costs are finite."""
         residual, rows = self.rows(z)
         weight, curvature_of_rows = self.noise.weight(residual), self.noise.curvature(residual)
         turned = np.swapaxes(rows, -1, -2)
@@ -236,7 +202,7 @@ class Objective:
         gradient += (self.prior_information @ (z - self.centre)).T
         normal = turned @ (weight[..., None] * rows) + self.prior_information
         curvature = turned @ (curvature_of_rows[..., None] * rows) + self.prior_information
-        return _Expansion(costs, gradient, normal, curvature)
+        return Expansion(costs, gradient, normal, curvature)
 
     @property
     def prior_information(self):
@@ -299,28 +265,3 @@ class Objective:
         """Return a step [n, K] cut to so many prior standard deviations of any parameter."""
         length = np.abs(self.whitener[self.size :, self.size :] @ step[self.size :]).max(0)
         return step * np.minimum(1.0, _LONGEST_STEP / np.maximum(length, 1e-300))
-
-
-def _with_finite_slopes(state):
-    """Return an `_Expansion` in which columns whose slopes are not finite have infinite cost."""
-    parts = state.gradient, state.normal.sum(-1), state.curvature.sum(-1)
-    is_sound = np.isfinite(parts).all((0, -1))
-    if is_sound.all():
-        return state
-    if not is_sound.any():
-        eye = np.broadcast_to(np.eye(state.normal.shape[-1]), state.normal.shape)
-        return _Expansion(np.full(len(eye), np.inf), np.zeros_like(state.gradient), eye, eye)
-    other = np.where(is_sound, range(len(is_sound)), np.argmax(is_sound))
-    costs = np.where(is_sound, state.costs, np.inf)
-    return _Expansion(costs, state.gradient[other], state.normal[other], state.curvature[other])
-
-
-def _damped_step(state, damping):
-    """Return the steps [n, K] of Marquardt, who damps by the diagonal."""
-    diagonals = np.einsum('kii->ki', state.normal)
-    # Scaled by the diagonal: the information of an unstable motion dwarfs that of the prior.
-    units = 1 / np.sqrt(diagonals)
-    matrix = units[..., None] * state.normal * units[:, None]
-    np.einsum('kii->ki', matrix)[:] += np.maximum(damping, _LAMBDA_MIN)[:, None]
-    steps = np.linalg.solve(matrix, (units * state.gradient)[..., None])[..., 0]
-    return -(units * steps).T

@@ -30,7 +30,7 @@ class PendingChange:
     memories: `Memory`s of earlier changes; answer: what has changed, where that is known, but not
     yet precisely how much; begun_ns: as of the `FilterState`; noticed: memory of the detector at
     the detection; is_reported: whether the change was reported, and is not suspected to be a
-    faulty sensor's; wrong: as of the `FilterState`, until then.
+    faulty sensor's; wrong: as of the `FilterState`, until then; is_augmented: as of it.
     """
 
     past: tuple
@@ -42,6 +42,7 @@ class PendingChange:
     noticed: ChangeMemory = ChangeMemory()
     is_reported: bool = True
     wrong: tuple = ()
+    is_augmented: bool = False
 
     @property
     def mixture(self):

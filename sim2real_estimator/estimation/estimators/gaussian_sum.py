@@ -19,13 +19,7 @@ from ..changes.moved_sensors import relocate_sensor
 from ..changes.pending import MOTION_LOST, pending_change, PendingChange, resolve
 from ..drift import Drift, drifted
 from ..filter.gating import with_samples
-from ..filter.phases import (
-    AbstractPhase,
-    AugmentedPhase,
-    AugmentedState,
-    BatchState,
-    FilterState,
-)
+from ..filter.phases import AbstractPhase, BatchState, FilterState
 from ..filter.update import filter_frame, filter_without_faulty
 from ..misfits import LARGEST_DISTURBANCE
 from ..noise import NormalNoise
@@ -177,12 +171,7 @@ class PendingPhase(_RunningPhase):
 
 
 # The handler of each state.
-PHASES = {
-    BatchState: FirstFits,
-    FilterState: FilterPhase,
-    PendingChange: PendingPhase,
-    AugmentedState: AugmentedPhase,
-}
+PHASES = {BatchState: FirstFits, FilterState: FilterPhase, PendingChange: PendingPhase}
 
 
 @dataclass(frozen=True)
@@ -237,11 +226,13 @@ class GaussianSum(AbstractEstimator):
 
     def update(self, problem, state, frame):
         """Return (state, `UpdateReport`) after one more frame."""
-        return self._phase(state).update(problem, state, frame)
+        of = problem.augmented if state.is_augmented else problem
+        after, report = self._phase(state).update(of, state, frame)
+        return _of_the_same(state, after), report
 
     def interrupted(self, state):
         """Return a state without the latest samples, which knows the parameters."""
-        return self._phase(state).interrupted(state)
+        return _of_the_same(state, self._phase(state).interrupted(state))
 
     def kept_frames(self, state):
         """Return the frames of the batch; a filter keeps none."""
@@ -253,8 +244,19 @@ class GaussianSum(AbstractEstimator):
 
     def mixture(self, problem, state):
         """Return the posterior; before the first fit, the prior at the neutral state."""
-        return self._phase(state).mixture(problem, state)
+        if not state.is_augmented:
+            return self._phase(state).mixture(problem, state)
+        return problem.marginal(self._phase(state).mixture(problem.augmented, state))
+
+    def last_change(self, state):
+        """Return the `Memory` before the last change, None without one of the problem itself."""
+        return None if state.is_augmented else super().last_change(state)
 
     def _phase(self, state):
         """Return the handler of a state."""
         return PHASES[type(state)](self)
+
+
+def _of_the_same(before, after):
+    """Return the state after another, of the augmented problem if that one is."""
+    return replace(after, is_augmented=True) if before.is_augmented else after

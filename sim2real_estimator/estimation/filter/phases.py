@@ -2,8 +2,9 @@
 The phases of the calibrated estimator: what each of them carries on, and what handles it.
 
 A batch is fitted again and again while it grows, a filter takes over, and stops at a pending
-change. If the model is misspecified, the same phases estimate an augmented problem. Every phase
-has a state, which is all that is carried on, and one handler, an `AbstractPhase`.
+change. Every phase has a state, which is all that is carried on, and one handler, an
+`AbstractPhase`. A state also says of which problem it is: where values that are held fixed are
+wrong, they are among the unknowns (`is_augmented`).
 """
 
 from abc import ABC, abstractmethod
@@ -28,7 +29,7 @@ class BatchState:
     is_astray: whether these did not fit the frames; wrong: `faulty_samples.sample_key`s that are
     left out; share: effective share of the mixture of the last fit that was narrow; begun_ns:
     stamp of the first frame that knowledge comes from; tries: how often frames did not fit what
-    was known before them.
+    was known before them; is_augmented: whether all this is of the augmented problem.
     """
 
     frames: tuple = ()
@@ -43,6 +44,7 @@ class BatchState:
     wrong: tuple = ()
     begun_ns: int | None = None
     tries: int = 0
+    is_augmented: bool = False
 
     def emptied(self):
         """Return the state without its frames."""
@@ -64,7 +66,7 @@ class FilterState:
     took over; begun_ns, end_ns: stamps of the first frame that the mixture comes from and of the
     end of the last, None where unknown; lag: window of a fixed-lag smoother, None of a filter;
     past, memories: `Past`s of the last frames and `Memory`s of earlier changes; wrong:
-    `FaultySensor`s.
+    `FaultySensor`s; is_augmented: whether all this is of the augmented problem.
     """
 
     mixture: Mixture
@@ -76,6 +78,7 @@ class FilterState:
     past: tuple = ()
     memories: tuple = ()
     wrong: tuple = ()
+    is_augmented: bool = False
 
     @property
     def last_change(self):
@@ -93,13 +96,6 @@ class FilterState:
             past=outcome.past,
             wrong=outcome.faulty,
         )
-
-
-@dataclass(frozen=True)
-class AugmentedState:
-    """The state of the estimator on the augmented problem, of a model that is misspecified."""
-
-    state: object
 
 
 @dataclass(frozen=True)
@@ -140,28 +136,3 @@ class AbstractPhase(ABC):
         root[0, size:, size:] = prior.root
         neutral, mean = problem.neutral[:, None], prior.mean[:, None]
         return Mixture(np.zeros(1), neutral, mean, root, noises=problem.noise_prior)
-
-
-class AugmentedPhase(AbstractPhase):
-    """The estimator on the augmented problem, in which fixed values are unknowns as well."""
-
-    def update(self, problem, state, frame):
-        """Return (state, `UpdateReport`) after one more frame."""
-        inner, report = self.settings.update(problem.augmented, state.state, frame)
-        return AugmentedState(inner), report
-
-    def interrupted(self, state):
-        """Return the interrupted state of the augmented problem."""
-        return AugmentedState(self.settings.interrupted(state.state))
-
-    def kept_frames(self, state):
-        """Return the frames that are still to be fitted again."""
-        return self.settings.kept_frames(state.state)
-
-    def with_frames(self, state, frames):
-        """Return the state with these frames instead."""
-        return AugmentedState(self.settings.with_frames(state.state, frames))
-
-    def mixture(self, problem, state):
-        """Return the posterior of the problem's own unknowns."""
-        return problem.marginal(self.settings.mixture(problem.augmented, state.state))

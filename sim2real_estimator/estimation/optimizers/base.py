@@ -54,9 +54,14 @@ class Result:
 
 
 class AbstractOptimizer(ABC):
-    """A minimizer from many starts at once; its settings are fields, with the seed of draws."""
+    """
+    A minimizer from many starts at once; its settings are fields, with the seed of draws.
+
+    least_parameters: number of parameters that it needs.
+    """
 
     name = ''
+    least_parameters = 1
 
     @abstractmethod
     def minimize(self, objective, starts, watch=None):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .base import AbstractOptimizer, Result
-from .levenberg_marquardt import Descents, LevenbergMarquardt
+from .levenberg_marquardt import LevenbergMarquardt
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class BasinHopping(AbstractOptimizer):
         generator = np.random.default_rng(self.seed)
         low, high = self.bounds or (starts.min(1) - self.reach, starts.max(1) + self.reach)
         low, high = (np.broadcast_to(x, len(starts))[:, None] for x in (low, high))
-        descents = Descents(self.local, objective, starts)
-        points, values = descents.points.copy(), descents.values.copy()
+        descents = self.local.descents(objective, starts)
+        points, values = descents.points.copy(), descents.state.costs.copy()
         left = np.full(starts.shape[1], self.hops)
         iterations = np.zeros(starts.shape[1], dtype=int)
         converged = np.zeros(starts.shape[1], dtype=bool)
@@ -48,10 +48,11 @@ class BasinHopping(AbstractOptimizer):
             iterations += descents.active
             if descents.active.any():
                 descents.step()
-            better = descents.values < values
-            points[:, better], values[better] = descents.points[:, better], descents.values[better]
+            costs = descents.state.costs
+            better = costs < values
+            points[:, better], values[better] = descents.points[:, better], costs[better]
             converged[better] = False
-            converged |= descents.converged & (descents.values <= values)
+            converged |= descents.converged & (costs <= values)
             left[(values <= self.enough) & ~descents.active] = 0
             if watch is not None:
                 watch(points, values)

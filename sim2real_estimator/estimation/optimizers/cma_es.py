@@ -29,11 +29,12 @@ class CmaEs(AbstractOptimizer):
     seed: int = 0
 
     name = 'cma_es'
+    least_parameters = 2
 
     def minimize(self, objective, starts, watch=None):
         """Return the `Result` of starts [p, B]."""
         size, count = starts.shape
-        if size < 2:
+        if size < self.least_parameters:
             raise ConfigError(
                 'CMA-ES needs two parameters or more; take another optimizer for one'
             )

@@ -34,6 +34,13 @@ def add_identify(commands):
     identify.add_argument(
         '--trust-units', action='store_true', help='units that look wrong are right'
     )
+    identify.add_argument(
+        '--fit',
+        metavar='OPTIMIZER',
+        help='print beside the posterior the best fit of windows of the recordings by '
+        'levenberg_marquardt, basin_hopping, cma_es or adam; settings follow its name: '
+        'cma_es:population=32,starts=2',
+    )
     identify.add_argument('--verbose', action='store_true', help='list all that no data tell')
     identify.set_defaults(run=_identify)
 
@@ -47,7 +54,7 @@ def _identify(chosen):
 
     from ...posterior.listing import table, wide_console
     from .run import identify
-    from .terminal import events_once, Lines, Live, scores, torque_scores
+    from .terminal import events_once, fit_table, Lines, Live, scores, torque_scores
 
     torch.set_num_threads(1)  # two would only wait for one another
     console = wide_console()
@@ -57,6 +64,7 @@ def _identify(chosen):
         'held_out': chosen.held_out,
         'follow': chosen.follow,
         'trust_units': chosen.trust_units,
+        'fit': chosen.fit,
     }
     with Live(console) if console.is_terminal else nullcontext(Lines(console)) as display:
         try:
@@ -73,6 +81,8 @@ def _identify(chosen):
             raise
     console.print(_caution(found), soft_wrap=True, markup=False)
     console.print(table(found.posterior, chosen.verbose))
+    if found.fit is not None:
+        console.print(fit_table(found.fit, found.findings))
     console.print(scores(found.held_out))
     if found.held_out.torques:
         console.print(torque_scores(found.held_out))

@@ -110,8 +110,16 @@ class Feed:
 
     def held_out(self, begin_ns, seconds):
         """Yield the samples held out from a time in the bag [ns] on, for so many seconds."""
-        begin_ns = max(begin_ns, self.split_ns + 1)
+        yield from self.samples(max(begin_ns, self.split_ns + 1), seconds)
+
+    def samples(self, begin_ns, seconds, last_ns=None):
+        """
+        Yield the samples from a time in the bag [ns] on, for so many seconds.
+
+        last_ns: time in the bag after which there are none, None: its end.
+        """
         end_ns = begin_ns + round(seconds * _NANO)
+        end_ns = end_ns if last_ns is None else min(end_ns, last_ns)
         for topic, time_ns, content in self.bag.messages(self._readers, begin_ns, end_ns):
             message = self.bag.decoded(topic, content)
             for source in self._readers[topic]:

@@ -73,6 +73,7 @@ def write_summary(found, path):
         'events': [asdict(event) for event in found.events],
         'held_out': _scores(found.held_out),
         'noise': None if found.noise is None else _noise(found.noise),
+        'fit': None if found.fit is None else asdict(found.fit),
     }
     path.write_text(json.dumps(_plain(content), indent=1, ensure_ascii=False) + '\n')
 

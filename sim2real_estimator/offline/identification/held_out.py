@@ -72,6 +72,12 @@ def windows_of(feed, bag, make_stream, knows_inputs):
 
 
 def _first_window(frames, bag, knows_inputs):
+    run = first_run(frames, LEAD + HORIZON, knows_inputs)
+    return None if run is None else _cut(run, bag)
+
+
+def first_run(frames, seconds, knows_inputs):
+    """Return the first frames of so many seconds without a gap and with known inputs, or None."""
     run = []
     for frame in frames:
         if frame.after_gap or not knows_inputs(frame):
@@ -79,8 +85,8 @@ def _first_window(frames, bag, knows_inputs):
         if not knows_inputs(frame):
             continue
         run.append(frame)
-        if (run[-1].end_ns - run[0].start_ns) / _NANO >= LEAD + HORIZON:
-            return _cut(run, bag)
+        if (run[-1].end_ns - run[0].start_ns) / _NANO >= seconds:
+            return run
     return None
 
 

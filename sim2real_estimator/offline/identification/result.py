@@ -7,7 +7,7 @@ from importlib import metadata
 import numpy as np
 
 from ...backend.choice import choose_backend
-from ...observability.findings import find
+from ...observability.findings import are_disturbances_evident, find
 from ...posterior.file import package_version, Posterior
 from ...posterior.identity import describe
 from ...prediction.robot_problem import RobotProblem
@@ -30,6 +30,9 @@ _GRAVE = {
     'left out': 'joint',
     'poses off': 'sensor',
 }
+# The root mean square residual of a fit, in standard deviations of the noise, above which it is
+# more than noise configured a little too small.
+_NOT_NOISE = 1.5
 # Libraries on whose versions numbers depend.
 _LIBRARIES = ('casadi', 'llvmlite', 'numpy', 'rosbags', 'scipy', 'torch')
 
@@ -323,7 +326,8 @@ class Identification:
     'estimating' [s of the processor], 'data' [s]; noise: `LearnedNoise`, None where none is;
     still_fitting: why a forward filter never took over from the first fits, '' where it did;
     disagreement: how many times more recordings that are joined differ, squared, than they claim;
-    choice: the `EstimatorChoice`, None where the config or the kinds of efforts decide.
+    choice: the `EstimatorChoice`, None where the config or the kinds of efforts decide; fit: the
+    `OptimizerFit` that was asked for, None where none was.
     """
 
     problem: RobotProblem
@@ -340,6 +344,7 @@ class Identification:
     still_fitting: str = ''
     disagreement: float = 1.0
     choice: object = None
+    fit: object = None
 
     @property
     def units(self):
@@ -396,6 +401,17 @@ def _reasons(found):
     elastic = [f'{joint} ({spring:.0f} Hz)' for joint, *_, spring in torques if spring is not None]
     if elastic:
         yield f'elastic: {", ".join(elastic)}'
+    if are_disturbances_evident(found.posterior.mixture):
+        yield (
+            'efforts of unknown origin act: friction is of another kind than modelled, or a value '
+            'that is held fixed, such as a mass or a length, is wrong; estimate what is uncertain'
+        )
+    if found.fit is not None and not found.fit.reason and found.fit.misfits['fit'] > _NOT_NOISE:
+        yield (
+            f'the best fit by {found.fit.optimizer} leaves residuals of '
+            f'{found.fit.misfits["fit"]:.3g} standard deviations: no values of these parameters '
+            'explain the motion'
+        )
     asked = {each.asked: each for each in found.findings.parameters if each.asked}
     if asked:
         values = ', '.join(

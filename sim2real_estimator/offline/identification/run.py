@@ -9,13 +9,14 @@ through one `Pipeline`, writes checkpoints, predicts what was held out, and retu
 from dataclasses import dataclass, replace
 import hashlib
 from itertools import islice
+import math
 from pathlib import Path
 import time
 
 from ...bags.reader import BagReader, digest_of
 from ...config import Config, load_config, to_yaml
 from ...errors import ConfigError, DataError
-from ...estimation.filter.phases import AugmentedState, BatchState
+from ...estimation.filter.phases import BatchState
 from ...estimation.merging import disagreement
 from ...observability.findings import find, of_misfit
 from ...pipeline import Pipeline
@@ -37,6 +38,7 @@ from .held_out import (
 )
 from .history import History
 from .journal import Journal
+from .optimizer_fit import fit_recordings, FitOptions, windows_to_fit
 from .result import Identification, in_words, LearnedNoise, provenance_of, versions
 
 _NANO = 1e9
@@ -58,6 +60,7 @@ def identify(
     force=False,
     show=None,
     trust_units=False,
+    fit=None,
 ):
     """
     Return the `Identification` of a robot from recordings.
@@ -67,13 +70,15 @@ def identify(
     merge: estimate from each recording independently, and join the posteriors at the end;
     held_out: share of each recording, at its end, that is predicted instead of used; follow:
     posterior file of a run whose frames are used again; force: replace the folder; show: called
-    with a `Step` now and then; trust_units: accept units that look wrong. Raises an
-    EstimatorError, with nothing written, where something is wrong.
+    with a `Step` now and then; trust_units: accept units that look wrong; fit: name of an
+    optimizer that fits windows of the recordings too, with settings: 'cma_es:population=32'.
+    Raises an EstimatorError, with nothing written, where something is wrong.
     """
     config = config if isinstance(config, Config) else load_config(config)
     paths = [Path(bag) for bag in ([bags] if isinstance(bags, (str, Path)) else bags)]
     plan = None if follow is None else _plan_of(follow, config)
-    options = Options(merge, held_out, plan, trust_units)
+    chosen = None if fit is None else FitOptions.read(fit)
+    options = Options(merge, held_out, plan, trust_units, chosen)
     options.require_possible(len(paths))
     digests = [digest_of(path) for path in paths]
     _require_different(paths, digests)
@@ -160,13 +165,15 @@ class Options:
     How recordings are used, see `identify`.
 
     is_merged: independently, joined at the end; held_out: share of each that is predicted; plan:
-    a `RecordedPlan` to follow, None: that of the config; is_trusting: accept all units.
+    a `RecordedPlan` to follow, None: that of the config; is_trusting: accept all units; fit:
+    `FitOptions` of a fit by an optimizer, None: there is none.
     """
 
     is_merged: bool = False
     held_out: float = 0.2
     plan: object = None
     is_trusting: bool = False
+    fit: FitOptions | None = None
 
     def require_possible(self, count):
         """Raise a ConfigError where the options do not suit this number of recordings."""
@@ -195,6 +202,8 @@ class Work:
         self._paths, self._digests, self._config = paths, digests, config
         self._options, self._checkpoint, self._show = options, checkpoint, show or (lambda _: None)
         self._pipeline = Pipeline.from_config(config, options.plan)
+        if options.fit is not None:
+            options.fit.require_possible(self._pipeline.problem)
         self._blank = self._pipeline.run()
         self._history, self._timings, self._journal = History(), Timings(), None
         # Of finished recordings: state of the feed and outcomes of samples; posteriors to join.
@@ -202,6 +211,8 @@ class Work:
         self._bags, self._windows, self._data, self._opened = [], [], 0.0, []
         # The frames of each recording that are held out, where torques are measured.
         self._frames_held_out = []
+        # Those that are fitted by an optimizer.
+        self._windows_to_fit = []
         self._began, self._begun_at, self._shown = time.monotonic(), None, 0.0
 
     def result(self):
@@ -223,6 +234,7 @@ class Work:
                     feed_state = None
                 self._bags.append(feed.described(self._done[number][1]))
                 self._windows += self._held_out(feed, number)
+                self._windows_to_fit += self._to_fit(feed)
         if not self._options.is_merged:
             require_told(self._paths[-1], self._history, self._pipeline)
         return self._found()
@@ -345,15 +357,24 @@ class Work:
         """Return the `Window`s of the held-out part of a recording."""
         if not self._options.held_out:
             return []
-        config, problem = self._config, self._pipeline.problem
-        efforts, delays = build_inputs(config, problem.model), build_delays(config, problem)
-
-        def make_stream():
-            return build_stream(config, problem, efforts, delays)
-
+        problem, make_stream = self._pipeline.problem, self._stream_maker()
         if problem.torque is not None:
             self._frames_held_out.append(torque_frames(feed, make_stream))
         return windows_of(feed, number, make_stream, problem.knows_inputs)
+
+    def _to_fit(self, feed):
+        """Return the windows of a recording that are fitted by an optimizer."""
+        options, problem = self._options.fit, self._pipeline.problem
+        if options is None:
+            return []
+        most = math.ceil(options.windows / len(self._paths))
+        return windows_to_fit(feed, options, most, self._stream_maker(), problem.knows_inputs)
+
+    def _stream_maker(self):
+        """Return a function that returns a new `Stream`."""
+        config, problem = self._config, self._pipeline.problem
+        efforts, delays = build_inputs(config, problem.model), build_delays(config, problem)
+        return lambda: build_stream(config, problem, efforts, delays)
 
     def _found(self):
         """Return the `Identification` from all recordings."""
@@ -382,7 +403,16 @@ class Work:
             LearnedNoise.of(problem, pipeline.state),
             why_still_fitting(pipeline.state),
             self._disagreement(),
+            self._fitted(posterior.mixture),
         )
+
+    def _fitted(self, mixture):
+        """Return the `OptimizerFit` beside a posterior, None where none is asked for."""
+        options, seed = self._options.fit, self._config.estimator.seed
+        if options is None:
+            return None
+        windows = self._windows_to_fit
+        return fit_recordings(self._pipeline.problem, options, windows, mixture, seed)
 
     def _predicted(self, mixture):
         """Return the `HeldOut` of a posterior."""
@@ -416,8 +446,6 @@ class Work:
 
 def why_still_fitting(state):
     """Return why there was no switch from batch to filter, '' where there was one."""
-    if isinstance(state, AugmentedState):
-        state = state.state
     if not isinstance(state, BatchState) or state.mixture is None:
         return ''
     if state.is_astray:

@@ -130,6 +130,29 @@ def scores(held_out):
     return result
 
 
+def fit_table(fit, findings):
+    """Return an `OptimizerFit` beside the posterior's `Findings` as a table, or why not."""
+    if fit.reason:
+        return Text(f'not fitted by {fit.optimizer}: {fit.reason}')
+    misfits = ', '.join(f'{name} {rms:.3g}' for name, rms in fit.misfits.items())
+    about = (
+        f'fit by {fit.optimizer}: {fit.windows} windows of {fit.settings["seconds"]:g} s; '
+        f'{fit.at_lowest} of {fit.starts} starts end at the lowest cost'
+        + ('' if fit.converged else ', and the best of them has not converged')
+    )
+    result = Table()
+    for title in ('parameter', 'posterior', 'sd', 'fit', 'its sd'):
+        justify = 'left' if title == 'parameter' else 'right'
+        result.add_column(title, justify=justify, overflow='fold')
+    for found in findings.parameters:
+        if found.name in fit.mean:
+            value, sd = fit.mean[found.name], fit.sd[found.name]
+            numbers = f'{found.mean:.5g}', f'{found.sd:.2g}', f'{value:.5g}', f'{sd:.2g}'
+            result.add_row(found.name, *numbers)
+    left = f'rms residual in standard deviations of the noise: {misfits}'
+    return Group(Text(about), result, Text(left))
+
+
 def torque_scores(held_out):
     """Return the errors of predicted torques of a `HeldOut` as a table."""
     result = Table(title='held out: torques predicted from motion, error of their rms')
