@@ -116,8 +116,8 @@ class UpdateReport:
     What one frame did to the posterior.
 
     stage: 'batch' or 'filter'; nis: normalised innovation squared of the heaviest component and
-    its degrees of freedom; events: what happened, as text; changed: names of the parameters by
-    which a change has just been explained; left_out: (sensor, value of a
+    its degrees of freedom; events: what happened, records of `reported_events`; changed: names of
+    the parameters by which a change has just been explained; left_out: (sensor, value of a
     `Status`, number) of samples, of this frame or of those before, that are left out while others
     are used.
     """

@@ -64,7 +64,7 @@ def digest(name):
 
     for estimate in estimates:
         put(estimate.stamp_ns, *estimate.mean, *estimate.sd)
-        words.update('|'.join(estimate.report.events).encode())
+        words.update('|'.join(map(str, estimate.report.events)).encode())
     numbers.update(posterior_bytes(pipeline))
     found = pipeline.findings(exact=False)
     for each in found.parameters:

@@ -24,9 +24,10 @@ from ..records import Findings
 from .encoding import Decoder, Encoder, OtherVersionError
 from .identity import Recording, require_same
 
-FORMAT, VERSION = 'sim2real_estimator posterior', 2
-# In version 1 the stamps of frames were written one by one.
-_READABLE = (1, VERSION)
+FORMAT, VERSION = 'sim2real_estimator posterior', 3
+# In version 1 the stamps of frames were written one by one, up to version 2 events were texts:
+# everything in these files is read but the run.
+_READABLE = (1, 2, VERSION)
 _HEADER = 'header.json'
 _DISTRIBUTIONS = ('log_weights', 'means', 'roots', 'prior_mean', 'prior_root')
 # The same content gives the same file: an archive would else have the time of day in it.
@@ -95,7 +96,7 @@ def load(path):
             content = decoder.decode(content)
         findings, run, (noises, noise_prior) = content
         findings, noises, noise_prior = map(decoder.decode, (findings, noises, noise_prior))
-        run, obstacle = _run_of(decoder, run)
+        run, obstacle = _run_of(header['version'], decoder, run)
         means, state = found['means'], np.zeros((0, found['means'].shape[1]))
         return Posterior(
             header['identity'],
@@ -114,8 +115,10 @@ def load(path):
         raise DataError(f'{path}: is damaged ({error!r}); save it again') from error
 
 
-def _run_of(decoder, run):
-    """Return (what it takes to go on, why there is nothing of the kind)."""
+def _run_of(version, decoder, run):
+    """Return (what it takes to go on, why there is nothing of the kind); version: of the file."""
+    if run is not None and version != VERSION:
+        return None, f'another version has saved it: version {version} of the format'
     try:
         return decoder.decode(run), ''
     except OtherVersionError as error:

@@ -153,7 +153,7 @@ class Health:
             'data age [s]': f'{(now_ns - estimate.stamp_ns) / _NANO:.3f}',
             'NIS': f'{estimate.report.nis:.3f}',
             'NIS degrees of freedom': estimate.report.degrees,
-            'events': ', '.join(dict.fromkeys(tally.events)),
+            'events': ', '.join(dict.fromkeys(map(str, tally.events))),
         }
         level, text = DiagnosticStatus.OK, 'see the topic ~/estimate'
         if worker.report.findings.obstacle:

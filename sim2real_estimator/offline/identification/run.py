@@ -21,6 +21,7 @@ from ...observability.findings import find, of_misfit
 from ...pipeline import Pipeline
 from ...posterior.file import joined, load
 from ...records import Findings, Status
+from ...reported_events import Happened
 from ...setup.build import build_delays, build_parts, build_stream
 from ...setup.sources import build_inputs, COMMANDED_EFFORTS, MEASURED_EFFORTS
 from ...stream.plans import RecordedPlan
@@ -433,9 +434,9 @@ def require_told(path, history, pipeline):
     if history.has_fitted:
         return
     obstacle = pipeline.latest_findings().obstacle
-    if history.words['at rest']:
+    if Happened.AT_REST in history.happened:
         reason = 'the robot does not move, so nothing can be learnt; record it in motion'
-    elif history.words['efforts unknown'] or (obstacle and _has_no_efforts(pipeline)):
+    elif Happened.EFFORTS_UNKNOWN in history.happened or (obstacle and _has_no_efforts(pipeline)):
         reason = obstacle or 'efforts are unknown that the first fits need; see docs/samples.md'
     else:
         table = pipeline.counts.table()
