@@ -15,6 +15,7 @@ from sim2real_estimator.estimation.estimators import ESTIMATORS
 from sim2real_estimator.observability.findings import Assessment, find, shares_cut, spread_at_zero
 from sim2real_estimator.parameters.parametrization import DirectParametrization, Prior
 from sim2real_estimator.records import Frame, Sample, UpdateReport
+from sim2real_estimator.reported_events import Happened
 
 SECOND = 10**9
 TIP = {'to_tip.origin.z'}
@@ -193,7 +194,7 @@ def test_verdicts_of_estimates_are_those_of_the_findings_and_renewed_by_data_tim
             assert 0 <= estimate.stamp_ns - stamps[-1] < SECOND
             changed.append((estimate.report.events, set(estimate.verdicts)))
     assert len(set(stamps)) < len(stamps) / 5
-    when = next(k for k, (events, _) in enumerate(changed) if 'changed' in events)
+    when = next(k for k, (events, _) in enumerate(changed) if Happened.CHANGED in events)
     assert all(words == {'changed'} for _, words in changed[when:])
     assert all('changed' not in words for _, words in changed[:when])
 
@@ -202,7 +203,7 @@ def test_missing_efforts_are_told_with_the_remedy():
     pipeline = pipeline_of()
     encoders = [sample for sample in samples_of()[:80] if sample.sensor == 'encoders']
     estimates = feed(pipeline, encoders)
-    assert estimates[-1].report.events == ('efforts unknown',)
+    assert estimates[-1].report.events == (Happened.EFFORTS_UNKNOWN,)
     found = pipeline.latest_findings()
     assert found.unknown_efforts == ('shoulder', 'elbow')
     assert 'shoulder, elbow' in found.obstacle and 'efforts.measured' in found.obstacle

@@ -14,6 +14,7 @@ from sim2real_estimator.config import with_values
 from sim2real_estimator.errors import DataError
 from sim2real_estimator.posterior import file as posterior_file
 from sim2real_estimator.posterior.file import load
+from sim2real_estimator.reported_events import Happened
 
 SECOND = 10**9
 
@@ -43,13 +44,13 @@ def saved(tmp_path, samples):
 def frames_of_interest(reports):
     """Return where to stop: name -> number of frames."""
     happened = {event: k for k, r in reversed(list(enumerate(reports))) for event in r.events}
-    changed = happened['changed']
+    changed = happened[Happened.CHANGED]
     return {
         'before any': 0,
-        'before the first fit': happened['fitted'] - 3,
-        'between fits': happened['fitted'] + 4,
-        'just after hand-over': happened['handed over'] + 1,
-        'in the filter': (happened['handed over'] + changed) // 2,
+        'before the first fit': happened[Happened.FITTED] - 3,
+        'between fits': happened[Happened.FITTED] + 4,
+        'just after hand-over': happened[Happened.HANDED_OVER] + 1,
+        'in the filter': (happened[Happened.HANDED_OVER] + changed) // 2,
         'after a change': changed + 3,
         'between fits after it': changed + 16,
     }

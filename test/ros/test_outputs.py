@@ -24,6 +24,7 @@ from shown import received
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker
 
+from sim2real_estimator.reported_events import Happened
 from sim2real_estimator.ros.markers import scene, view_of
 from sim2real_estimator.ros.publishers import (
     draw_samples,
@@ -57,7 +58,7 @@ class Arrays:
         known = self.judged[-1].assessment.latest if self.judged else None
         if progress.assessment.latest is not known:
             self.judged.append(progress)
-        if 'handed over' in progress.estimate.report.events:
+        if Happened.HANDED_OVER in progress.estimate.report.events:
             self.handed_over = progress
 
     @property
