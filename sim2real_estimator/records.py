@@ -203,8 +203,8 @@ class ParameterFinding:
     asked: tuple = ()
 
     @property
-    def verdict_in_words(self):
-        """The verdict with the names that belong to it, and what data ask for."""
+    def verdict_text(self):
+        """The verdict with the names that belong to it, and with what data ask for."""
         if self.asked:
             return f'{self.verdict}: {self.contradiction}'
         return f'{self.verdict} with {", ".join(self.aliases)}' if self.aliases else self.verdict
@@ -250,7 +250,7 @@ class LoadFinding:
     com_sd: tuple
 
     @property
-    def in_words(self):
+    def sentence(self):
         """The load as a sentence."""
         place = ', '.join(f'{x:.3f} +- {sd:.2g}' for x, sd in zip(self.com, self.com_sd))
         return f'{self.link} holds {self.mass:.4g} +- {self.mass_sd:.2g} kg more, at ({place}) m'
@@ -266,9 +266,9 @@ class Findings:
     What the data have said up to an instant, in words and names.
 
     parameters: a `ParameterFinding` each; combinations: a `CombinationFinding` for each that is
-    estimated; null_directions: what no data so far tells, as texts; told, untold: number of
-    dimensions of which data say more than ten times, or less than a tenth, of what the prior
-    says; information: expected, in nats; modes: (weight, values of the parameters) of every
+    estimated; null_directions: of what no data so far observes, as texts; observed, unobserved:
+    number of dimensions of which data say more than ten times, or less than a tenth, of what the
+    prior says; information: expected, in nats; modes: (weight, values of the parameters) of every
     separate answer; misfit: squared innovation per degree of freedom of the newest frame, None
     where there is none; unknown_efforts: commands of which the newest frame lacks the effort;
     load: the `LoadFinding` of what was taken up or put down last, None where nothing was, or
@@ -279,8 +279,8 @@ class Findings:
     parameters: tuple
     combinations: tuple
     null_directions: tuple
-    told: int
-    untold: int
+    observed: int
+    unobserved: int
     information: float
     modes: tuple
     misfit: float | None = None

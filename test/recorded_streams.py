@@ -69,7 +69,7 @@ def digest(name):
     found = pipeline.findings(exact=False)
     for each in found.parameters:
         put(each.mean, each.sd, *each.quantiles, each.share)
-        words.update(f'{each.name}: {each.verdict_in_words}\n'.encode())
+        words.update(f'{each.name}: {each.verdict_text}\n'.encode())
     for each in found.combinations:
         put(each.mean, each.sd)
     words.update(repr(pipeline.counts.table()).encode())

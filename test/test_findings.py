@@ -42,7 +42,7 @@ def test_what_can_be_told_is_counted_and_the_rest_is_named(title):
     problem = p2_identifiability.make_problem(experiment)
     frames = p2_identifiability.draw(experiment, 0)
     found = find(*follow(problem, frames), exact=False)
-    assert (found.told, found.untold) == (experiment.told, experiment.untold)
+    assert (found.observed, found.unobserved) == (experiment.observed, experiment.unobserved)
     named = [names_in(direction) for direction in found.null_directions]
     assert UPPER in named
     # What hangs below moves the joint of the upper link with it.
@@ -69,7 +69,7 @@ def test_every_parameter_has_its_verdict_and_every_combination_its_value(driven)
     assert tuple(by_name) == problem.parametrization.names
     assert by_name['elbow.damping'].verdict == by_name['elbow.origin.z'].verdict == 'identified'
     assert by_name['to_tip.origin.z'].verdict == 'prior-only'
-    assert by_name['upper.mass'].verdict_in_words == 'aliased with upper.com.z, upper.inertia.yy'
+    assert by_name['upper.mass'].verdict_text == 'aliased with upper.com.z, upper.inertia.yy'
     for parameter in found.parameters:
         low, middle, high = parameter.quantiles
         assert low < middle < high and low < parameter.mean < high
@@ -109,7 +109,7 @@ def test_a_robot_that_stands_still_has_told_nothing():
     found = find(*follow(problem, frames, starts=2), exact=False)
     assert set(found.verdicts) == {'prior-only'}
     assert set(found.null_directions) == set(problem.parametrization.names)
-    assert (found.told, found.untold) == (0, 10)
+    assert (found.observed, found.unobserved) == (0, 10)
     assert found.information == pytest.approx(0, abs=1e-9)
     numbers = [(p.mean, p.sd, p.share, *p.quantiles) for p in found.parameters]
     assert np.isfinite(numbers).all()
@@ -124,7 +124,7 @@ def test_a_robot_that_stood_still_tells_as_soon_as_it_moves():
     )
     frames = p2.observed(np.random.default_rng(0), states_of(path), torques)
     found = find(*follow(p2.make_problem(), frames, starts=4), exact=False)
-    assert found.told >= 5
+    assert found.observed >= 5
     assert (
         dict(zip(p2.make_problem().parametrization.names, found.verdicts))['elbow.damping']
         == 'identified'
@@ -220,14 +220,14 @@ def test_the_example_of_the_page_on_estimation_is_what_is_said():
     (block,) = re.findall(r'```text\n(parameter.*?)```', page.read_text(), re.DOTALL)
     rows = [line.split(None, 5) for line in block.split('\n\n')[0].splitlines()[1:]]
     assert [(row[0], row[5]) for row in rows] == [
-        (parameter.name, parameter.verdict_in_words) for parameter in found.parameters
+        (parameter.name, parameter.verdict_text) for parameter in found.parameters
     ]
     for row, parameter in zip(rows, found.parameters):
         assert float(row[1]) == pytest.approx(parameter.mean, rel=0.01)
         assert float(row[2]) == pytest.approx(parameter.sd, rel=0.1)
     shares = [each.share for each in found.parameters]
     assert [float(row[3]) / 100 for row in rows] == pytest.approx(shares, rel=0.1)
-    told = f'{found.told} dimensions known from data, {found.untold} as before'
+    told = f'{found.observed} dimensions known from data, {found.unobserved} as before'
     assert told in block
     named = re.findall('no data tell: (.*)', block)
     assert list(map(names_in, named)) == list(map(names_in, found.null_directions))
@@ -316,7 +316,7 @@ def test_what_no_robot_has_is_never_identified(exact):
         if not is_possible:
             assert friction.verdict == 'out of prior'
             assert friction.asked == ('', pytest.approx(-8 * sd), pytest.approx(sd))
-            assert 'which no joint has' in friction.verdict_in_words
+            assert 'which no joint has' in friction.verdict_text
         others = [each.asked for name, each in found.items() if name != 'elbow.friction']
         assert not any(others)
 

@@ -196,7 +196,7 @@ def with_pickle(members):
     ('change', 'reason'),
     [
         (with_pickle, 'means.npy cannot be read .*[Oo]bject arrays cannot be loaded'),
-        (with_header(version=3, package='9.9'), "version 3 .*'9.9'.*versions up to 2"),
+        (with_header(version=4, package='9.9'), "version 4 .*'9.9'.*versions up to 3"),
         (with_header(format='a song'), "a file of 'a song'"),
         (with_header(nodes=[]), 'is damaged'),
         (with_header(content=[None, {'node': -1, 'more': 1}]), 'is damaged'),
@@ -235,6 +235,26 @@ def test_of_another_version_the_posterior_is_read_and_the_run_is_not(saved):
     pipeline = pipeline_of()
     pipeline.begin_from(saved)
     np.testing.assert_allclose(pipeline.mixture.moments()[0], known.mixture.moments()[0])
+
+
+def test_of_an_earlier_format_the_posterior_is_read_and_the_run_is_not(saved):
+    known = load(saved)
+
+    def change(members):
+        with_header(version=2)(members)
+        header = json.loads(members['header.json'])
+        for node in header['nodes']:
+            if node.get('kind') == 'findings':
+                node['fields']['told'] = node['fields'].pop('observed')
+        members['header.json'] = json.dumps(header).encode()
+
+    rewritten(saved, change)
+    found = load(saved)
+    assert found.run is None and found.findings is None and known.findings is not None
+    np.testing.assert_array_equal(found.mixture.means, known.mixture.means)
+    with pytest.raises(DataError, match='another version has saved it: version 2.*begin_from'):
+        pipeline_of().load(saved)
+    pipeline_of().begin_from(saved)
 
 
 @pytest.mark.parametrize('share', [0.0, 0.01, 0.5, 0.99])

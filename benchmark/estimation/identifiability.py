@@ -34,7 +34,9 @@ def _measure(experiment, seed):
     expected += [] if experiment.has_torques else [_SCALE]
     named = [set(direction.split()) for direction in found.null_directions]
     return {
-        'counted': float((found.told, found.untold) == (experiment.told, experiment.untold)),
+        'counted': float(
+            (found.observed, found.unobserved) == (experiment.observed, experiment.unobserved)
+        ),
         'named': float(
             len(named) == len(expected)
             and all(any(names <= each for each in named) for names in expected)
@@ -47,7 +49,7 @@ def lines():
     """Return the lines of the table."""
     found = []
     for title, experiment in EXPERIMENTS.items():
-        counts = f'{experiment.told} told, {experiment.untold} not'
+        counts = f'{experiment.observed} observed, {experiment.unobserved} not'
         nats = 'nats', _part(title, 'nats')
         found += [
             Line(f'{title}: {counts}', _part(title, 'counted'), (0.95, None), 'share', nats),

@@ -21,7 +21,7 @@ from .possible_robots import contradictions
 from .tangents import Tangents
 from .verdicts import (
     Beliefs,
-    in_words,
+    direction_text,
     information_gain,
     judge,
     modes_of,
@@ -250,7 +250,7 @@ def find(problem, mixture, stamp_ns, exact=True, tangents=None):
             *_noises(problem, mixture, stamp_ns),
         ),
         _combinations(problem, mean, covariance),
-        tuple(in_words(inner.names, direction) for direction in directions),
+        tuple(direction_text(inner.names, direction) for direction in directions),
         int((found.information > _OBSERVED).sum()),
         int((found.information < _UNOBSERVED).sum()),
         information_gain(problem.prior.root, mixture),

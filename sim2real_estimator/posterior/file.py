@@ -41,10 +41,11 @@ class Posterior:
     All that a file holds.
 
     identity: of `identity.describe`; mixture: of the parameters, without a state; prior: before
-    all `recordings`; config: the settings as YAML; findings: in the words of people; run: what it
-    takes to go on, plain values and records. The last two are None where several recordings were
-    merged. noise_prior: `NoiseScales` before all recordings, of sensors whose noise is unknown;
-    obstacle: why there is no run to go on with, where another version has saved it.
+    all `recordings`; config: the settings as YAML; findings: verdicts and numbers for people; run:
+    what it takes to go on, plain values and records. The last two are None where several
+    recordings were merged, or another version has saved the file. noise_prior: `NoiseScales`
+    before all recordings, of sensors whose noise is unknown; obstacle: why there is no run to go
+    on with, where another version has saved it.
     """
 
     identity: dict
@@ -95,7 +96,8 @@ def load(path):
         if not isinstance(content, list):
             content = decoder.decode(content)
         findings, run, (noises, noise_prior) = content
-        findings, noises, noise_prior = map(decoder.decode, (findings, noises, noise_prior))
+        noises, noise_prior = map(decoder.decode, (noises, noise_prior))
+        findings = _findings_of(decoder, findings)
         run, obstacle = _run_of(header['version'], decoder, run)
         means, state = found['means'], np.zeros((0, found['means'].shape[1]))
         return Posterior(
@@ -113,6 +115,14 @@ def load(path):
         raise DataError(f'{path}: {error}; it was not written by this version') from error
     except _DAMAGES as error:
         raise DataError(f'{path}: is damaged ({error!r}); save it again') from error
+
+
+def _findings_of(decoder, findings):
+    """Return the `Findings`, None where another version has saved them."""
+    try:
+        return decoder.decode(findings)
+    except OtherVersionError:
+        return None
 
 
 def _run_of(version, decoder, run):

@@ -38,7 +38,7 @@ def table(posterior, is_verbose=False):
     result.add_column('verdict', overflow='fold')
     for found in posterior.findings.parameters:
         numbers = _in_words(found.mean, found.sd, found.share)
-        result.add_row(found.name, *numbers, found.verdict_in_words)
+        result.add_row(found.name, *numbers, found.verdict_text)
     return result
 
 
@@ -61,8 +61,8 @@ def _coordinates(posterior):
 def _besides(findings, is_verbose):
     """Return what `Findings` say besides the parameters, in sentences."""
     lines = [
-        f'information: {findings.information:.1f} nats; {findings.told} dimensions known from '
-        f'data, {findings.untold} as before'
+        f'information: {findings.information:.1f} nats; {findings.observed} dimensions known from '
+        f'data, {findings.unobserved} as before'
     ]
     lines += [
         f'data tell: {each.label} = {each.mean:.5g} +- {each.sd:.2g}'
@@ -81,7 +81,7 @@ def _besides(findings, is_verbose):
         weights = ', '.join(f'{weight:.2f}' for weight, _ in findings.modes)
         lines.append(f'{len(findings.modes)} separate answers, of weights {weights}')
     if findings.load:
-        lines.append(findings.load.in_words)
+        lines.append(findings.load.sentence)
     if findings.obstacle:
         lines.append(findings.obstacle)
     return lines

@@ -167,10 +167,10 @@ class Health:
             level = DiagnosticStatus.WARN
         numbers = Counter(findings.verdicts)
         text = ', '.join(f'{number} {word}' for word, number in numbers.most_common())
-        values = {each.name: each.verdict_in_words for each in findings.parameters}
+        values = {each.name: each.verdict_text for each in findings.parameters}
         values |= {
             'information [nats]': f'{findings.information:.1f}',
-            'dimensions known from data': findings.told,
+            'dimensions known from data': findings.observed,
             'no data tell': '; '.join(findings.null_directions),
         }
         return self._status('verdicts', level, text, values)

@@ -137,7 +137,7 @@ def test_the_likeliest_of_all_that_move_alike_is_what_is_simulated(parametrizati
 def test_nothing_that_torques_leave_open_is_called_identified(problem, parametrization, exact):
     at = known(parametrization, np.random.default_rng(5), 0.3)
     found = find(problem, told(parametrization, at, 1e-4), 10**9, exact)
-    assert (found.told, found.untold) == (62, 29)
+    assert (found.observed, found.unobserved) == (62, 29)
     assert len(found.null_directions) == 29
     verdicts = {each.name: each.verdict for each in found.parameters}
     for name in ('column.mass', 'column.com.z', 'hand.mass', 'hand.com.z', 'hand.inertia.xx'):

@@ -142,7 +142,7 @@ def test_parameters_are_the_findings_of_the_same_arrays(live, arrays):
     found, findings = read_parameters(listener.latest('parameters')), arrays.judged[-1]
     findings = findings.assessment.latest
     assert tuple(found.parameters.values()) == findings.parameters
-    assert found.posterior['dimensions told by data'] == str(findings.told)
+    assert found.posterior['observed dimensions'] == str(findings.observed)
     assert found.units['elbow.damping'] == 'N m s/rad'
 
 

@@ -81,8 +81,8 @@ def findings(**changes):
         FOUND,
         (CombinationFinding('log(elbow.damping)', -2.3, 0.1, 0.7), COMBINATION),
         ('lower.mass - lower.com.z', 'upper.mass'),
-        told=5,
-        untold=2,
+        observed=5,
+        unobserved=2,
         information=17.25,
         modes=((1.0, (0.1, THIRDS)),),
         misfit=1.125,
@@ -149,8 +149,8 @@ def test_parameters_are_readable_as_they_are():
 def test_what_is_said_of_all_parameters_comes_first():
     reading = read_parameters(received(parameters_message(findings(), UNITS)))
     assert reading.posterior == {
-        'dimensions told by data': '5',
-        'dimensions untold': '2',
+        'observed dimensions': '5',
+        'unobserved dimensions': '2',
         'information [nats]': '17.25',
         'modes': '1',
         'misfit': '1.125',

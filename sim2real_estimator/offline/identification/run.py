@@ -220,7 +220,7 @@ class Work:
                 self._bags.append(feed.described(self._done[number][1]))
                 self._windows += self._held_out(feed, number)
         if not self._options.is_merged:
-            require_told(self._paths[-1], self._history, self._pipeline)
+            require_fit(self._paths[-1], self._history, self._pipeline)
         return self._found()
 
     def _require_usable(self):
@@ -283,7 +283,7 @@ class Work:
         self._before = {} if self._options.is_merged else self._pipeline.counts.table()
         self._done.append((feed.snapshot(), health))
         if self._options.is_merged:
-            require_told(feed.bag.path, self._history, self._pipeline)
+            require_fit(feed.bag.path, self._history, self._pipeline)
             self._posteriors.append(self._pipeline.posterior())
             if self._checkpoint:
                 self._checkpoint.keep(self._posteriors)
@@ -429,7 +429,7 @@ def why_still_fitting(state):
     return 'the dynamics are not known well enough to be filtered'
 
 
-def require_told(path, history, pipeline):
+def require_fit(path, history, pipeline):
     """Raise a DataError that says why, where a recording did not lead to any fit."""
     if history.has_fitted:
         return

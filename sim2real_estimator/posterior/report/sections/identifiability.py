@@ -3,7 +3,7 @@
 import numpy as np
 
 from ....observability.null_space import spectrum_of, tangents_of
-from ....observability.verdicts import in_words
+from ....observability.verdicts import direction_text
 from ..blocks import Section, Table, Text
 from ..drawing import drawing, picture, plain_numbers
 from ..figure_style import BLUE, GREY, ORANGE, WIDTH
@@ -37,13 +37,13 @@ def identifiability(found):
 
 
 def _summary(findings):
-    total = findings.told + findings.untold
+    total = findings.observed + findings.unobserved
     size = len(findings.combinations)
     text = (
-        f'{count(findings.told, "independent combination")} of parameters known from data; '
-        f'{findings.untold} as uncertain as before. The data hold {findings.information:.1f} nats '
-        'of information on the parameters: each nat makes the volume of what is possible smaller '
-        'by a factor of 2.7.'
+        f'{count(findings.observed, "independent combination")} of parameters known from data; '
+        f'{findings.unobserved} as uncertain as before. The data hold '
+        f'{findings.information:.1f} nats of information on the parameters: each nat makes the '
+        'volume of what is possible smaller by a factor of 2.7.'
     )
     if size > total:
         text += ' The others are in between.'
@@ -58,7 +58,7 @@ def _picture(found):
     )
     order = np.argsort(-told.information, kind='stable')[:_MOST]
     left = 100 / np.sqrt(1 + np.maximum(told.information[order], 0))
-    names = [in_words(parametrization.inner.names, told.directions[:, k]) for k in order]
+    names = [direction_text(parametrization.inner.names, told.directions[:, k]) for k in order]
     colours = [_colour(told.information[k]) for k in order]
     with drawing(WIDTH, 1.0 + 0.3 * len(order)) as figure:
         axis = figure.subplots()
