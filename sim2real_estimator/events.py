@@ -177,8 +177,6 @@ _LASTING = {
         'update refused', 'samples give no finite estimate and are left out', True
     ),
 }
-# Steps on the way to the above, of which nobody needs to hear.
-NOT_DESCRIBED = frozenset((Happened.FITTED, Happened.POOR_FIT, Happened.NOT_YET_GAUSSIAN))
 # After these the robot has moved.
 _MOTION = frozenset(
     (

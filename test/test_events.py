@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sim2real_estimator import reported_events
-from sim2real_estimator.events import EventDescriber, NOT_DESCRIBED
+from sim2real_estimator.events import EventDescriber
 from sim2real_estimator.posterior.encoding import Decoder, Encoder
 from sim2real_estimator.records import Estimate, UpdateReport
 from sim2real_estimator.reported_events import (
@@ -34,6 +34,8 @@ from sim2real_estimator.reported_events import (
     WrongUnit,
 )
 
+# Steps on the way to a posterior, of which nobody needs to hear.
+NOT_DESCRIBED = frozenset((Happened.FITTED, Happened.POOR_FIT, Happened.NOT_YET_GAUSSIAN))
 PAGE = Path(__file__).parents[1] / 'docs' / 'messages.md'
 STAMP_NS = 1_700_000_000_000_000_007
 # Of each type of a field, a value that a sentence has to contain.

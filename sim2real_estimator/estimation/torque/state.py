@@ -183,15 +183,14 @@ def with_unexplained(model, state, report):
     for joint, left, is_fine in zip(model.joints, before, explained):
         if not is_fine and not left:
             report.events += (TorqueNotExplained(joint),)
-    unexplained = tuple(
-        max(left - 1, 0)
-        if is_fine
-        else min(left + 1, _REPORTED_AGAIN)
-        if left
-        else _REPORTED_AGAIN
-        for left, is_fine in zip(before, explained)
-    )
-    return replace(state, unexplained=unexplained)
+    return replace(state, unexplained=tuple(map(_left_to_explain, before, explained)))
+
+
+def _left_to_explain(before, is_explained):
+    """Return `unexplained` of a joint after another posterior; before: of the one before."""
+    if is_explained:
+        return max(before - 1, 0)
+    return min(before + 1, _REPORTED_AGAIN) if before else _REPORTED_AGAIN
 
 
 def old_root(model, found):
