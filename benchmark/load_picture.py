@@ -7,11 +7,12 @@ from problems import seven_joints
 from sim2real_estimator.app.synthetic.readings import message_of
 from sim2real_estimator.app.synthetic.settings import PayloadConfig
 from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.reported_events import Explained, Happened, kinds_of
 
 _SEED, _LINK = 3, 'hand'
 _BEGIN, _UP, _DOWN, _END = 5.0, 6.0, 8.5, 10.0
 _LOAD = PayloadConfig(_LINK, _UP, _DOWN, 1.5, (0.03, -0.02, 0.08), (0.003, 0.003, 0.003, 0, 0, 0))
-_COLOURS = {'changed': 'tab:red', 'explained': 'tab:green'}
+_COLOURS = {Happened.CHANGED: 'tab:red', Explained: 'tab:green'}
 
 
 def draw():
@@ -31,14 +32,14 @@ def draw():
     below.set_ylabel('error [g]')
     below.legend(loc='upper right')
     for axis in (above, below):
-        for time, event in marks:
-            axis.axvline(time, color=_COLOURS[event], linewidth=1.0)
+        for time, kind in marks:
+            axis.axvline(time, color=_COLOURS[kind], linewidth=1.0)
     below.set_xlabel('time [s]; red: a change is noticed, green: it is known what has changed')
     return figure
 
 
 def _followed():
-    """Return times [T], mass [T] held by the hand, its deviation [T], [(time, event)]."""
+    """Return times [T], mass [T] held by the hand, its deviation [T], [(time, kind of event)]."""
     config = seven_joints.config(simulation__disturbance_time=None)
     robot = seven_joints.robot(config, _SEED, payloads={'load': _LOAD})
     pipeline, rows, marks = Pipeline.from_config(config), [], []
@@ -53,7 +54,8 @@ def _followed():
             pipeline.receive(name, message, robot.arrival_ns(reading))
         for estimate in pipeline.step():
             time = 1e-9 * estimate.stamp_ns
-            marks += [(time, event) for event in estimate.report.events if event in _COLOURS]
+            kinds = kinds_of(estimate.report.events)
+            marks += [(time, kind) for kind in _COLOURS if kind in kinds]
             mean, covariance = pipeline.mixture.moments()
             rows.append([time, *(numbers @ mean)[:1], (numbers @ covariance @ numbers.T)[0, 0]])
     times, held, variances = np.array(rows).T

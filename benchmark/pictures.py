@@ -18,12 +18,13 @@ import torch  # noqa: E402
 
 from sim2real_estimator.estimation.estimators import ESTIMATORS  # noqa: E402
 from sim2real_estimator.parameters.parametrization import Prior  # noqa: E402
+from sim2real_estimator.reported_events import Explained, Happened, kinds_of  # noqa: E402
 
 IMAGES = Path(__file__).resolve().parents[1] / 'docs' / 'images'
 _TORQUE_AT = 4.0  # [s]
 _BIMODAL_SEED = 1
 _LATE = 0.004  # [s]
-_OF_CHANGES = ('changed', 'cause')
+_OF_CHANGES = frozenset((Happened.CHANGED, Explained))
 
 
 def run(arguments):
@@ -116,18 +117,18 @@ def _change():
     for time, mixture, events in _history(problem, frames):
         drawn = p2.base_parameters(problem.parametrization.to_named(mixture.draw(200, generator)))
         bands.append((time, *np.quantile(drawn, [0.05, 0.5, 0.95], axis=1)))
-        happened += [(time, word) for word in events if word.partition(':')[0] in _OF_CHANGES]
+        happened += [(time, each) for each in events if kinds_of((each,)) & _OF_CHANGES]
     figure, axes = pyplot.subplots(2, 1, figsize=(9, 6), sharex=True)
     shown = {4: 'mass x distance of the\nlower link [kg m]', 5: 'damping of the\nshoulder [N m s]'}
     for axis, (which, label) in zip(axes, shown.items()):
         _draw_band(axis, bands, parts, which)
-        for time, word in happened:
-            color = 'tab:red' if word == 'changed' else 'tab:green'
+        for time, event in happened:
+            color = 'tab:red' if event is Happened.CHANGED else 'tab:green'
             axis.axvline(time, color=color, linewidth=1)
         axis.set(ylabel=label, yscale='log')
-    for time, word in happened:
-        if word != 'changed':
-            text = word.removeprefix('cause: ')
+    for time, event in happened:
+        if isinstance(event, Explained):
+            text = event.cause_and_probability
             axes[0].text(time + 0.05, 0.93, text, transform=axes[0].get_xaxis_transform())
     axes[0].set_title('The lower link is twice as heavy from 4 s to 6.5 s')
     # Room for the last of the texts.

@@ -1,14 +1,51 @@
-"""What has happened, in sentences, each event once: for the node and for `identify`."""
+"""
+Events in sentences, each once: for `~/events` of the node, for `identify` and for its report.
+
+Estimators report typed records (`reported_events.py`); `EventDescriber` turns them into `Event`s.
+Below it are the tables from a kind of record to its sentence, and functions for what happens
+around the estimator.
+"""
 
 from dataclasses import dataclass, field, replace
+import math
+
+from .reported_events import (
+    CoupledJoints,
+    DisturbancesTooLarge,
+    ElasticJoint,
+    Explained,
+    ExplainedInPart,
+    FarFromPrior,
+    FixedValuesWrong,
+    Happened,
+    kinds_of,
+    MisfitOver,
+    MisfitTest,
+    MotionNotExplained,
+    NoiseQuestioned,
+    PosesOff,
+    PositionsInDegrees,
+    SensorMoved,
+    SensorRight,
+    SensorTooNoisy,
+    SensorWrong,
+    StampsJitter,
+    TorqueLate,
+    TorqueLeftOut,
+    TorqueNoisier,
+    TorqueNotExplained,
+    WrongMount,
+    WrongSign,
+    WrongUnit,
+)
 
 
 @dataclass(frozen=True)
 class Event:
     """
-    Something that happened.
+    Something that happened, for people.
 
-    name: a word of the table in docs/messages.md; text: for people; is_warning: whether somebody
+    name: a word of the table in docs/messages.md; text: a sentence; is_warning: whether somebody
     should look; values: text -> number or text.
     """
 
@@ -18,50 +55,378 @@ class Event:
     values: dict = field(default_factory=dict)
 
 
-# What the estimator reports and everybody should know of.
-_OF_REPORTS = {
-    'misfit over': Event('fits again', 'units and description are not said to be wrong any more'),
-    'handed over': Event('converged', 'the posterior is narrow; from here on it is filtered'),
-    'changed': Event('changed', 'the robot has changed; looking for what it is', True),
-    'forgotten': Event(
-        'forgotten', 'no single change explains the data: all is estimated anew', True
+class EventDescriber:
+    """
+    Describes what estimators report as `Event`s.
+
+    It has a memory: a change is described with the values of the parameters before and after it,
+    and what lasts is described when it begins.
+    """
+
+    def __init__(self):
+        """Begin with nothing known."""
+        self._latest, self._before, self._modes = None, None, 1
+        self._lasting = frozenset()
+
+    def describe(self, reported, estimate, modes=1):
+        """
+        Return the `Event`s since the call before.
+
+        reported: events of the update reports since then, in order; estimate: the newest
+        `Estimate`; modes: how many modes the posterior has now.
+        """
+        kinds = kinds_of(reported)
+        events = self._begun(reported, kinds, estimate)
+        for each in reported:
+            if each in _PLAIN:
+                events += self._described(each, estimate, Explained in kinds)
+            elif isinstance(each, Explained):
+                cause = each.cause_and_probability
+                events.append(_new_values(self._before, estimate, cause))
+                self._before = None
+            elif type(each) in _DESCRIPTIONS:
+                events.append(_DESCRIPTIONS[type(each)](each))
+        if modes < self._modes and not _BEGINNINGS & kinds:
+            text = f'{modes} of {self._modes} modes {"is" if modes == 1 else "are"} left'
+            events.append(Event('mode lost', text, values={'modes': modes}))
+        self._latest, self._modes = estimate, modes
+        return tuple(events)
+
+    def snapshot(self):
+        """Return what it takes to go on, plain values and records."""
+        lasting = tuple(each for each in Happened if each in self._lasting)
+        return self._latest, self._before, self._modes, lasting
+
+    def restore(self, saved):
+        """Go on from a snapshot."""
+        self._latest, self._before, self._modes, lasting = saved
+        self._lasting = frozenset(lasting)
+
+    def _begun(self, reported, kinds, estimate):
+        """Return the events of what lasts, if it has begun; kinds: of all that is reported."""
+        now = kinds & frozenset(_LASTING)
+        new = [_LASTING[each] for each in dict.fromkeys(reported) if each in now - self._lasting]
+        is_newer = self._latest is None or estimate.stamp_ns > self._latest.stamp_ns
+        # Whether a robot rests is tested from time to time only.
+        goes_on = self._lasting & {Happened.AT_REST} if is_newer else self._lasting
+        if _MOTION & kinds:
+            goes_on = frozenset()
+        self._lasting = now | goes_on
+        return new
+
+    def _described(self, happened, estimate, is_explained):
+        """Return the events of a member of `_PLAIN`; is_explained: whether a change is."""
+        event = _PLAIN[happened]
+        if happened is Happened.CHANGED:
+            text = 'the robot has changed' if is_explained else event.text
+            self._before = self._before or self._latest
+            event = replace(event, text=text, values=_named('before', self._before))
+        if happened in (Happened.RESET, Happened.MOTION_LOST):
+            self._before = None
+        events = [event]
+        if happened is Happened.HANDED_OVER and self._before is not None:
+            events.append(_new_values(self._before, estimate))
+            self._before = None
+        return events
+
+
+# ------------------------------------------------------------- what needs no data
+
+# Described each time.
+_PLAIN = {
+    Happened.HANDED_OVER: Event(
+        'converged', 'the posterior is narrow; from here on it is updated by a filter'
     ),
-    'motion lost': Event(
+    Happened.CHANGED: Event('changed', 'the robot has changed; looking for the cause', True),
+    Happened.FORGOTTEN: Event(
+        'forgotten', 'no single change explains the data; everything is estimated anew', True
+    ),
+    Happened.MOTION_LOST: Event(
         'motion lost',
-        'samples were wrong for so long that nobody knows where the robot is; what is known of '
-        'its parameters is kept, and used again once they fit',
+        'samples were wrong for so long that the state of the robot is unknown; what is known of '
+        'its parameters is kept, and is used again once samples fit',
         True,
     ),
-    'resumed': Event('resumed', 'after a gap the parameters known before are used again'),
-    'reset': Event('reset', 'forgotten on request; it begins again from what was known at first'),
+    Happened.RESUMED: Event(
+        'resumed', 'the parameters known before the interruption are used again'
+    ),
+    Happened.RESET: Event('reset', 'on request the estimate begins again from the initial prior'),
 }
-# What it may report again and again: told when it begins.
+# Described when it begins, since it may be reported again and again.
 _LASTING = {
-    'at rest': Event('at rest', 'the robot does not move, and nothing is learnt until it does'),
-    'sticks': Event(
+    Happened.AT_REST: Event(
+        'at rest', 'the robot does not move, and nothing is learnt until it does'
+    ),
+    Happened.STICKS: Event(
         'sticks', 'a driven joint hardly moves; such stretches of motion are left out'
     ),
-    'window doubted': Event(
-        'window doubted', 'a stretch of motion does not fit what is known, and waits', True
+    Happened.WINDOW_DOUBTED: Event(
+        'window doubted',
+        'a stretch of motion does not fit what is known; the next ones decide what it is',
+        True,
     ),
-    'efforts unknown': Event(
+    Happened.EFFORTS_UNKNOWN: Event(
         'efforts unknown', 'the first fits need efforts that are unknown; see ~/parameters', True
     ),
-    'outlier': Event(
-        'outlier', 'a sample is far off and left out; it may be the beginning of a change', True
+    Happened.OUTLIER: Event(
+        'outlier',
+        'a sample is far off and is left out; it may be the beginning of a change',
+        True,
     ),
-    'update refused': Event(
+    Happened.UPDATE_REFUSED: Event(
         'update refused', 'samples give no finite estimate and are left out', True
     ),
 }
-# It is looked at from time to time whether a robot rests; these say that it has moved.
-_PROGRESS = frozenset(('fitted', 'handed over', 'resumed', 'changed', 'explained', 'reset'))
-# After these there are fewer modes since it is begun anew, not since one was ruled out.
-_BEGINNINGS = frozenset(('changed', 'explained', 'forgotten', 'reset'))
-# What an explained change is put down to, in the words of the report.
-_CAUSE = 'cause: '
-_NEW_VALUES = 'new values'
-_MODE_LOST = 'mode lost'
+# After these the robot has moved.
+_MOTION = frozenset(
+    (
+        Happened.FITTED,
+        Happened.HANDED_OVER,
+        Happened.RESUMED,
+        Happened.CHANGED,
+        Happened.RESET,
+        Explained,
+    )
+)
+# After these the posterior has fewer modes because it was begun anew.
+_BEGINNINGS = frozenset((Happened.CHANGED, Happened.FORGOTTEN, Happened.RESET, Explained))
+
+
+def _new_values(before, after, cause='everything'):
+    """Return the event of values after a change; before, after: `Estimate`s, or None."""
+    values = {'cause': cause, **_named('before', before), **_named('after', after)}
+    return Event('new values', f'the parameters after the change; cause: {cause}', values=values)
+
+
+def _named(title, estimate):
+    """Return the means of an estimate by name, after a title."""
+    if estimate is None:
+        return {}
+    return {f'{title} {name}': mean for name, mean in zip(estimate.names, estimate.mean)}
+
+
+# ------------------------------------------------------------- what needs data
+
+
+def _about_joint(name, text):
+    """Return the function from a record with a joint to a warning; text: with its place."""
+    return lambda event: Event(name, text.format(event.joint), True, {'joint': event.joint})
+
+
+def _about_sensor(name, text, is_warning=True):
+    """Return the same for records with a sensor."""
+    return lambda event: Event(
+        name, text.format(event.sensor), is_warning, {'sensor': event.sensor}
+    )
+
+
+def _fixed_values_wrong(event):
+    text = (
+        'with these parameters held fixed the motion is not explained, but it is if they are '
+        f'estimated: {", ".join(event.parameters)}. Their estimates are not published; add them '
+        'to what is estimated'
+    )
+    return Event('doubted', text, True)
+
+
+def _elastic_joint(event):
+    frequency = float(round(event.resonance_hz))
+    text = (
+        f'{event.joint} gives way like a spring: with its motor held, the link swings at about '
+        f'{frequency:.0f} Hz. The model is rigid, so that its torques count for less'
+    )
+    return Event('elastic', text, True, {'joint': event.joint, 'resonance [Hz]': frequency})
+
+
+def _coupled_joints(event):
+    text = (
+        f'{event.joint} and {event.other} seem to share a motor, whose inertia and friction are '
+        'not part of the model; if they do, set '
+        f'model: {{couplings: {{{event.joint}: {event.other}}}}}'
+    )
+    return Event('coupled', text, True, {'joint': event.joint, 'with': event.other})
+
+
+def _torque_late(event):
+    delay, sd = round(1e3 * event.delay_s, 1), _significant(1e3 * event.sd_s, 1)
+    side = 'later' if delay >= 0 else 'earlier'
+    text = (
+        f'torques come {abs(delay):.1f} ms {side} than encoders, give or take {sd:g} ms, and are '
+        'used with this delay from now on; if it is always the same, set '
+        f'estimate: {{commands.delay: {{mean: {-1e-3 * delay:.4f}, fixed: true}}}}'
+    )
+    return Event('torque late', text, values={'delay [s]': 1e-3 * delay, 'sd [s]': 1e-3 * sd})
+
+
+def _stamps_jitter(event):
+    sd = 1e3 * _significant(event.sd_s, 2)
+    text = (
+        f'positions were taken {sd:.2g} ms (standard deviation) before or after their stamps. '
+        'This is allowed for; results are sharper if stamps are set where joints are read'
+    )
+    return Event('stamps jitter', text, values={'standard deviation [ms]': sd})
+
+
+def _noise_questioned(event):
+    factor, sd = _significant(event.factor, 3), _significant(event.sd, 3)
+    text = (
+        f'the noise of {event.signal} is {max(factor, 1 / factor):.2g} times '
+        f'{"larger" if factor > 1 else "smaller"} than configured; the learned one is used: '
+        f'sd {sd:.2g}'
+    )
+    values = {'sensor': event.signal, 'learned over configured': factor, 'learned sd': sd}
+    # Too large a configured value hides nothing but stuck encoders.
+    return Event('noise questioned', text, factor > 1, values)
+
+
+def _significant(number, digits):
+    """Return a number with so many significant digits, for those that are known no better."""
+    if not number or not math.isfinite(number):
+        return number
+    return round(number, digits - 1 - math.floor(math.log10(abs(number))))
+
+
+def _misfit(event, wrong, repair, joint=''):
+    """
+    Return the event of a `Misfit`.
+
+    wrong: what is wrong; repair: what to do about it; joint: name of the joint concerned, 'all',
+    or empty.
+    """
+    text = (
+        f'the data do not fit the robot description: {wrong}; {repair}. Until then nothing is '
+        'identified'
+    )
+    values = {'wrong': wrong, 'joint': joint, 'about': _about(event.test)}
+    return Event('misfit', text, True, values)
+
+
+def _misfit_over(event):
+    values = {} if event.test is MisfitTest.TORQUES else {'about': _about(event.test)}
+    return Event(
+        'fits again', 'the data no longer contradict the robot description', values=values
+    )
+
+
+def _about(test):
+    """Return the value `about` of events of a `MisfitTest`, empty for that of torques."""
+    return '' if test is MisfitTest.TORQUES else test.value
+
+
+def _wrong_unit(event):
+    factor = f'about {event.factor:.2g} times'
+    if event.joint is None:
+        return _misfit(
+            event,
+            f'the torques of all joints are {factor} those of the robot description',
+            'see whether they are in N m: motor currents have to be multiplied by torque '
+            'constants and gear ratios, torques before a gear by its ratio; or the masses of the '
+            'description are those of another robot',
+            'all',
+        )
+    return _misfit(
+        event,
+        f'the torque of {event.joint} is {factor} that of the robot description',
+        'see its unit, its torque constant and its gear ratio',
+        event.joint,
+    )
+
+
+def _wrong_mount(event):
+    upward = ', '.join(f'{each:.2f}' for each in event.upward)
+    return _misfit(
+        event,
+        f'upwards is along ({upward}) of the root of the robot description, not along (0, 0, 1)',
+        'the base is mounted otherwise: in the URDF, put a fixed joint with its roll, pitch and '
+        'yaw before it',
+    )
+
+
+_DESCRIPTIONS = {
+    FixedValuesWrong: _fixed_values_wrong,
+    ElasticJoint: _elastic_joint,
+    CoupledJoints: _coupled_joints,
+    TorqueLate: _torque_late,
+    StampsJitter: _stamps_jitter,
+    NoiseQuestioned: _noise_questioned,
+    ExplainedInPart: _about_joint(
+        'explained in part',
+        'the cause that is named leaves much of the torque of {} unexplained: something else may '
+        'have changed, at this joint or before it. What was known before is kept',
+    ),
+    TorqueNotExplained: _about_joint(
+        'not explained',
+        'the model leaves more than half of the torque of {} unexplained, so that only the '
+        "joint's own friction is learnt from it. See whether the effort is that of this joint, "
+        'its unit and its sign; for a mechanism of at most three light joints, try '
+        'estimator.name: multiple_shooting',
+    ),
+    TorqueNoisier: _about_joint(
+        'more noise',
+        'the torque of {} differs more from its prediction than before, and no change explains '
+        'that',
+    ),
+    TorqueLeftOut: _about_joint(
+        'left out',
+        'the torque of {} was far off for a moment and is as before again; its samples of that '
+        'time are left out',
+    ),
+    PosesOff: _about_sensor(
+        'poses off',
+        'many of the poses of {} fit neither the robot nor the rest of them, and are not used. '
+        'See whether the body was moved on its link, or another one is followed',
+    ),
+    SensorWrong: _about_sensor(
+        'sensor wrong',
+        'samples of {} are off by more than any motion of the robot explains. They are left out '
+        'until they fit again; everything else goes on. See whether it is occluded, flipped, '
+        'taken for another, or has slipped',
+    ),
+    SensorRight: _about_sensor('sensor right', 'samples of {} are used again', False),
+    SensorMoved: _about_sensor(
+        'sensor moved',
+        'samples of {} fit again if its place on the link, or its delay, is another one; that is '
+        'estimated from now on. See whether it has slipped',
+    ),
+    WrongUnit: _wrong_unit,
+    WrongSign: lambda event: _misfit(
+        event,
+        f'the torque of {event.joint} has the wrong sign',
+        'reverse its sign where it is read, or the axis of the joint in the robot description',
+        event.joint,
+    ),
+    WrongMount: _wrong_mount,
+    PositionsInDegrees: lambda event: _misfit(
+        event, 'positions are in degrees', 'give them in rad'
+    ),
+    SensorTooNoisy: lambda event: _misfit(
+        event,
+        f'the {event.part} of {event.sensor} is {event.factor:.3g} times as noisy as configured',
+        'see its unit (m, rad), its link, whether it follows another body, and its clock; or '
+        'configure a larger sd',
+    ),
+    FarFromPrior: lambda event: _misfit(
+        event,
+        f'{event.coordinate} is {event.deviations:.2g} standard deviations of its prior away',
+        'see the units and signs of what is measured, and which link sensors are on; or give it '
+        'another mean, or a larger sd, under estimate',
+    ),
+    DisturbancesTooLarge: lambda event: _misfit(
+        event,
+        'efforts of unknown origin act on the robot, as large as any that are considered',
+        'see the units, signs, joints and delay of the efforts, and the units of positions; or '
+        'estimate friction',
+    ),
+    MotionNotExplained: lambda event: _misfit(
+        event,
+        'no robot like the one described moves as measured, within the noise of the sensors',
+        'see the units, signs, joints and delays of efforts and positions, and the sd of sensors',
+    ),
+    MisfitOver: _misfit_over,
+}
+
+
+# ------------------------------------------------------------- around the estimator
 
 
 def input_lost(topic, seconds):
@@ -84,7 +449,7 @@ def clock_jumped(topic, seconds):
     side = 'back' if seconds < 0 else 'ahead'
     return Event(
         'clock jumped',
-        f'stamps on {topic} jumped {side} by {abs(seconds):.1f} s; what is known stays',
+        f'stamps on {topic} jumped {side} by {abs(seconds):.1f} s; what is known is kept',
         True,
         {'topic': topic, 'by [s]': seconds},
     )
@@ -104,306 +469,3 @@ def worker_replaced(cause, lost):
 def stopped(reason):
     """Return the event of a filter that uses nothing that comes any more."""
     return Event('stopped', reason, True)
-
-
-class Chronicle:
-    """Turns what the estimator reports into events, with the values before and after a change."""
-
-    def __init__(self):
-        """Begin with nothing known."""
-        self._latest, self._before, self._modes = None, None, 1
-        self._lasting = frozenset()
-
-    def take(self, words, estimate, modes=1):
-        """
-        Return the `Event`s since the call before.
-
-        words: events of the update reports since then, in order; estimate: the newest; modes:
-        how many modes the posterior has now.
-        """
-        events = [*self._begun(words, estimate)]
-        is_known = any(word.startswith(_CAUSE) for word in words)
-        for word in words:
-            if word in _OF_REPORTS:
-                events += self._told(word, estimate, is_known)
-            if word.startswith(_CAUSE):
-                events.append(_new_values(self._before, estimate, word.removeprefix(_CAUSE)))
-                self._before = None
-            for beginning, event_of in _OF_WORDS.items():
-                if word.startswith(beginning):
-                    events.append(event_of(word.removeprefix(beginning)))
-        if modes < self._modes and not _BEGINNINGS.intersection(words):
-            text = f'of {self._modes} modes {modes} are left'
-            events.append(Event(_MODE_LOST, text, values={'modes': modes}))
-        self._latest, self._modes = estimate, modes
-        return tuple(events)
-
-    def snapshot(self):
-        """Return what it takes to go on, plain values and records."""
-        return self._latest, self._before, self._modes, self._lasting
-
-    def restore(self, saved):
-        """Go on from a snapshot."""
-        self._latest, self._before, self._modes, self._lasting = saved
-
-    def _begun(self, words, estimate):
-        """Return the events of what lasts, where it has begun."""
-        now = frozenset(words) & frozenset(_LASTING)
-        new = [_LASTING[word] for word in dict.fromkeys(words) if word in now - self._lasting]
-        is_newer = self._latest is None or estimate.stamp_ns > self._latest.stamp_ns
-        goes_on = self._lasting & {'at rest'} if is_newer else self._lasting
-        if _PROGRESS.intersection(words):
-            goes_on = frozenset()
-        self._lasting = now | goes_on
-        return new
-
-    def _told(self, word, estimate, is_known):
-        """Return the events of a word that is told each time; is_known: what has changed is."""
-        event, values = _OF_REPORTS[word], {}
-        if word == 'changed':
-            event = replace(event, text='the robot has changed') if is_known else event
-            self._before = self._before or self._latest
-            values = _named('before', self._before)
-        if word in ('reset', 'motion lost'):
-            self._before = None
-        events = [replace(event, values=values)]
-        if word == 'handed over' and self._before is not None:
-            events.append(_new_values(self._before, estimate))
-            self._before = None
-        return events
-
-
-def _named(title, estimate):
-    """Return the means of an estimate by name, after a title."""
-    if estimate is None:
-        return {}
-    return {f'{title} {name}': mean for name, mean in zip(estimate.names, estimate.mean)}
-
-
-def _doubted(names):
-    """Return the event that says which of the parameters that are held fixed are not so."""
-    text = (
-        f'what is held fixed does not explain the motion; set free, it does: {names}. Nothing is '
-        'published of these: estimate them'
-    )
-    return Event('doubted', text, True)
-
-
-def _said_of(name, key, text):
-    """Return the function from a joint's or sensor's name to the warning about it; key: which."""
-    return lambda owner: Event(name, text.format(owner), True, {key: owner})
-
-
-def _back(sensor):
-    """Return the event of a sensor whose samples fit again."""
-    return Event('sensor right', f'samples of {sensor} are used again', values={'sensor': sensor})
-
-
-def _elastic(words):
-    """Return the event of a joint that gives way like a spring; words: joint, frequency, Hz."""
-    joint, frequency, _ = words.rsplit(' ', 2)
-    text = (
-        f'{joint} gives way like a spring: with its motor held, the link swings at about '
-        f'{frequency} Hz. The model is rigid: what its torques tell counts for less'
-    )
-    return Event('elastic', text, True, {'joint': joint, 'resonance [Hz]': float(frequency)})
-
-
-def _jitter(words):
-    """Return the event of stamps that are not of when samples were taken; words: sd [s]."""
-    sd = 1e3 * float(words)
-    text = (
-        f'positions were taken {sd:.2g} ms (standard deviation) before or after what their stamps '
-        'say. This is allowed for; stamps set where joints are read make the result sharper'
-    )
-    return Event('stamps jitter', text, values={'standard deviation [ms]': sd})
-
-
-# What is wrong -> (the same for people, what would repair it).
-_OF_ALL_UNITS = (
-    'the torques of all joints are about {:.2g} times what the robot description asks for',
-    'see whether they are in N m: motor currents need torque constants and gear ratios, and what '
-    'comes before a gear its ratio; or its masses are of another robot',
-)
-_OF_A_UNIT = (
-    'the torque of {} is about {:.2g} times what the robot description asks for',
-    'see its unit, its torque constant and its gear ratio',
-)
-_OF_A_SIGN = (
-    'the torque of {} has the wrong sign',
-    'turn its sign round where it is read, or the axis of the joint in the robot description',
-)
-_OF_GRAVITY = (
-    'upwards is along ({}) of the root of the robot description, not along (0, 0, 1)',
-    'the base is mounted otherwise: in the URDF, put a fixed joint with its roll, pitch and yaw '
-    'before it',
-)
-_OF_NOISE = (
-    'the {} of {} is {} times as noisy as configured',
-    'see its unit (m, rad), its link, whether it follows another body, and its clock; or write '
-    'a larger sd',
-)
-_OF_EFFORTS = (
-    'efforts of unknown origin push the robot, as large as any that are reckoned with',
-    'see the units, signs, joints and delay of the efforts, and the units of positions; or '
-    'estimate friction',
-)
-_OF_MOTION = (
-    'no robot like the one described moves as measured, within the noise of the sensors',
-    'see the units, signs, joints and delays of efforts and positions, and the sd of sensors',
-)
-_OF_PRIOR = (
-    '{} is {} standard deviations of its prior away',
-    'see the units and signs of what is measured, and which link sensors are on; or give it '
-    'another mean, or a larger sd, under estimate',
-)
-_OF_DEGREES = ('positions are in degrees', 'give them in rad')
-
-
-# Misfits that end by themselves, whatever is said of others.
-_BY_THEMSELVES = 'noise', 'prior', 'efforts', 'motion'
-# Those that are about nothing in particular.
-_OF_ALL = {'efforts': _OF_EFFORTS, 'motion': _OF_MOTION}
-
-
-def _misfit(words):
-    """Return the event of a unit, a sign or a mount that is wrong; words: of `torque.units`."""
-    kind, *rest = words.split(' ')
-    joint = ''
-    if kind == 'gravity':
-        wrong, repair = _OF_GRAVITY
-        wrong = wrong.format(', '.join(rest))
-    elif kind == 'degrees':
-        wrong, repair = _OF_DEGREES
-    elif kind == 'noise':
-        factor, part, sensor = rest[0], rest[1], ' '.join(rest[2:])
-        wrong, repair = _OF_NOISE
-        wrong = wrong.format(part, sensor, factor)
-    elif kind in _OF_ALL:
-        wrong, repair = _OF_ALL[kind]
-    elif kind == 'prior':
-        wrong, repair = _OF_PRIOR
-        wrong = wrong.format(' '.join(rest[1:]), rest[0])
-    else:
-        factor, joint = float(rest[0]), ' '.join(rest[1:])
-        if kind == 'sign':
-            wrong, repair = _OF_A_SIGN
-            wrong = wrong.format(joint)
-        elif joint == 'all':
-            wrong, repair = _OF_ALL_UNITS
-            wrong = wrong.format(factor)
-        else:
-            wrong, repair = _OF_A_UNIT
-            wrong = wrong.format(joint, factor)
-    text = (
-        f'the data do not fit the robot description: {wrong}; {repair}. Until then nothing is '
-        'identified'
-    )
-    about = kind if kind in _BY_THEMSELVES else ''
-    return Event('misfit', text, True, {'wrong': wrong, 'joint': joint, 'about': about})
-
-
-def _fits(kind):
-    """Return the event that a misfit of some kind is over; its words beside those of torques."""
-    return replace(_OF_REPORTS['misfit over'], values={'about': kind})
-
-
-def _coupled(words):
-    """Return the event of two joints that seem to share a motor; words: their names."""
-    first, second = words.split(', ')
-    text = (
-        f'{first} and {second} seem to share a motor, whose inertia and friction no column of the '
-        f'model describes; if they do: model: {{couplings: {{{first}: {second}}}}}'
-    )
-    return Event('coupled', text, True, {'joint': first, 'with': second})
-
-
-def _late(words):
-    """Return the event of torques that come late; words: delay, ms, +-, sd."""
-    delay, _, _, sd = words.split(' ')
-    text = (
-        f'torques are {delay} ms late beside encoders, give or take {sd} ms, and are used so from '
-        f'now on; where it stays so: estimate: {{commands.delay: {{mean: '
-        f'{-1e-3 * float(delay):.4f}, fixed: true}}}}'
-    )
-    values = {'delay [s]': 1e-3 * float(delay), 'sd [s]': 1e-3 * float(sd)}
-    return Event('torque late', text, values=values)
-
-
-def _questioned(words):
-    """Return the event of a sensor whose noise is not as configured; words: `noise_in_words`."""
-    sensor, factor, learned = words.rsplit(' ', 2)
-    factor, learned = float(factor), float(learned)
-    side = 'larger' if factor > 1 else 'smaller'
-    text = (
-        f'the noise of {sensor} is {max(factor, 1 / factor):.2g} times {side} than configured; '
-        f'what was learned is used: sd {learned:.2g}'
-    )
-    values = {'sensor': sensor, 'learned over configured': factor, 'learned sd': learned}
-    # Too large a value hides nothing but stuck encoders.
-    return Event('noise questioned', text, factor > 1, values)
-
-
-def _new_values(before, after, cause='everything'):
-    """Return the event that says what has changed; cause: with its probability, as text."""
-    values = {'cause': cause, **_named('before', before), **_named('after', after)}
-    text = f'what the parameters are since the change: {cause}'
-    return Event(_NEW_VALUES, text, values=values)
-
-
-# Words of a report that go on with a joint, a sensor or names -> the function that returns the
-# event of what follows.
-_OF_WORDS = {
-    'not explained: ': _said_of(
-        'not explained',
-        'joint',
-        'the model does not explain the torque of {}, of which more than half is left: it '
-        'tells of its own friction only. See whether the effort is of it, its unit and its sign; '
-        'of at most three light joints, try estimator.name: multiple_shooting',
-    ),
-    'coupled: ': _coupled,
-    'misfit: ': _misfit,
-    'misfit over: ': _fits,
-    'elastic: ': _elastic,
-    'stamps jitter: ': _jitter,
-    'torque late: ': _late,
-    'more noise: ': _said_of(
-        'more noise',
-        'joint',
-        'the torque of {} is off by more than before, and nothing known explains it',
-    ),
-    'poses off: ': _said_of(
-        'poses off',
-        'sensor',
-        'many of the poses of {} are far off what the robot and the rest of them say, and '
-        'are not used. See whether the body was moved on its link, or another one is followed',
-    ),
-    'explained in part: ': _said_of(
-        'explained in part',
-        'joint',
-        'the cause that is named leaves much of the torque of {} unexplained: something may '
-        'have changed, there or before it, that no cause is for. What was known before is kept',
-    ),
-    'sensor wrong: ': _said_of(
-        'sensor wrong',
-        'sensor',
-        'samples of {} are off by more than anything that moves the robot could do. They are left '
-        'out until they fit again; everything else goes on. See whether it is occluded, flipped, '
-        'taken for another, or has slipped',
-    ),
-    'sensor right: ': _back,
-    'sensor moved: ': _said_of(
-        'sensor moved',
-        'sensor',
-        'samples of {} fit again if it is at another place of its link, or its clock is another; '
-        'that is what is estimated from now on. See whether it has slipped',
-    ),
-    'left out: ': _said_of(
-        'left out',
-        'joint',
-        'the torque of {} was far off for a moment, and is as it was before: what it told '
-        'then is taken back',
-    ),
-    'noise of ': _questioned,
-    'doubts: ': _doubted,
-}

@@ -24,11 +24,16 @@ from .observability.findings import Assessment, summarize
 from .posterior.file import load, Posterior, require_same_prior, save
 from .posterior.identity import describe, Recording, require_same
 from .records import Estimate, Status, UpdateReport
+from .reported_events import Happened
 from .stream.restamping import Restamping
 
 _HERE = 'this pipeline'
-# Events by which estimators report that they have left out the samples of a frame.
-_LEFT_OUT = Status.UPDATE_REFUSED, Status.OUTLIER
+# Events by which estimators report that they have left out the samples of a frame -> outcome of
+# these samples.
+_LEFT_OUT = {
+    Happened.UPDATE_REFUSED: Status.UPDATE_REFUSED,
+    Happened.OUTLIER: Status.OUTLIER,
+}
 # What bad data may raise in an update: singular matrices, overflow. Anything else is a mistake in
 # the program and is not caught.
 _NUMERICAL_ERRORS = np.linalg.LinAlgError, ArithmeticError
@@ -220,7 +225,7 @@ class Pipeline:
         outcomes = progress.outcomes.copy()
         outcomes.update((sample.sensor, Status.UPDATE_REFUSED) for sample in frame.samples)
         progress = replace(progress, outcomes=outcomes)
-        events = (*events, Status.UPDATE_REFUSED.value)
+        events = (*events, Happened.UPDATE_REFUSED)
         with suppress(*_NUMERICAL_ERRORS):
             return self._updated(progress, replace(frame, samples=()), events)
         report = UpdateReport(progress.estimate.report.stage, events=events)
@@ -234,16 +239,17 @@ class Pipeline:
         # Update: the filter step, or the fit, of the estimator.
         state, report = self.estimator.update(self._begun, progress.state, frame)
         # Where the estimator begins again from its prior, no data so far count.
-        is_forgotten = 'forgotten' in report.events
+        is_forgotten = Happened.FORGOTTEN in report.events
         recording = progress.recording or Recording.begun(frame)
         recording = None if is_forgotten else recording.until(frame)
         # Summarize: what the posterior says of each parameter, and whether it can be believed.
         mixture = self.estimator.mixture(self._begun, state)
         last_change = partial(self.estimator.last_change, state)
         assessment = progress.assessment.after(self.problem, mixture, frame, report, last_change)
-        events = (*events, *assessment.words_since(progress.assessment))
+        events = (*events, *assessment.events_since(progress.assessment))
         # Count what became of the samples.
-        outcome = next((s for s in _LEFT_OUT if s.value in report.events), Status.USED)
+        rejected = [status for event, status in _LEFT_OUT.items() if event in report.events]
+        outcome = rejected[0] if rejected else Status.USED
         if report.left_out:
             outcome = Status.USED
         outcomes = progress.outcomes.copy()

@@ -116,8 +116,8 @@ class UpdateReport:
     What one frame did to the posterior.
 
     stage: 'batch' or 'filter'; nis: normalised innovation squared of the heaviest component and
-    its degrees of freedom; events: what happened, as text; changed: names of the parameters by
-    which a change has just been explained; left_out: (sensor, value of a
+    its degrees of freedom; events: what happened, records of `reported_events`; changed: names of
+    the parameters by which a change has just been explained; left_out: (sensor, value of a
     `Status`, number) of samples, of this frame or of those before, that are left out while others
     are used.
     """
@@ -203,8 +203,8 @@ class ParameterFinding:
     asked: tuple = ()
 
     @property
-    def verdict_in_words(self):
-        """The verdict with the names that belong to it, and what data ask for."""
+    def verdict_text(self):
+        """The verdict with the names that belong to it, and with what data ask for."""
         if self.asked:
             return f'{self.verdict}: {self.contradiction}'
         return f'{self.verdict} with {", ".join(self.aliases)}' if self.aliases else self.verdict
@@ -250,7 +250,7 @@ class LoadFinding:
     com_sd: tuple
 
     @property
-    def in_words(self):
+    def sentence(self):
         """The load as a sentence."""
         place = ', '.join(f'{x:.3f} +- {sd:.2g}' for x, sd in zip(self.com, self.com_sd))
         return f'{self.link} holds {self.mass:.4g} +- {self.mass_sd:.2g} kg more, at ({place}) m'

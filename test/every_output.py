@@ -17,7 +17,7 @@ def every_output():
     from scenarios import changed
 
     from sim2real_estimator.config.node_settings import MarkersConfig, SamplesConfig
-    from sim2real_estimator.events import Chronicle
+    from sim2real_estimator.events import EventDescriber
     from sim2real_estimator.messages import serialized
     from sim2real_estimator.ros.publishers import estimate_message, events_message
     from sim2real_estimator.ros.worker.output_messages import Composer
@@ -34,8 +34,8 @@ def every_output():
     made['samples'], _ = composer.samples(progress, draws, None)
     latest = progress.estimate
     made['estimate'] = estimate_message(latest, progress.assessment.latest)
-    words = [event for estimate in estimates for event in estimate.report.events]
-    made['events'] = events_message(Chronicle().take(words, latest), latest.stamp_ns)
+    reported = [event for estimate in estimates for event in estimate.report.events]
+    made['events'] = events_message(EventDescriber().describe(reported, latest), latest.stamp_ns)
     return {topic: serialized(message) for topic, message in made.items()}
 
 

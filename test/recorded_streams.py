@@ -64,12 +64,12 @@ def digest(name):
 
     for estimate in estimates:
         put(estimate.stamp_ns, *estimate.mean, *estimate.sd)
-        words.update('|'.join(estimate.report.events).encode())
+        words.update('|'.join(map(str, estimate.report.events)).encode())
     numbers.update(posterior_bytes(pipeline))
     found = pipeline.findings(exact=False)
     for each in found.parameters:
         put(each.mean, each.sd, *each.quantiles, each.share)
-        words.update(f'{each.name}: {each.verdict_in_words}\n'.encode())
+        words.update(f'{each.name}: {each.verdict_text}\n'.encode())
     for each in found.combinations:
         put(each.mean, each.sd)
     words.update(repr(pipeline.counts.table()).encode())

@@ -12,14 +12,16 @@ PACKAGE = ROOT.name
 # What each room may import of the package, besides itself. A room is a folder or a module of
 # the top level; joints/, actuators/ and the like belong to the room they are in.
 _PHYSICS = {'errors', 'spatial', 'model', 'dynamics'}
-_CORE = {*_PHYSICS, 'backend', 'config', 'estimation', 'parameters', 'records', 'sensors'}
+_RECORDS = {'records', 'reported_events'}
+_CORE = {*_PHYSICS, *_RECORDS, 'backend', 'config', 'estimation', 'parameters', 'sensors'}
 _PROBLEM = {*_CORE, 'observability', 'prediction', 'stream'}
 _FLOW = {*_PROBLEM, 'pipeline', 'posterior', 'setup'}
 ROOMS = {
     'errors': set(),
     'spatial': set(),
     'records': {'errors'},
-    'events': set(),
+    'reported_events': set(),
+    'events': {'reported_events'},
     'messages': {'errors'},
     'config': {'errors'},
     'model': {'errors', 'spatial'},
@@ -27,9 +29,9 @@ ROOMS = {
     'backend': _PHYSICS,
     'sensors': {*_PHYSICS, 'records'},
     'stream': {'errors', 'records'},
-    'estimation': {'errors', 'records'},
+    'estimation': {'errors', *_RECORDS},
     'parameters': {*_PHYSICS, 'backend', 'config', 'estimation'},
-    'observability': {*_PHYSICS, 'estimation', 'parameters', 'records'},
+    'observability': {*_PHYSICS, *_RECORDS, 'estimation', 'parameters'},
     'prediction': {*_CORE, 'observability'},
     'setup': _PROBLEM,
     'posterior': {*_PROBLEM, 'setup'},
@@ -49,6 +51,7 @@ THIRD_PARTY = {
     'errors': set(),
     'spatial': set(),
     'records': {'numpy', 'torch'},
+    'reported_events': set(),
     'events': set(),
     'messages': {'numpy', 'rclpy', 'rosbags'},
     'config': {'yaml'},

@@ -11,6 +11,8 @@ import numpy as np
 from problems.bad_data import CASES
 import pytest
 
+from sim2real_estimator.reported_events import Happened
+
 # How many bad frames are fed from each stage: as many as take some seconds.
 FRAMES = {
     ('gaussian_sum', 'batch'): 800,
@@ -46,7 +48,7 @@ def test_no_error_leaves_a_pipeline_whatever_is_wrong_with_frames(case, caplog):
     words = Counter()
     for k, stage in enumerate(case.stages):
         words += case.feed(np.random.default_rng([0, k]), stage, FRAMES[name, stage])
-    assert words['update refused'] and not words['not finite']
+    assert words[Happened.UPDATE_REFUSED] and not words['not finite']
 
 
 class Failing:
@@ -81,7 +83,7 @@ def test_a_frame_that_cannot_be_computed_is_refused_counted_and_told(monkeypatch
     pipeline, frames = failing(monkeypatch, error)
     before = dict(pipeline.counts.table().get('encoders', {}))
     estimates = pipeline.step()
-    assert [e.report.events for e in estimates] == [(), (), ('update refused',), (), ()]
+    assert [e.report.events for e in estimates] == [(), (), (Happened.UPDATE_REFUSED,), (), ()]
     # The motion goes on without its samples, and the next frames are taken in as ever.
     fed = pipeline.estimator.fed
     assert [f.end_ns for f in fed] == [frames[k].end_ns for k in (0, 1, 2, 2, 3, 4)]
@@ -105,12 +107,12 @@ def test_what_is_known_stays_where_not_even_the_motion_can_be_computed(monkeypat
         patched.setattr(type(pipeline.estimator), 'update', fail)
         pipeline.waiting.append(case.frames[-1])
         (estimate,) = pipeline.step()
-    assert estimate.report.events == ('update refused',)
+    assert estimate.report.events == (Happened.UPDATE_REFUSED,)
     np.testing.assert_array_equal(estimate.mean, known.estimate.mean)
     np.testing.assert_array_equal(pipeline.state.knowledge.means, known.mixture.means)
     pipeline.waiting.extend(case.frames[-60:])
-    words = [word for each in pipeline.step() for word in each.report.events]
-    assert words == ['resumed']
+    events = [event for each in pipeline.step() for event in each.report.events]
+    assert events == [Happened.RESUMED]
 
 
 def test_a_mistake_in_the_program_is_not_taken_for_bad_data(monkeypatch):

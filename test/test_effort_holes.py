@@ -8,6 +8,7 @@ from simulated import config, misses, record
 from sim2real_estimator.estimation.filter.phases import FilterState
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Sample, Status
+from sim2real_estimator.reported_events import Happened
 
 pytestmark = pytest.mark.usefixtures('one_thread')
 
@@ -42,8 +43,8 @@ def followed(samples, pipeline=None):
 def test_holes_make_no_change_and_no_false_certainty(seed):
     recording = record(3.2, seed)
     pipeline, events = followed(lossy(recording, HOLES))
-    assert 'changed' not in events
-    assert events.count('efforts unknown') == 1
+    assert Happened.CHANGED not in events
+    assert events.count(Happened.EFFORTS_UNKNOWN) == 1
     assert isinstance(pipeline.state, FilterState)
     assert np.abs(misses(pipeline, recording.values)).max() < 4
     # Both efforts, in each hole.
@@ -53,9 +54,9 @@ def test_holes_make_no_change_and_no_false_certainty(seed):
 def test_efforts_that_are_lost_alone_are_no_change_either():
     recording = record(3.2, 1)
     pipeline, events = followed(lossy(recording, HOLES, ('commanded_efforts',)))
-    assert 'changed' not in events
+    assert Happened.CHANGED not in events
     # What the message before the hole said acts for one frame; nine more know no efforts.
-    assert events.count('efforts unknown') == 9
+    assert events.count(Happened.EFFORTS_UNKNOWN) == 9
     assert isinstance(pipeline.state, FilterState)
     assert np.abs(misses(pipeline, recording.values)).max() < 4
 
@@ -64,7 +65,7 @@ def test_messages_lost_here_and_there_do_not_keep_the_filter_from_taking_over():
     recording, generator = record(3.0, 2), np.random.default_rng(2)
     samples = [s for s in lossy(recording, ()) if generator.random() > 0.08]
     pipeline, events = followed(samples)
-    assert events.count('efforts unknown') > 3 and 'changed' not in events
+    assert events.count(Happened.EFFORTS_UNKNOWN) > 3 and Happened.CHANGED not in events
     assert isinstance(pipeline.state, FilterState)
     assert np.abs(misses(pipeline, recording.values)).max() < 4
 
@@ -72,7 +73,7 @@ def test_messages_lost_here_and_there_do_not_keep_the_filter_from_taking_over():
 def test_after_a_long_hole_the_motion_is_found_afresh():
     recording = record(2.8, 3)
     pipeline, events = followed(lossy(recording, LONG_HOLE))
-    assert 'changed' not in events and events.count('resumed') == 1
+    assert Happened.CHANGED not in events and events.count(Happened.RESUMED) == 1
     assert np.abs(misses(pipeline, recording.values)).max() < 4
 
 

@@ -15,6 +15,7 @@ from sim2real_estimator.estimation.estimators import ESTIMATORS
 from sim2real_estimator.observability.findings import Assessment, find, shares_cut, spread_at_zero
 from sim2real_estimator.parameters.parametrization import DirectParametrization, Prior
 from sim2real_estimator.records import Frame, Sample, UpdateReport
+from sim2real_estimator.reported_events import Happened
 
 SECOND = 10**9
 TIP = {'to_tip.origin.z'}
@@ -41,7 +42,7 @@ def test_what_can_be_told_is_counted_and_the_rest_is_named(title):
     problem = p2_identifiability.make_problem(experiment)
     frames = p2_identifiability.draw(experiment, 0)
     found = find(*follow(problem, frames), exact=False)
-    assert (found.observed, found.unobserved) == (experiment.told, experiment.untold)
+    assert (found.observed, found.unobserved) == (experiment.observed, experiment.unobserved)
     named = [names_in(direction) for direction in found.null_directions]
     assert UPPER in named
     # What hangs below moves the joint of the upper link with it.
@@ -68,7 +69,7 @@ def test_every_parameter_has_its_verdict_and_every_combination_its_value(driven)
     assert tuple(by_name) == problem.parametrization.names
     assert by_name['elbow.damping'].verdict == by_name['elbow.origin.z'].verdict == 'identified'
     assert by_name['to_tip.origin.z'].verdict == 'prior-only'
-    assert by_name['upper.mass'].verdict_in_words == 'aliased with upper.com.z, upper.inertia.yy'
+    assert by_name['upper.mass'].verdict_text == 'aliased with upper.com.z, upper.inertia.yy'
     for parameter in found.parameters:
         low, middle, high = parameter.quantiles
         assert low < middle < high and low < parameter.mean < high
@@ -193,7 +194,7 @@ def test_verdicts_of_estimates_are_those_of_the_findings_and_renewed_by_data_tim
             assert 0 <= estimate.stamp_ns - stamps[-1] < SECOND
             changed.append((estimate.report.events, set(estimate.verdicts)))
     assert len(set(stamps)) < len(stamps) / 5
-    when = next(k for k, (events, _) in enumerate(changed) if 'changed' in events)
+    when = next(k for k, (events, _) in enumerate(changed) if Happened.CHANGED in events)
     assert all(words == {'changed'} for _, words in changed[when:])
     assert all('changed' not in words for _, words in changed[:when])
 
@@ -202,7 +203,7 @@ def test_missing_efforts_are_told_with_the_remedy():
     pipeline = pipeline_of()
     encoders = [sample for sample in samples_of()[:80] if sample.sensor == 'encoders']
     estimates = feed(pipeline, encoders)
-    assert estimates[-1].report.events == ('efforts unknown',)
+    assert estimates[-1].report.events == (Happened.EFFORTS_UNKNOWN,)
     found = pipeline.latest_findings()
     assert found.unknown_efforts == ('shoulder', 'elbow')
     assert 'shoulder, elbow' in found.obstacle and 'efforts.measured' in found.obstacle
@@ -219,7 +220,7 @@ def test_the_example_of_the_page_on_estimation_is_what_is_said():
     (block,) = re.findall(r'```text\n(parameter.*?)```', page.read_text(), re.DOTALL)
     rows = [line.split(None, 5) for line in block.split('\n\n')[0].splitlines()[1:]]
     assert [(row[0], row[5]) for row in rows] == [
-        (parameter.name, parameter.verdict_in_words) for parameter in found.parameters
+        (parameter.name, parameter.verdict_text) for parameter in found.parameters
     ]
     for row, parameter in zip(rows, found.parameters):
         assert float(row[1]) == pytest.approx(parameter.mean, rel=0.01)
@@ -315,7 +316,7 @@ def test_what_no_robot_has_is_never_identified(exact):
         if not is_possible:
             assert friction.verdict == 'out of prior'
             assert friction.asked == ('', pytest.approx(-8 * sd), pytest.approx(sd))
-            assert 'which no joint has' in friction.verdict_in_words
+            assert 'which no joint has' in friction.verdict_text
         others = [each.asked for name, each in found.items() if name != 'elbow.friction']
         assert not any(others)
 

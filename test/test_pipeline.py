@@ -15,6 +15,7 @@ from sim2real_estimator.config import with_values
 from sim2real_estimator.errors import DataError
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Sample, Status, UpdateReport
+from sim2real_estimator.reported_events import Happened
 from sim2real_estimator.stream.plans import RecordedPlan
 
 SECOND = 10**9
@@ -89,7 +90,7 @@ def test_estimates_are_by_name_with_a_verdict(finished, recording):
     assert 'upper.inertia.yy' in finding.aliases
     for name, mean, sd in zip(last.names, last.mean, last.sd):
         assert abs(mean - recording.values[name]) < 4 * sd
-    assert any('handed over' in e.report.events for e in estimates)
+    assert any(Happened.HANDED_OVER in e.report.events for e in estimates)
 
 
 def test_every_sample_is_accounted_for(finished, recording):
@@ -226,16 +227,16 @@ def test_a_clock_set_back_keeps_what_is_known(recording):
 
 
 class _Refusing:
-    """An estimator that refuses every other frame with a word, and learns nothing otherwise."""
+    """An estimator that refuses every other frame with an event, and learns nothing otherwise."""
 
-    def __init__(self, estimator, word):
-        self.estimator, self.word = estimator, word
+    def __init__(self, estimator, event):
+        self.estimator, self.event = estimator, event
 
     def init(self, problem):
         return 0
 
     def update(self, problem, state, frame):
-        events = (self.word,) if state % 2 else ()
+        events = (self.event,) if state % 2 else ()
         return state + 1, UpdateReport('filter', events=events)
 
     def last_change(self, state):
@@ -245,10 +246,16 @@ class _Refusing:
         return self.estimator.mixture(problem, self.estimator.init(problem))
 
 
-@pytest.mark.parametrize('status', [Status.UPDATE_REFUSED, Status.OUTLIER])
-def test_samples_that_estimators_leave_out_are_counted(recording, status):
+@pytest.mark.parametrize(
+    ('event', 'status'),
+    [
+        (Happened.UPDATE_REFUSED, Status.UPDATE_REFUSED),
+        (Happened.OUTLIER, Status.OUTLIER),
+    ],
+)
+def test_samples_that_estimators_leave_out_are_counted(recording, event, status):
     usual = Pipeline.from_config(config())
-    refusing = _Refusing(usual.estimator, status.value)
+    refusing = _Refusing(usual.estimator, event)
     pipeline = Pipeline(usual.problem, refusing, usual.stream)
     run(pipeline, samples_of(recording)[:20])
     assert pipeline.counts.of('encoders', Status.USED) == 5

@@ -14,6 +14,7 @@ from sim2real_estimator.config import with_values
 from sim2real_estimator.errors import DataError
 from sim2real_estimator.posterior import file as posterior_file
 from sim2real_estimator.posterior.file import load
+from sim2real_estimator.reported_events import Happened
 
 SECOND = 10**9
 
@@ -43,13 +44,13 @@ def saved(tmp_path, samples):
 def frames_of_interest(reports):
     """Return where to stop: name -> number of frames."""
     happened = {event: k for k, r in reversed(list(enumerate(reports))) for event in r.events}
-    changed = happened['changed']
+    changed = happened[Happened.CHANGED]
     return {
         'before any': 0,
-        'before the first fit': happened['fitted'] - 3,
-        'between fits': happened['fitted'] + 4,
-        'just after hand-over': happened['handed over'] + 1,
-        'in the filter': (happened['handed over'] + changed) // 2,
+        'before the first fit': happened[Happened.FITTED] - 3,
+        'between fits': happened[Happened.FITTED] + 4,
+        'just after hand-over': happened[Happened.HANDED_OVER] + 1,
+        'in the filter': (happened[Happened.HANDED_OVER] + changed) // 2,
         'after a change': changed + 3,
         'between fits after it': changed + 16,
     }
@@ -198,7 +199,7 @@ SYSTEM = {'nodes': [{'kind': 'os.system', 'fields': {}}], 'content': {'node': 0}
     ('change', 'reason'),
     [
         (with_pickle, 'means.npy cannot be read .*[Oo]bject arrays cannot be loaded'),
-        (with_header(version=3, package='9.9'), "version 3 .*'9.9'.*versions up to 2"),
+        (with_header(version=4, package='9.9'), "version 4 .*'9.9'.*versions up to 3"),
         (with_header(format='a song'), "a file of 'a song'"),
         (with_header(nodes=[]), 'is damaged'),
         (with_header(content=[None, {'node': -1, 'more': 1}]), 'is damaged'),
@@ -246,6 +247,26 @@ def test_of_another_version_the_posterior_is_read_and_the_run_is_not(saved, chan
     pipeline = pipeline_of()
     pipeline.begin_from(saved)
     np.testing.assert_allclose(pipeline.mixture.moments()[0], known.mixture.moments()[0])
+
+
+def test_of_an_earlier_format_the_posterior_is_read_and_the_run_is_not(saved):
+    known = load(saved)
+
+    def change(members):
+        with_header(version=2)(members)
+        header = json.loads(members['header.json'])
+        for node in header['nodes']:
+            if node.get('kind') == 'findings':
+                node['fields']['told'] = node['fields'].pop('observed')
+        members['header.json'] = json.dumps(header).encode()
+
+    rewritten(saved, change)
+    found = load(saved)
+    assert found.run is None and found.findings is None and known.findings is not None
+    np.testing.assert_array_equal(found.mixture.means, known.mixture.means)
+    with pytest.raises(DataError, match='another version has saved it: version 2.*begin_from'):
+        pipeline_of().load(saved)
+    pipeline_of().begin_from(saved)
 
 
 @pytest.mark.parametrize('share', [0.0, 0.01, 0.5, 0.99])

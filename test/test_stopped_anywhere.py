@@ -10,6 +10,7 @@ from scenarios import continued, SCENARIOS
 from sim2real_estimator.estimation.changes.pending import PendingChange
 from sim2real_estimator.estimation.filter.phases import BatchState, FilterState
 from sim2real_estimator.posterior.file import load
+from sim2real_estimator.reported_events import Happened
 
 # The long one takes part in the tests of files.
 NAMES = sorted(set(SCENARIOS) - {'remounted'})
@@ -84,16 +85,18 @@ def test_a_stop_after_every_frame_changes_no_bit(runs, name):
 
 def test_the_stops_are_where_they_should_be(runs):
     for run in runs.values():
-        handed_over = run.happened('handed over')
+        handed_over = run.happened(Happened.HANDED_OVER)
         assert isinstance(state_of(run.stops[handed_over - 1][0]), BatchState)
         assert isinstance(state_of(run.stops[handed_over][0]), FilterState)
-    noticed, given_up = (runs['changed'].happened(word) for word in ('changed', 'forgotten'))
+    noticed, given_up = (
+        runs['changed'].happened(word) for word in (Happened.CHANGED, Happened.FORGOTTEN)
+    )
     for number in range(noticed, given_up):
         state = state_of(runs['changed'].stops[number][0])
         assert isinstance(state, PendingChange) and len(state.frames) == number - noticed
     after_change = state_of(runs['changed'].stops[given_up][0])
     assert isinstance(after_change, BatchState) and not after_change.frames
-    in_gap = state_of(runs['paused'].stops[runs['paused'].happened('resumed') - 1][0])
+    in_gap = state_of(runs['paused'].stops[runs['paused'].happened(Happened.RESUMED) - 1][0])
     assert isinstance(in_gap, BatchState) and in_gap.knowledge is not None
     assert 'commands.delay' in load(runs['late'].stops[0][0]).identity['parameters']
     disturbed = state_of(runs['disturbed'].stops[-1][0]).mixture
@@ -107,7 +110,7 @@ def test_the_stops_are_where_they_should_be(runs):
 def test_another_process_goes_on_from_a_batch_from_a_hand_over_and_from_a_filter(runs):
     stops, expected = [], []
     for name, run in runs.items():
-        handed_over = run.happened('handed over')
+        handed_over = run.happened(Happened.HANDED_OVER)
         for k in (handed_over - 9, handed_over, len(run.stops) - 15):
             stops.append((*run.stops[k], name))
             expected.append(run.expected[0])

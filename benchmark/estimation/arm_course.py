@@ -5,10 +5,11 @@ import time
 import numpy as np
 
 from sim2real_estimator.app.synthetic.readings import message_of
+from sim2real_estimator.reported_events import Happened
 
 
 class ArmCourse:
-    """A pipeline fed by a robot, and how long it takes; events: (time [s], text) so far."""
+    """A pipeline fed by a robot, and how long it takes; events: (time [s], event) so far."""
 
     def __init__(self):
         """Begin with nothing."""
@@ -37,11 +38,11 @@ class ArmCourse:
 
     def record(self):
         """Return what happened as numbers."""
-        handed = [at for at, event in self.events if event == 'handed over']
+        handed = [at for at, event in self.events if event == Happened.HANDED_OVER]
         squared, degrees = np.sum(self._nis, 0) if self._nis else (np.nan, 1.0)
         return {
             'handed_over': handed[0] if handed else None,
-            'false_alarms': sum(event == 'changed' for _, event in self.events),
+            'false_alarms': sum(event == Happened.CHANGED for _, event in self.events),
             'nis': float(squared / degrees),
             'frame_ms': 1e3 * float(np.median(self._frames)) if self._frames else None,
             'batch_cpu': self._batch,

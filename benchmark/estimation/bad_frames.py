@@ -7,6 +7,8 @@ import logging
 import numpy as np
 from problems.bad_data import CASES
 
+from sim2real_estimator.reported_events import Happened
+
 from .targets import Line, total
 
 TITLE = 'Random bad frames, 1000 a problem, to every estimator in every stage'
@@ -35,7 +37,7 @@ def measure(seed):
                 record['exceptions'] += 1
                 record['first'] = record['first'] or f'{name}, {stage}: {error!r}'
         record[name] = sum(stages.values())
-        record[f'{name} refused'] = words['update refused']
+        record[f'{name} refused'] = words[Happened.UPDATE_REFUSED]
         record[f'{name} not finite'] = words['not finite']
     return record
 

@@ -8,6 +8,7 @@ import numpy as np
 from problems import bad_mocap
 
 from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.reported_events import Happened
 
 from .late_mocap import DELAYS, dynamics
 from .metrics import judge
@@ -52,9 +53,9 @@ def measure(seed):
     table = pipeline.counts.table()
     return {
         'exceptions': 0,
-        'forgotten': events.count('forgotten'),
-        'changed': events.count('changed'),
-        'refused': events.count('update refused'),
+        'forgotten': events.count(Happened.FORGOTTEN),
+        'changed': events.count(Happened.CHANGED),
+        'refused': events.count(Happened.UPDATE_REFUSED),
         'clock_error': 1e3 * float(np.quantile(np.abs(errors), _SHARE)),
         'worst_clock_error': 1e3 * float(np.abs(errors).max()),
         'left_out': sum(table[name].get('sensor wrong', 0) for name in bad_mocap.SENSORS),

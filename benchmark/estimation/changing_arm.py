@@ -3,6 +3,7 @@
 import numpy as np
 
 from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.reported_events import Happened
 
 from .arm_course import ArmCourse
 from .metrics import judge
@@ -33,7 +34,7 @@ def followed(config, robot, cause, up=UP, judged=None):
     down, end = up + LASTS, up + LASTS + _LOOKS
     course.follow(pipeline, robot, end)
     events = course.events
-    alarms = [at for at, event in events if event == 'changed']
+    alarms = [at for at, event in events if event == Happened.CHANGED]
     noticed = next((at - up for at in alarms if up < at <= down), None)
     return record | {
         'false_alarms': sum(at <= up for at in alarms),

@@ -18,7 +18,7 @@ class Course:
     """
     What happened.
 
-    mixtures, states: after the frames asked for, by index; events: (index, text); innovations:
+    mixtures, states: after the frames asked for, by index; events: (index, event); innovations:
     (squared, degrees of freedom) of every frame the filter took.
     """
 
@@ -29,7 +29,7 @@ class Course:
 
     def when(self, event):
         """Return the index of the first frame at which something happened, or None."""
-        return next((k for k, text in self.events if text == event), None)
+        return next((k for k, each in self.events if each == event), None)
 
     def innovation_record(self):
         """Return mean and grouped means of squared innovations per degree of freedom."""

@@ -4,6 +4,7 @@ import numpy as np
 from problems import driven_elbow
 
 from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.reported_events import Happened
 
 from .free_body import run
 from .metrics import judge, Quantities
@@ -28,8 +29,8 @@ def measured(problems, seed):
     filtered = [e.report for e in estimates if e.report.stage == 'filter']
     return {
         'end': judge(mixture, base_quantities(pipeline.problem.parametrization, values)),
-        'handed_over': float('handed over' in events),
-        'false_alarms': events.count('changed'),
+        'handed_over': float(Happened.HANDED_OVER in events),
+        'false_alarms': events.count(Happened.CHANGED),
         'nis': sum(r.nis for r in filtered) / max(sum(r.degrees for r in filtered), 1),
     }
 

@@ -6,6 +6,7 @@ from scipy.stats import norm
 
 from sim2real_estimator.observability.verdicts import Verdict
 from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.reported_events import Happened
 
 from .metrics import judge, Quantities
 from .targets import coverage_lines, covered, Line, median_error, median_width, share
@@ -30,7 +31,7 @@ def measure(seed):
     return {
         'centre': judge(mixture, quantities(parametrization, values, free_body.centre)),
         'ratios': judge(mixture, quantities(parametrization, values, free_body.ratios)),
-        'handed_over': float('handed over' in events),
+        'handed_over': float(Happened.HANDED_OVER in events),
         'moments': ranks(last, values, free_body.MOMENTS),
         'products': ranks(last, values, free_body.PRODUCTS),
         'mass': ranks(last, values, (_MASS,)),

@@ -35,7 +35,7 @@ def _measure(experiment, seed):
     named = [set(direction.split()) for direction in found.null_directions]
     return {
         'counted': float(
-            (found.observed, found.unobserved) == (experiment.told, experiment.untold)
+            (found.observed, found.unobserved) == (experiment.observed, experiment.unobserved)
         ),
         'named': float(
             len(named) == len(expected)
@@ -49,7 +49,7 @@ def lines():
     """Return the lines of the table."""
     found = []
     for title, experiment in EXPERIMENTS.items():
-        counts = f'{experiment.told} told, {experiment.untold} not'
+        counts = f'{experiment.observed} observed, {experiment.unobserved} not'
         nats = 'nats', _part(title, 'nats')
         found += [
             Line(f'{title}: {counts}', _part(title, 'counted'), (0.95, None), 'share', nats),

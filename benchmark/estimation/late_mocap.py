@@ -4,6 +4,7 @@ import numpy as np
 from problems import late_mocap, p2
 
 from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.reported_events import Happened
 
 from .metrics import judge, Quantities
 from .targets import coverage_lines, Line, median_error, median_width, total
@@ -22,7 +23,7 @@ def measure(seed):
     pipeline, changes = Pipeline.from_config(late_mocap.config()), 0
     for sample in samples:
         pipeline.push(sample)
-        changes += sum('changed' in e.report.events for e in pipeline.step())
+        changes += sum(Happened.CHANGED in e.report.events for e in pipeline.step())
     pipeline.finish()
     problem, mixture = pipeline.problem, pipeline.posterior().mixture
     found = problem.parametrization.to_named(mixture.means) @ mixture.weights

@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 from sim2real_estimator.estimation.estimators import ESTIMATORS
 from sim2real_estimator.parameters.parametrization import Prior
+from sim2real_estimator.reported_events import Happened
 
 from .course import follow
 from .metrics import judge
@@ -37,7 +38,7 @@ def measure(seed):
             'sd': [float(mixture.weights @ deviations)],
             'rank': [float(mixture.weights @ norm.cdf((np.log(factor) - means) / deviations))],
         },
-        'false_alarms': sum(text == 'changed' for _, text in course.events),
+        'false_alarms': sum(event is Happened.CHANGED for _, event in course.events),
         'nis': course.innovation_record()['nis'],
     }
 

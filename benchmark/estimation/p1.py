@@ -6,6 +6,7 @@ import numpy as np
 from problems import p1
 
 from sim2real_estimator.estimation.estimators import ESTIMATORS
+from sim2real_estimator.reported_events import Happened
 
 from .course import follow
 from .metrics import bounds, efficiency_ratios, judge, Quantities
@@ -27,7 +28,7 @@ def measure(seed, noise=p1.NOISE, marks=MARKS):
     quantities = Quantities(lambda x: x, logs)
     least = bounds(problem, truth.states, logs, frames, marks)
     course = follow(problem, ESTIMATORS['gaussian_sum'](**SETTINGS), frames, marks)
-    record = {'handed_over': course.when('handed over')}
+    record = {'handed_over': course.when(Happened.HANDED_OVER)}
     for k in marks:
         said = judge(course.mixtures[k], quantities)
         record[str(k)] = said | {'ratios': efficiency_ratios(said['error'], least[k])}

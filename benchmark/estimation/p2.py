@@ -7,6 +7,7 @@ from problems import p2
 from scipy.stats import chi2
 
 from sim2real_estimator.estimation.estimators import ESTIMATORS
+from sim2real_estimator.reported_events import Happened
 
 from .course import follow, follow_from_prior, GROUP
 from .metrics import ASTRAY, bounds, efficiency_ratios, judge, matching_point, Quantities
@@ -43,8 +44,8 @@ def measure(seed):
         said = judge(course.mixtures[k], quantities)
         ratios = efficiency_ratios(said['error'], slope @ least[k] @ slope.T)
         record[str(t)] = said | {'ratios': ratios}
-    record['handed_over'] = course.when('handed over')
-    record['false_alarms'] = sum(text == 'changed' for _, text in course.events)
+    record['handed_over'] = course.when(Happened.HANDED_OVER)
+    record['false_alarms'] = sum(event is Happened.CHANGED for _, event in course.events)
     record['arrived'] = arrived(record)
     record['physical'] = physical_ranks(problem, course.mixtures[marks[-1]], truth.values, seed)
     mark = frame_at(COLD)

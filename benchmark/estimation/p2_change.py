@@ -6,6 +6,7 @@ from problems.common import log_normal_draw, roll, states_of
 import torch
 
 from sim2real_estimator.estimation.estimators import ESTIMATORS
+from sim2real_estimator.reported_events import Explained, Happened
 
 from .course import follow
 from .metrics import judge
@@ -34,7 +35,7 @@ def changed_and_back(seed, name, factor, cause):
     frames = p2.observed(rng, _simulate(state, torques, parts), torques)
     estimator, change, back = ESTIMATORS['gaussian_sum'](), frame_at(CHANGE), frame_at(RETURN)
     first = follow(problem, estimator, frames, [len(frames) - 1])
-    alarms = [k for k, text in first.events if text == 'changed']
+    alarms = [k for k, event in first.events if event is Happened.CHANGED]
     noticed = next((k for k in alarms if change < k <= back), None)
     returned = next((k for k in alarms if k > back), None)
     returns = cause_between(first.events, back, len(frames))
@@ -61,11 +62,11 @@ def cause_between(events, begin, end):
     """
     Return what the first change between two instants was put down to, None for nothing.
 
-    events: (instant, text) in order.
+    events: (instant, event) in order.
     """
-    for at, text in events:
-        if begin < at <= end and text.startswith('cause: '):
-            return text.removeprefix('cause: ').rpartition(' (')[0]
+    for at, event in events:
+        if begin < at <= end and isinstance(event, Explained):
+            return event.cause
     return None
 
 

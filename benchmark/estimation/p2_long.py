@@ -9,6 +9,7 @@ from problems.common import log_normal_draw, STEP, TRUTH_STEP
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.estimation.estimators import ESTIMATORS
 from sim2real_estimator.prediction.robot_problem import ProblemOptions
+from sim2real_estimator.reported_events import Happened
 
 from .metrics import judge, Quantities
 from .p2 import base_quantities
@@ -50,11 +51,11 @@ def measure(seed):
         # Torques that are stronger than said move a robot as if it were lighter.
         record[str(seconds)] = judge(mixture, _inertial(problem, values, np.log(gain)))
         record[f'{seconds} as built'] = judge(mixture, _inertial(problem, values, 0.0))
-    record['events'] = [e for e in found.events if e[1] not in ('fitted', 'handed over')]
-    record['alarms'] = found.count('changed')
+    record['events'] = found.notable_events
+    record['alarms'] = found.count(Happened.CHANGED)
     clean = SlowPlant(p2.simulator(), lambda _: values)
     found = watch(problem, estimator, clean, rng, CLEAN, MARKS[:1])
-    record['clean_alarms'] = found.count('changed')
+    record['clean_alarms'] = found.count(Happened.CHANGED)
     return record
 
 

@@ -7,6 +7,7 @@ from problems import p2
 
 from sim2real_estimator.estimation.estimators import ESTIMATORS
 from sim2real_estimator.estimation.noise import NOISES
+from sim2real_estimator.reported_events import Happened
 
 from .course import follow
 from .metrics import judge
@@ -30,7 +31,7 @@ def measure(seed):
     return {
         'clean': judge(clean.mixtures[mark], quantities),
         'spoiled': judge(course.mixtures[mark], quantities),
-        'false_alarms': sum(text == 'changed' for _, text in course.events),
+        'false_alarms': sum(event is Happened.CHANGED for _, event in course.events),
     }
 
 

@@ -10,6 +10,7 @@ from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.estimation.estimators import ESTIMATORS
 from sim2real_estimator.parameters.parametrization import Prior
 from sim2real_estimator.prediction.robot_problem import ProblemOptions
+from sim2real_estimator.reported_events import Happened
 
 from .metrics import judge, Quantities
 from .slow_changes import SlowPlant, watch
@@ -42,8 +43,8 @@ def measure(seed):
         for kind in ('damping', 'friction'):
             quantities = _losses(problem, values_at(seconds), kind)
             record[f'{kind} {seconds}'] = judge(found.mixtures[seconds], quantities)
-    record['events'] = [e for e in found.events if e[1] not in ('fitted', 'handed over')]
-    record['alarms'] = found.count('changed')
+    record['events'] = found.notable_events
+    record['alarms'] = found.count(Happened.CHANGED)
     return record
 
 

@@ -8,6 +8,8 @@ from problems import p2
 from problems.common import make_frames, roll, states_of
 import torch
 
+from sim2real_estimator.reported_events import Happened
+
 from .course import Course, follow
 
 # So long [s] all but the torques stays as it is, and so much is simulated before it is followed.
@@ -64,7 +66,7 @@ class LongCourse:
     """
     What happened in a long run.
 
-    mixtures: by time [s]; events: (time, text); nis: of every minute; frame_ms: processor time
+    mixtures: by time [s]; events: (time, event); nis: of every minute; frame_ms: processor time
     of a frame.
     """
 
@@ -75,7 +77,13 @@ class LongCourse:
 
     def count(self, event):
         """Return how often something happened."""
-        return sum(text == event for _, text in self.events)
+        return sum(each == event for _, each in self.events)
+
+    @property
+    def notable_events(self):
+        """The events beside those of fits, as (time, text)."""
+        usual = Happened.FITTED, Happened.HANDED_OVER
+        return [(time, str(event)) for time, event in self.events if event not in usual]
 
 
 def watch(problem, estimator, plant, rng, seconds, marks):
@@ -89,7 +97,7 @@ def watch(problem, estimator, plant, rng, seconds, marks):
         spent += time.process_time() - begin
         state = course.states[last]
         found.mixtures |= {wanted[k + done]: course.mixtures[k] for k in here}
-        found.events += [((k + done) / p2.RATE, text) for k, text in course.events]
+        found.events += [((k + done) / p2.RATE, event) for k, event in course.events]
         found.nis.append(course.innovation_record()['nis'])
         done += len(frames)
     found.frame_ms = 1e3 * spent / done

@@ -19,6 +19,7 @@ from sim2real_estimator.offline.tables.converting import convert
 from sim2real_estimator.offline.tables.streams import streams_of
 from sim2real_estimator.offline.tables.table import Table
 from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.reported_events import Explained, Happened, kinds_of
 from sim2real_estimator.setup.build import build_delays, build_stream
 from sim2real_estimator.setup.sources import build_inputs
 
@@ -34,7 +35,9 @@ _BEGIN, _APART = 1.7e9, 1e3
 # How the margins of what quantities are, are told, and how many draws they are told by.
 QUANTILES, _DRAWS = (0.05, 0.5, 0.95), 400
 # Events that say that the robot is not what it was.
-_ALARMS = ('changed', 'explained', 'forgotten')
+_ALARMS = frozenset((Happened.CHANGED, Happened.FORGOTTEN, Explained))
+# The same by their names on ~/events.
+_ALARM_NAMES = 'changed', 'forgotten'
 _NANO = 1e9
 # Of least squares: how fast the sign of friction changes [rad/s], and its terms.
 _WIDTH, _PLAIN = 0.02, ('armature', 'damping', 'friction')
@@ -93,9 +96,9 @@ def piece(example, recording, shared):
                 for name, each in decoded:
                     pipeline.take(name, each)
                 for estimate in pipeline.step():
-                    events.update(map(str, estimate.report.events))
+                    events.update(estimate.report.events)
         for estimate in pipeline.finish():
-            events.update(map(str, estimate.report.events))
+            events.update(estimate.report.events)
         seconds = (feed.end_ns - feed.bag.begin_ns) / _NANO
         used = (time.process_time() - begin) / seconds
     parametrization, parameters = pipeline.problem.parametrization, pipeline.problem.parameters
@@ -103,9 +106,9 @@ def piece(example, recording, shared):
     values = {**parametrization.fixed, **dict(zip(parametrization.names, drawn))}
     told = example.quantities(Drawn(parameters, values, _DRAWS))
     quantities = {each: np.quantile(told[each], QUANTILES).tolist() for each in example.repeated}
-    alarms = {name: number for name, number in events.items() if name in _ALARMS}
+    alarms = {str(each): n for each, n in events.items() if kinds_of((each,)) & _ALARMS}
     known = {'quantities': quantities, 'seconds': seconds, 'used': used}
-    return known | {'alarms': alarms, 'events': dict(events)}
+    return known | {'alarms': alarms, 'events': {str(each): n for each, n in events.items()}}
 
 
 def converted(data, folder, recording, place, start=None):
@@ -141,7 +144,7 @@ def record_of(example, found):
         'verdicts': dict(found.verdicts),
         'seconds': found.timings['data'],
         'used': used / found.timings['data'],
-        'alarms': {name: n for name, n in events.items() if name in _ALARMS},
+        'alarms': {name: n for name, n in events.items() if name in _ALARM_NAMES},
         'events': dict(events),
         'distrust': list(found.distrust),
     }

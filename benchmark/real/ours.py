@@ -14,14 +14,16 @@ from peers.least_squares import BODY, column_names, PER_JOINT
 from sim2real_estimator.config import load_config
 from sim2real_estimator.config.settings_tree import JointConfig
 from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.reported_events import Explained, Happened, Misfit
 from sim2real_estimator.setup.starter import starter_yaml
 
 from .torque import arm_of, bodies_of_named, moved
 
 # Stamps are seconds since an epoch; those of recordings begin near zero.
 _EPOCH_NS, _NANO = 1_700_000_000 * 10**9, 10**9
-# So events begin by which the robot is said to have changed.
-_ALARMS = ('changed', 'explained', 'forgotten', 'payload', 'load', 'misfit: ')
+# Events that say that the robot is not what it was.
+_ALARMS = Happened.CHANGED, Happened.FORGOTTEN
+_ALARM_CLASSES = Explained, Misfit
 _COUPLED = ('coupled_armature', 'coupled_damping', 'coupled_friction')
 # The places of Pinocchio's ten numbers in our order: mass, moments, xx, yy, zz, xy, xz, yz.
 _OUR_ORDER = ('mass', 'mx', 'my', 'mz', 'xx', 'yy', 'zz', 'xy', 'xz', 'yz')
@@ -29,16 +31,25 @@ _OUR_ORDER = ('mass', 'mx', 'my', 'mz', 'xx', 'yy', 'zz', 'xy', 'xz', 'yz')
 
 @dataclass(frozen=True)
 class Event:
-    """Something that was said at a time of the recording [s]; changed: names of parameters."""
+    """
+    An event that was reported at a time of the recording [s].
+
+    reported: the record; changed: names of parameters.
+    """
 
     time: float
-    name: str
+    reported: object
     changed: tuple = ()
+
+    @property
+    def name(self):
+        """The event as a short line."""
+        return str(self.reported)
 
     @property
     def is_alarm(self):
         """Whether it says that the robot is not what it was."""
-        return self.name.startswith(_ALARMS)
+        return self.reported in _ALARMS or isinstance(self.reported, _ALARM_CLASSES)
 
 
 @dataclass(frozen=True)
@@ -217,7 +228,7 @@ def columns_of(run):
 
 def _events(estimate):
     report, now = estimate.report, _seconds(estimate.stamp_ns)
-    return [Event(now, str(name), tuple(report.changed)) for name in report.events]
+    return [Event(now, each, tuple(report.changed)) for each in report.events]
 
 
 def _seconds(stamp_ns):

@@ -3,6 +3,8 @@
 import numpy as np
 from peers.least_squares import design, fitted, smooth
 
+from sim2real_estimator.reported_events import Happened
+
 from .ours import least_squares_of, ours
 from .torque import arm_of, Motion, torque_error, torque_of_named
 
@@ -43,7 +45,9 @@ def predict(trial, adjust=None):
     }
     residual = _joined(tests, lambda motion: motion.tau - torque_of(robot, run.named, motion))
     torque = _joined(tests, lambda motion: motion.tau)
-    events = [(event.time, event.name) for event in run.events if event.name != 'at rest']
+    events = [
+        (event.time, event.name) for event in run.events if event.reported is not Happened.AT_REST
+    ]
     sizes = [np.sqrt((x[:, known] ** 2).mean(0)) for x in (residual, torque)]
     return found | {
         'joints': (100 * sizes[0] / sizes[1]).tolist(),

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import chdtri
 
 from sim2real_estimator.config import read_config
-from sim2real_estimator.estimation.batch.multi_start import MISSPECIFIED
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Frame, Sample
+from sim2real_estimator.reported_events import FixedValuesWrong, Happened, kinds_of
 from sim2real_estimator.setup.sources import COMMANDED_EFFORTS
 
 from .cases import Outcome
@@ -71,14 +71,14 @@ def _delay(sensor):
 
 def _flags(pipeline, reports):
     """Return how the estimator said that something does not fit."""
-    events = {event for report in reports for event in report.events}
+    kinds = kinds_of([event for report in reports for event in report.events])
     filtered = [report for report in reports if report.stage == 'filter']
     nis, degrees = (sum(getattr(each, key) for each in filtered) for key in ('nis', 'degrees'))
     mixture = pipeline.mixture
     signs = {
-        'change': 'changed' in events,
+        'change': Happened.CHANGED in kinds,
         'NIS': degrees > 0 and nis > chdtri(degrees, _IMPROBABLE),
-        'doubts': any(event.startswith(MISSPECIFIED) for event in events),
+        'doubted': FixedValuesWrong in kinds,
         'unknown efforts': mixture.weights[mixture.scales > 0].sum() > 0.5,
     }
     return tuple(name for name, is_seen in signs.items() if is_seen)

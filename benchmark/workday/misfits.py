@@ -11,22 +11,24 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from sim2real_estimator.reported_events import PositionsInDegrees, WrongMount, WrongSign, WrongUnit
+
 # Torques are reported so many times as large as they are, or of one joint; those that are motor
 # currents have torque constants, with their gears, between these [N m/A].
 _FACTOR, _TORQUE_CONSTANTS = 2.0, (5.0, 20.0)
 # A link is described so many times as long as it is.
 _LENGTH = 1.2
 # A direction is right that is off by less than that [rad].
-_ASTRAY = 0.35
+_OFF = 0.35
 # Stream of random numbers beside those of `recordings`.
 _OF_MISFIT = 17
 
 
 def with_misfit(recording, name, seed, index):
     """
-    Return (`Recording` with the misfit of a name, whether a word about it is right).
+    Return (`Recording` with the misfit of a name, whether an event about it is right).
 
-    The latter is a function of what follows 'misfit: ' in an event.
+    The latter is a function of a `Misfit` that was reported.
     """
     number = list(MISFITS).index(name)
     generator = np.random.default_rng((seed, index, _OF_MISFIT, number))
@@ -36,28 +38,29 @@ def with_misfit(recording, name, seed, index):
 
 def _unit(recording, generator):
     factors = np.full(len(recording.joints), _FACTOR)
-    return _scaled(recording, factors), _about('unit', 'all')
+    return _scaled(recording, factors), _equal_but_for_factor(WrongUnit)
 
 
 def _unit_of_one(recording, generator):
     joint = int(generator.integers(len(recording.joints)))
     changed = _scaled(recording, np.where(np.arange(len(recording.joints)) == joint, _FACTOR, 1.0))
-    return changed, _about('unit', recording.joints[joint])
+    return changed, _equal_but_for_factor(WrongUnit, recording.joints[joint])
 
 
 def _amperes(recording, generator):
     constants = np.exp(generator.uniform(*np.log(_TORQUE_CONSTANTS), len(recording.joints)))
-    return _scaled(recording, 1 / constants), _about('unit', 'all')
+    return _scaled(recording, 1 / constants), _equal_but_for_factor(WrongUnit)
 
 
 def _sign(recording, generator):
     joint = int(generator.integers(len(recording.joints)))
     changed = _scaled(recording, np.where(np.arange(len(recording.joints)) == joint, -1.0, 1.0))
-    return changed, _about('sign', recording.joints[joint])
+    return changed, _equal_but_for_factor(WrongSign, recording.joints[joint])
 
 
 def _degrees(recording, generator):
-    return replace(recording, q=np.degrees(recording.q)), _about('degrees', 'degrees')
+    changed = replace(recording, q=np.degrees(recording.q))
+    return changed, lambda event: isinstance(event, PositionsInDegrees)
 
 
 def _on_a_wall(recording, generator):
@@ -71,7 +74,7 @@ def _upside_down(recording, generator):
 
 
 def _link_length(recording, generator):
-    """Stretch the longest link between two joints; torques have no word for that."""
+    """Stretch the longest link between two joints; no event says that."""
     root = ElementTree.fromstring(recording.urdf)
     inner = [j for j in root.findall('joint') if j.get('name') in recording.joints[1:]]
     origins = [joint.find('origin') for joint in inner]
@@ -79,7 +82,7 @@ def _link_length(recording, generator):
     longest = int(np.argmax([np.linalg.norm(place) for place in places]))
     origins[longest].set('xyz', ' '.join(map(repr, (_LENGTH * places[longest]).tolist())))
     changed = replace(recording, urdf=ElementTree.tostring(root, encoding='unicode'))
-    return changed, _about('length', '')
+    return changed, lambda event: False
 
 
 def _scaled(recording, factors):
@@ -103,17 +106,17 @@ def _mounted(recording, rpy):
     return replace(recording, urdf=ElementTree.tostring(root, encoding='unicode'))
 
 
-def _about(kind, owner):
-    """Return the function that tells whether a word is of a kind and about a joint or all."""
-    return lambda word: word.split()[0] == kind and word.split()[-1] == owner
+def _equal_but_for_factor(kind, joint=None):
+    """Return the function that tells whether an event is of a kind, about a joint (None: all)."""
+    return lambda event: isinstance(event, kind) and event.joint == joint
 
 
 def _along(upward):
-    """Return the function that tells whether a word says which direction is upwards."""
+    """Return the function that tells whether an event says which direction is upwards."""
 
-    def is_right(word):
-        kind, *numbers = word.split()
-        return kind == 'gravity' and np.dot(upward, [float(x) for x in numbers]) > np.cos(_ASTRAY)
+    def is_right(event):
+        is_mount = isinstance(event, WrongMount)
+        return is_mount and bool(np.dot(upward, event.upward) > np.cos(_OFF))
 
     return is_right
 

@@ -11,16 +11,21 @@ import torch
 
 from sim2real_estimator.config import read_config
 from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.reported_events import (
+    ElasticJoint,
+    FixedValuesWrong,
+    Happened,
+    Misfit,
+    TorqueNotExplained,
+)
 from sim2real_estimator.setup.starter import starter_yaml
 
 _NANO = 10**9
 # Parameters of bodies and rotors, by the last part of their names, or the part before it.
 _OF_BODIES, _OF_LOSSES = ('mass', 'com', 'inertia', 'armature'), ('damping', 'friction')
 _OF_LOSSES += ('load_friction', 'stribeck')
-# Words in events, beside doubts, by which an estimator says that the robot is not as modelled.
-_SIGNS_OF_MISFIT = ('doubts', 'not explained', 'unexplained', 'misfit: ', 'elastic', 'muted')
-# Words of events that say that the robot is another one from now on.
-_SIGNS_OF_CHANGE = ('changed', 'payload')
+# Events by which an estimator says that the robot is not as modelled.
+_SIGNS_OF_MISFIT = FixedValuesWrong, TorqueNotExplained, Misfit, ElasticJoint
 # So large a squared innovation per degree of freedom, for so large a share of findings, is one.
 _MISFIT, _SHARE = 2.0, 0.5
 
@@ -53,7 +58,7 @@ class Told:
     beliefs: mark -> `Belief`; changes: times [s] at which a change was reported, each once;
     loads: time -> (link, mass, sd) of what was reported as taken up then, None where nothing;
     is_flagged: whether it was said that the model does not fit; processor: time per second of
-    data [s/s]; events: (time, text) of all that was reported.
+    data [s/s]; events: (time, event) of all that was reported.
     """
 
     beliefs: dict
@@ -97,9 +102,9 @@ def run(recording, marks, asked=(), estimator='', seconds=None):
             loads[asked.pop(0)] = load and (load.link, load.mass, load.mass_sd)
         spent += time.process_time() - pause
     used = time.process_time() - begin - spent
-    changes = [t for t, event in events if event.startswith(_SIGNS_OF_CHANGE)]
+    changes = [t for t, event in events if event is Happened.CHANGED]
     is_off = [m is not None and m > _MISFIT for m in misfits]
-    is_flagged = any(sign in event for _, event in events for sign in _SIGNS_OF_MISFIT)
+    is_flagged = any(isinstance(event, _SIGNS_OF_MISFIT) for _, event in events)
     is_flagged |= bool(is_off) and float(np.mean(is_off)) > _SHARE
     read = min(last, recording.t[-1]) - recording.t[0]
     return Told(beliefs, tuple(changes), loads, is_flagged, used / read, tuple(events))

@@ -22,6 +22,8 @@ from rich.markup import escape
 from rich.table import Table
 from scipy.stats import binomtest, chi2
 
+from sim2real_estimator.reported_events import Happened, Misfit
+
 from . import ours, peer, scores
 from .misfits import MISFITS, with_misfit
 from .recordings import record, Scenario
@@ -49,8 +51,8 @@ _MISFIT_SECONDS, _FLAGGED, _HINTED, _FALSE_FLAGS = 5.0, 0.95, 0.7, 0.01
 # A sample more, so that what is believed then is looked at.
 _A_SAMPLE = 0.02
 _SURE, _COLUMNS = 0.95, 150
-# Words of events that say what is wrong.
-_MISFIT = 'misfit: '
+# Events that say nothing of interest here.
+_USUAL = Happened.FITTED, Happened.AT_REST
 _WITHOUT_KINOVA = ('ur5', 'panda', 'xarm7', 'tiago_pro')
 
 
@@ -248,13 +250,13 @@ def measure(name, seed, index, estimator='', seconds=None):
         'watched': min(watched, until),
         'flagged': told.is_flagged,
         'processor': told.processor,
-        'events': [event for event in told.events if event[1] not in ('fitted', 'at rest')],
+        'events': [(t, str(event)) for t, event in told.events if event not in _USUAL],
     }
     for kind in ('body', 'loss'):
         result[kind] = {str(m): scores.calibration(b, kind) for m, b in told.beliefs.items()}
     result['identified'] = {str(m): belief.identified for m, belief in told.beliefs.items()}
-    said = [event.removeprefix(_MISFIT) for _, event in told.events if event.startswith(_MISFIT)]
-    result['hinted'] = bool(said and is_right and is_right(said[-1]))
+    misfits = [event for _, event in told.events if isinstance(event, Misfit)]
+    result['hinted'] = bool(misfits and is_right and is_right(misfits[-1]))
     if recording.events and seconds is None:
         result['payload'] = scores.payload(recording, told)
     return result

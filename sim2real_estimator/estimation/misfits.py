@@ -9,8 +9,14 @@ of a signal. `torque.units` tests more of measured torques.
 import numpy as np
 from scipy.stats import chi2, norm
 
-# Events: what is wrong, and that nothing is wrong any more; and that first fits did not converge.
-MISFIT, FITS, ASTRAY = 'misfit: ', 'misfit over', 'astray'
+from ..reported_events import (
+    DisturbancesTooLarge,
+    FarFromPrior,
+    Happened,
+    MisfitTest,
+    MotionNotExplained,
+)
+
 # The largest scale of disturbances, in units of problems, which is taken for disturbances of any
 # size; and the weight of components of that scale from which on it is reported.
 LARGEST_DISTURBANCE, _MOSTLY = 0.3, 0.9
@@ -24,21 +30,21 @@ _TOO_NOISY, _FITS_BELOW = 3.0, 2.5
 
 def misfits_of(problem, mixture, report, before=()):
     """
-    Yield (kind, event) for each sign that the problem of a posterior `Mixture` is misspecified.
+    Yield a `Misfit` for each sign that the problem of a posterior `Mixture` is misspecified.
 
-    report: `UpdateReport` that came with it; before: kinds that were yielded the last time.
+    report: `UpdateReport` that came with it; before: `MisfitTest`s that found one the last time.
     """
     mean = mixture.means @ mixture.weights
-    found = far_from_prior(problem.prior, mean, 'prior' in before)
+    found = far_from_prior(problem.prior, mean, MisfitTest.PRIOR in before)
     if found is not None:
         number, by = found
-        yield 'prior', f'{MISFIT}prior {by:.2g} {problem.labels[number]}'
+        yield FarFromPrior(problem.labels[number], by)
     if mixture.weights[mixture.scales >= LARGEST_DISTURBANCE].sum() > _MOSTLY:
-        yield 'efforts', f'{MISFIT}efforts'
+        yield DisturbancesTooLarge()
     # Between two fits there is no new information.
-    is_fit = 'fitted' in report.events or report.stage == 'filter'
-    if ASTRAY in report.events or ('motion' in before and not is_fit):
-        yield 'motion', f'{MISFIT}motion'
+    is_fit = Happened.FITTED in report.events or report.stage == 'filter'
+    if Happened.POOR_FIT in report.events or (MisfitTest.MOTION in before and not is_fit):
+        yield MotionNotExplained()
 
 
 def far_from_prior(prior, mean, is_reported=False):

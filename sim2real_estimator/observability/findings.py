@@ -11,16 +11,17 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ..estimation.misfits import FITS, MISFIT, misfits_of
+from ..estimation.misfits import misfits_of
 from ..parameters.parametrization import DirectParametrization
 from ..records import CombinationFinding, Estimate, Findings, ParameterFinding
+from ..reported_events import Explained, Happened, kinds_of, Misfit, MisfitOver, MisfitTest
 from .null_space import mending, physical_draws, spectrum_of, tangents_of
 from .payload import load_since
 from .possible_robots import contradictions
 from .tangents import Tangents
 from .verdicts import (
     Beliefs,
-    in_words,
+    direction_text,
     information_gain,
     judge,
     modes_of,
@@ -44,7 +45,14 @@ _SECOND = 10**9
 # Findings are renewed this often [ns], and at once after events that change the posterior.
 _PERIOD = _SECOND
 _CHANGING_EVENTS = frozenset(
-    ('fitted', 'handed over', 'resumed', Verdict.CHANGED.value, 'explained', 'forgotten')
+    (
+        Happened.FITTED,
+        Happened.HANDED_OVER,
+        Happened.RESUMED,
+        Happened.CHANGED,
+        Happened.FORGOTTEN,
+        Explained,
+    )
 )
 # Tangents are renewed with findings, or if the mean has moved so many prior standard deviations.
 _MOVED = 0.03
@@ -69,9 +77,9 @@ class Assessment:
     None if there was none; changed: names of the parameters that changed, None until they are
     isolated; unknown_efforts: of the newest frame; tangents: `Tangents` from the estimator's
     coordinates to all parameters, near the latest mean; followed_ns: when these were renewed last;
-    is_misfit: whether a misfit of units or description is reported, so that nothing is identified;
-    doubts: ((kind, since_ns, word), ...) of misspecifications, with words of `estimation.misfits`,
-    '' until one has lasted long enough to be reported, so that nothing is identified.
+    is_misfit: whether the estimator itself has reported a `Misfit`, so that nothing is identified;
+    misspecifications: ((`Misfit` of `estimation.misfits`, since_ns, is_reported), ...); once one
+    has lasted long enough it is reported, and nothing is identified.
     """
 
     latest: Findings
@@ -81,7 +89,7 @@ class Assessment:
     tangents: Tangents | None = None
     followed_ns: int | None = None
     is_misfit: bool = False
-    doubts: tuple = ()
+    misspecifications: tuple = ()
 
     @staticmethod
     def begun(problem, mixture):
@@ -100,39 +108,45 @@ class Assessment:
         new, unknown_efforts = self, problem.unknown_efforts(frame)
         if unknown_efforts != self.unknown_efforts:
             new = replace(self, unknown_efforts=unknown_efforts)
-        if Verdict.CHANGED.value in report.events:
+        reported = kinds_of(report.events)
+        if Happened.CHANGED in reported:
             new = replace(new, changed_ns=frame.end_ns, changed=None)
-        if 'explained' in report.events:
+        if Explained in reported:
             new = replace(new, changed=report.changed)
-        misfits = [event for event in report.events if event.startswith((MISFIT, FITS))]
+        misfits = [event for event in report.events if isinstance(event, (Misfit, MisfitOver))]
         if misfits:
-            new = replace(new, is_misfit=not misfits[-1].startswith(FITS))
+            new = replace(new, is_misfit=isinstance(misfits[-1], Misfit))
         # If a clock was set back, the latest findings are of the future.
         is_old = not 0 <= frame.end_ns - self.latest.stamp_ns < _PERIOD
-        is_due = is_old or misfits or _CHANGING_EVENTS.intersection(report.events)
+        is_due = is_old or misfits or _CHANGING_EVENTS & reported
         if is_due or new._needs_tangents(mixture, frame.end_ns):
             tangents = tangents_of(problem.parametrization, mixture, new.tangents)
             new = replace(new, tangents=tangents, followed_ns=frame.end_ns)
         if is_due:
-            new = replace(new, doubts=new._doubts(problem, mixture, frame.end_ns, report))
+            found = new._misspecified(problem, mixture, frame.end_ns, report)
+            new = replace(new, misspecifications=found)
             new = replace(
                 new, latest=new._when_asked(problem, mixture, frame, report, last_change)
             )
         return new
 
-    def words_since(self, before):
-        """Return the words of misspecifications that are reported now, or no longer."""
-        now, then = (
-            {kind: word for kind, _, word in each.doubts if word} for each in (self, before)
-        )
+    def events_since(self, before):
+        """Return the events of misspecifications that are reported now, or no longer."""
+        now, then = self._reported_misfits, before._reported_misfits
         return (
-            *(word for kind, word in now.items() if kind not in then),
-            *(f'{FITS}: {kind}' for kind in then if kind not in now),
+            *(misfit for test, misfit in now.items() if test not in then),
+            *(MisfitOver(test) for test in then if test not in now),
         )
 
-    def _doubts(self, problem, mixture, now_ns, report):
+    @property
+    def _reported_misfits(self):
+        """The misspecifications that are reported: `MisfitTest` -> `Misfit`."""
+        found = [misfit for misfit, _, is_reported in self.misspecifications if is_reported]
+        return {misfit.test: misfit for misfit in found}
+
+    def _misspecified(self, problem, mixture, now_ns, report):
         """
-        Return `doubts` by a mixture and its `UpdateReport`.
+        Return `misspecifications` by a mixture and its `UpdateReport`.
 
         The estimator of measured torques has a misfit test of its own. A robot that has changed
         may be far from its prior, so this is not reported anew after a change. First fits may be
@@ -140,15 +154,16 @@ class Assessment:
         """
         if problem.torque is not None:
             return ()
-        before = {kind: (since_ns, word) for kind, since_ns, word in self.doubts}
+        before = {each[0].test: each for each in self.misspecifications}
         least, found = _LASTING if report.stage == 'filter' else _LASTING_IN_FITS, []
-        for kind, word in misfits_of(problem, mixture, report, before):
-            since_ns, reported = before.get(kind, (now_ns, ''))
-            is_by_change = kind == 'prior' and self.changed_ns is not None and not reported
+        for misfit in misfits_of(problem, mixture, report, before):
+            known, since_ns, is_reported = before.get(misfit.test, (misfit, now_ns, False))
+            is_of_prior = misfit.test is MisfitTest.PRIOR
+            is_by_change = is_of_prior and self.changed_ns is not None and not is_reported
             if now_ns < since_ns or is_by_change:
                 since_ns = now_ns
-            word = reported or (word if now_ns - since_ns >= least else '')
-            found.append((kind, since_ns, word))
+            misfit = known if is_reported else misfit
+            found.append((misfit, since_ns, is_reported or now_ns - since_ns >= least))
         return tuple(found)
 
     def _when_asked(self, problem, mixture, frame, report, last_change):
@@ -177,7 +192,7 @@ class Assessment:
         if self.changed_ns is not None and 0 <= stamp_ns - self.changed_ns < _CHANGED_FOR:
             parameters = tuple(map(self._marked, found.parameters))
             found = replace(found, parameters=parameters)
-        if self.is_misfit or any(word for _, _, word in self.doubts):
+        if self.is_misfit or self._reported_misfits:
             found = of_misfit(found)
         return replace(found, **self._known(mixture, report, change))
 
@@ -235,7 +250,7 @@ def find(problem, mixture, stamp_ns, exact=True, tangents=None):
             *_noises(problem, mixture, stamp_ns),
         ),
         _combinations(problem, mean, covariance),
-        tuple(in_words(inner.names, direction) for direction in directions),
+        tuple(direction_text(inner.names, direction) for direction in directions),
         int((found.information > _OBSERVED).sum()),
         int((found.information < _UNOBSERVED).sum()),
         information_gain(problem.prior.root, mixture),

@@ -218,7 +218,7 @@ def involved_in(direction):
     return np.flatnonzero(size > _NAMED_SHARE * size.max())
 
 
-def in_words(names, direction):
+def direction_text(names, direction):
     """Return a direction [p] as text: 'lower.mass - lower.com.z' grow against one another."""
     involved = involved_in(direction)
     # The largest first, and upwards.

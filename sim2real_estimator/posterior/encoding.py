@@ -7,6 +7,7 @@ matrix product hangs on it.
 """
 
 from dataclasses import fields, is_dataclass, MISSING
+from enum import Enum
 import math
 
 import numpy as np
@@ -35,7 +36,7 @@ from ..estimation.torque.outliers import Disruption
 from ..estimation.torque.poses import PoseFit, Poses, PoseState, PoseSums
 from ..estimation.torque.regression import Earlier, Fit, Rows, Sums, TorqueNoise
 from ..estimation.torque.state import Branch, TorqueState
-from ..estimation.torque.units import Misfit, MisfitWatch
+from ..estimation.torque.units import MisfitHypothesis, MisfitWatch
 from ..estimation.windows.least_squares import FoldedWindows
 from ..estimation.windows.shooting import FittedWindow
 from ..observability.tangents import Tangents
@@ -49,6 +50,7 @@ from ..records import (
     Sample,
     UpdateReport,
 )
+from ..reported_events import EVENT_CLASSES, Happened, MisfitTest
 from ..stream.plans import RecordedPlan, ReferencePlan
 from ..stream.restamping import Restamping
 from .even_numbers import packed, unpacked
@@ -83,7 +85,7 @@ KINDS = {
     'linearization': Linearization,
     'load finding': LoadFinding,
     'memory': Memory,
-    'misfit': Misfit,
+    'misfit hypothesis': MisfitHypothesis,
     'misfit watch': MisfitWatch,
     'mixture': Mixture,
     'moments': Moments,
@@ -118,8 +120,12 @@ KINDS = {
     'update report': UpdateReport,
     'window': Window,
     'wrong sensor': FaultySensor,
+    **{f'event {each.__name__}': each for each in EVENT_CLASSES},
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
+# Enumerations of which members are saved, by what they are called in files.
+_ENUMERATIONS = {'happened': Happened, 'misfit test': MisfitTest}
+_NAMES_OF_ENUMERATIONS = {kind: name for name, kind in _ENUMERATIONS.items()}
 # Arrays of one of these types are laid end to end in one array of the file.
 _TYPES = ('float64', 'int64', 'bool', 'uint8', 'complex128')
 
@@ -154,6 +160,8 @@ class Encoder:
             return {'set': sorted(value)}
         if isinstance(value, np.ndarray) or type(value) in _NAMES:
             return {'node': self._place(value)}
+        if isinstance(value, Enum) and type(value) in _NAMES_OF_ENUMERATIONS:
+            return {'member': [_NAMES_OF_ENUMERATIONS[type(value)], value.value]}
         raise TypeError(
             f'{type(value).__name__} cannot be saved; give it a name in encoding.KINDS'
         )
@@ -245,7 +253,19 @@ class Decoder:
             return self._whole_numbers(content)
         if tag == 'set':
             return frozenset(content)
+        if tag == 'member':
+            return self._member(*content)
         raise DataError(f"there is a value of the unknown sort '{tag}'")
+
+    @staticmethod
+    def _member(name, value):
+        """Return a member of an enumeration by the name of that and the member's value."""
+        if name not in _ENUMERATIONS:
+            raise DataError(f"there is a member of the unknown enumeration '{name}'")
+        try:
+            return _ENUMERATIONS[name](value)
+        except ValueError as error:
+            raise OtherVersionError(f"'{value}' is no '{name}'") from error
 
     def _made(self, node):
         """Return the array or the object of a node."""

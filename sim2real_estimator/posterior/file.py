@@ -24,9 +24,10 @@ from ..records import Findings
 from .encoding import Decoder, Encoder, OtherVersionError
 from .identity import Recording, require_same
 
-FORMAT, VERSION = 'sim2real_estimator posterior', 2
-# In version 1 the stamps of frames were written one by one.
-_READABLE = (1, VERSION)
+FORMAT, VERSION = 'sim2real_estimator posterior', 3
+# In version 1 the stamps of frames were written one by one, up to version 2 events were texts:
+# everything in these files is read but the run.
+_READABLE = (1, 2, VERSION)
 _HEADER = 'header.json'
 _DISTRIBUTIONS = ('log_weights', 'means', 'roots', 'prior_mean', 'prior_root')
 # The same content gives the same file: an archive would else have the time of day in it.
@@ -40,10 +41,11 @@ class Posterior:
     All that a file holds.
 
     identity: of `identity.describe`; mixture: of the parameters, without a state; prior: before
-    all `recordings`; config: the settings as YAML; findings: in the words of people; run: what it
-    takes to go on, plain values and records. The last two are None where several recordings were
-    merged. noise_prior: `NoiseScales` before all recordings, of sensors whose noise is unknown;
-    obstacle: why there is no run to go on with, where another version has saved it.
+    all `recordings`; config: the settings as YAML; findings: verdicts and numbers for people; run:
+    what it takes to go on, plain values and records. The last two are None where several
+    recordings were merged, or another version has saved the file. noise_prior: `NoiseScales`
+    before all recordings, of sensors whose noise is unknown; obstacle: why there is no run to go
+    on with, where another version has saved it.
     """
 
     identity: dict
@@ -94,8 +96,9 @@ def load(path):
         if not isinstance(content, list):
             content = decoder.decode(content)
         findings, run, (noises, noise_prior) = content
-        findings, noises, noise_prior = map(decoder.decode, (findings, noises, noise_prior))
-        run, obstacle = _run_of(decoder, run)
+        noises, noise_prior = map(decoder.decode, (noises, noise_prior))
+        findings = _findings_of(decoder, findings)
+        run, obstacle = _run_of(header['version'], decoder, run)
         means, state = found['means'], np.zeros((0, found['means'].shape[1]))
         return Posterior(
             header['identity'],
@@ -114,8 +117,18 @@ def load(path):
         raise DataError(f'{path}: is damaged ({error!r}); save it again') from error
 
 
-def _run_of(decoder, run):
-    """Return (what it takes to go on, why there is nothing of the kind)."""
+def _findings_of(decoder, findings):
+    """Return the `Findings`, None where another version has saved them."""
+    try:
+        return decoder.decode(findings)
+    except OtherVersionError:
+        return None
+
+
+def _run_of(version, decoder, run):
+    """Return (what it takes to go on, why there is nothing of the kind); version: of the file."""
+    if run is not None and version != VERSION:
+        return None, f'another version has saved it: version {version} of the format'
     try:
         return decoder.decode(run), ''
     except OtherVersionError as error:

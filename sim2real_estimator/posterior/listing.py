@@ -38,7 +38,7 @@ def table(posterior, is_verbose=False):
     result.add_column('verdict', overflow='fold')
     for found in posterior.findings.parameters:
         numbers = _in_words(found.mean, found.sd, found.share)
-        result.add_row(found.name, *numbers, found.verdict_in_words)
+        result.add_row(found.name, *numbers, found.verdict_text)
     return result
 
 
@@ -81,7 +81,7 @@ def _besides(findings, is_verbose):
         weights = ', '.join(f'{weight:.2f}' for weight, _ in findings.modes)
         lines.append(f'{len(findings.modes)} separate answers, of weights {weights}')
     if findings.load:
-        lines.append(findings.load.in_words)
+        lines.append(findings.load.sentence)
     if findings.obstacle:
         lines.append(findings.obstacle)
     return lines

@@ -153,7 +153,7 @@ class Health:
             'data age [s]': f'{(now_ns - estimate.stamp_ns) / _NANO:.3f}',
             'NIS': f'{estimate.report.nis:.3f}',
             'NIS degrees of freedom': estimate.report.degrees,
-            'events': ', '.join(dict.fromkeys(tally.events)),
+            'events': ', '.join(dict.fromkeys(map(str, tally.events))),
         }
         level, text = DiagnosticStatus.OK, 'see the topic ~/estimate'
         if worker.report.findings.obstacle:
@@ -167,7 +167,7 @@ class Health:
             level = DiagnosticStatus.WARN
         numbers = Counter(findings.verdicts)
         text = ', '.join(f'{number} {word}' for word, number in numbers.most_common())
-        values = {each.name: each.verdict_in_words for each in findings.parameters}
+        values = {each.name: each.verdict_text for each in findings.parameters}
         values |= {
             'information [nats]': f'{findings.information:.1f}',
             'dimensions known from data': findings.observed,

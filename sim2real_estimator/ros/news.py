@@ -1,8 +1,8 @@
 """Events of the estimator and of the inputs, for the log and for `~/events`, each once."""
 
 from ..events import (
-    Chronicle,
     clock_jumped,
+    EventDescriber,
     input_back,
     input_lost,
     stopped,
@@ -19,7 +19,7 @@ class News:
         """Take the `Input`s, the node's logger and the `Outputs`."""
         self._watches = {each: Watch(each) for each in inputs}
         self._inputs, self._logger, self._outputs = inputs, logger, outputs
-        self._chronicle = Chronicle()
+        self._describer = EventDescriber()
 
     def troubles(self, each):
         """Return the present troubles of an `Input`, as texts."""
@@ -30,7 +30,7 @@ class News:
         if report.estimate is None:
             return
         modes = len(report.findings.modes)
-        events = self._chronicle.take(report.events, report.estimate, modes)
+        events = self._describer.describe(report.events, report.estimate, modes)
         for event in events:
             text = f'{event.name}: {event.text}'
             # rclpy refuses another severity from the same line.

@@ -11,6 +11,7 @@ from pathlib import Path
 import time
 
 from ..errors import DataError
+from ..reported_events import Happened
 from ..setup.sources import build_inputs, build_model, build_sensors, topics
 from .health import Tally
 from .inputs import subscribe
@@ -101,7 +102,7 @@ class Session:
         for report in self.worker.poll():
             self.tally.add(report)
             self.news.take(report)
-            if 'reset' in report.events:
+            if Happened.RESET in report.events:
                 self._updates = None
         for publication in self.worker.publications():
             self._outputs.publish(publication.topic, publication.data)

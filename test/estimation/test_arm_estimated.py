@@ -14,6 +14,7 @@ from estimation.seven_joints import base_quantities  # noqa: E402
 
 from sim2real_estimator.app.synthetic.synthetic_robot import estimates
 from sim2real_estimator.pipeline import Pipeline  # noqa: E402
+from sim2real_estimator.reported_events import Happened
 
 pytestmark = pytest.mark.usefixtures('one_thread')
 
@@ -39,8 +40,8 @@ def course():
 
 def test_first_fits_come_closer_and_the_filter_goes_on(course):
     events = [events for events, *_ in course]
-    assert events[:-2] == [('fitted',)] * (len(events) - 2) and len(events) >= 8
-    assert events[-2:] == [('handed over',), ()] and course[-1][1] == 'filter'
+    assert events[:-2] == [(Happened.FITTED,)] * (len(events) - 2) and len(events) >= 8
+    assert events[-2:] == [(Happened.HANDED_OVER,), ()] and course[-1][1] == 'filter'
     errors = [np.median(np.abs(said['error'])) for *_, said in course]
     assert errors[-1] < errors[-2] < 0.1 * errors[0]
 

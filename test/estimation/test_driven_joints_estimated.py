@@ -14,6 +14,7 @@ from estimation.driven_elbow import base_quantities  # noqa: E402
 from estimation.metrics import judge  # noqa: E402
 
 from sim2real_estimator.pipeline import Pipeline  # noqa: E402
+from sim2real_estimator.reported_events import Happened
 
 pytestmark = pytest.mark.usefixtures('one_thread')
 
@@ -43,8 +44,8 @@ def trajectories(request):
 
 def test_the_filter_takes_over_and_sees_no_change(trajectories):
     for *_, events in trajectories:
-        assert 'handed over' in events and 'changed' not in events
-        assert 'efforts unknown' not in events
+        assert Happened.HANDED_OVER in events and Happened.CHANGED not in events
+        assert Happened.EFFORTS_UNKNOWN not in events
 
 
 def test_what_the_motion_tells_is_found_with_an_uncertainty_to_believe(trajectories):

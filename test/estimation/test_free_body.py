@@ -15,6 +15,7 @@ from estimation.free_body import quantities, run  # noqa: E402
 from estimation.metrics import judge  # noqa: E402
 
 from sim2real_estimator.pipeline import Pipeline  # noqa: E402
+from sim2real_estimator.reported_events import Happened
 
 SEEDS = (1, 4, 7)
 CHANCE = 0.001
@@ -55,7 +56,7 @@ def test_what_a_flight_can_tell_is_found_and_named(flights):
 def test_the_filter_takes_over_although_nobody_knows_the_mass(flights):
     for _, _, _, estimates in flights:
         events = [event for estimate in estimates for event in estimate.report.events]
-        assert 'handed over' in events and 'changed' not in events
+        assert Happened.HANDED_OVER in events and Happened.CHANGED not in events
         assert estimates[-1].report.stage == 'filter'
 
 

@@ -20,6 +20,7 @@ from sim2real_estimator.estimation.estimators.gaussian_sum import (
 from sim2real_estimator.parameters.parametrization_choice import choose_parametrization  # noqa: E402
 from sim2real_estimator.prediction.robot_problem import RobotProblem  # noqa: E402
 from sim2real_estimator.records import Frame, Sample  # noqa: E402
+from sim2real_estimator.reported_events import Happened, SensorRight, SensorWrong
 from sim2real_estimator.sensors import JointPositions  # noqa: E402
 
 NOISE = 1e-3
@@ -78,7 +79,7 @@ def misses(problem, state):
 
 def test_without_interruption_the_parameters_are_found(problem, frames):
     state, events = run(problem, frames)
-    assert isinstance(state, FilterState) and 'handed over' in events
+    assert isinstance(state, FilterState) and Happened.HANDED_OVER in events
     away, sd = misses(problem, state)
     assert np.abs(away).max() < 4 and sd.max() < 0.05
 
@@ -93,8 +94,8 @@ def test_after_a_gap_the_filter_goes_on_with_what_it_knew(problem, frames):
     assert isinstance(during, BatchState)
     np.testing.assert_array_equal(misses(problem, during)[1], known)
     after, events = run(problem, [again, *frames[191:]], before)
-    assert isinstance(after, FilterState) and events.count('resumed') == 1
-    assert 'changed' not in events
+    assert isinstance(after, FilterState) and events.count(Happened.RESUMED) == 1
+    assert Happened.CHANGED not in events
     away, sd = misses(problem, after)
     assert np.abs(away).max() < 4 and (sd < known).all()
 
@@ -108,7 +109,7 @@ def absurd(frame):
 def test_after_a_frame_that_makes_no_sense_the_filter_is_where_the_robot_is(problem, frames):
     before, _ = run(problem, frames[:150])
     state, events = run(problem, [*frames[150:160], absurd(frames[160]), *frames[161:220]], before)
-    assert events == ['update refused'] and isinstance(state, FilterState)
+    assert events == [Happened.UPDATE_REFUSED] and isinstance(state, FilterState)
     away, sd = misses(problem, state)
     assert np.abs(away).max() < 4 and (sd < misses(problem, before)[1]).all()
 
@@ -124,7 +125,7 @@ def test_a_single_sample_that_is_far_off_is_left_out(problem, frames, by):
     before, _ = run(problem, frames[:150])
     spoilt = off(frames[160], np.array([0.0, by]))
     state, events = run(problem, [*frames[150:160], spoilt, *frames[161:220]], before)
-    assert events == ['outlier'] and isinstance(state, FilterState)
+    assert events == [Happened.OUTLIER] and isinstance(state, FilterState)
     left_out = replace(frames[160], samples=())
     missing, _ = run(problem, [*frames[150:160], left_out, *frames[161:220]], before)
     np.testing.assert_array_equal(state.mixture.means, missing.mixture.means)
@@ -134,7 +135,7 @@ def test_samples_that_stay_off_are_a_change(problem, frames):
     before, _ = run(problem, frames[:150])
     spoilt = [off(frame, np.array([0.0, 0.05])) for frame in frames[160:170]]
     state, events = run(problem, [*frames[150:160], *spoilt], before)
-    assert events == ['outlier', 'changed'] and isinstance(state, PendingChange)
+    assert events == [Happened.OUTLIER, Happened.CHANGED] and isinstance(state, PendingChange)
     # What was left out at first is evidence of what has changed.
     assert state.past[-2].frame is spoilt[0] and state.past[-1].frame is spoilt[1]
 
@@ -143,13 +144,13 @@ def test_what_no_push_does_is_a_change_once_nobody_has_seen_the_robot_for_long(p
     before, _ = run(problem, frames[:150])
     spoilt = [off(frame, np.array([0.0, 0.5])) for frame in frames[160:200]]
     state, events = run(problem, [*frames[150:160], *spoilt[:20]], before)
-    assert events == ['outlier', 'sensor wrong: encoder'] and isinstance(state, FilterState)
+    assert events == [Happened.OUTLIER, SensorWrong('encoder')] and isinstance(state, FilterState)
     # Back in time, nothing was lost but what was not seen.
     there, events = run(problem, frames[180:], state)
-    assert events == ['sensor right: encoder'] and isinstance(there, FilterState)
+    assert events == [SensorRight('encoder')] and isinstance(there, FilterState)
     assert np.abs(misses(problem, there)[0]).max() < 4
     state, events = run(problem, spoilt[20:26], state)
-    assert events == ['changed'] and isinstance(state, PendingChange)
+    assert events == [Happened.CHANGED] and isinstance(state, PendingChange)
     assert [each.frame for each in state.past[-20:-5]] == spoilt[5:20]
 
 
@@ -161,10 +162,10 @@ def test_where_nothing_that_was_known_fits_after_a_gap_it_is_forgotten(problem, 
     for frame in [again, *map(absurd, frames[191:240])]:
         state, report = ESTIMATOR.update(problem, state, frame)
         events += report.events
-        if 'forgotten' in events:
+        if Happened.FORGOTTEN in events:
             break
     # Who reads events is told that nothing is known any more, and that no data are part of it.
-    assert events == [*['update refused'] * 3, 'changed', 'forgotten']
+    assert events == [*[Happened.UPDATE_REFUSED] * 3, Happened.CHANGED, Happened.FORGOTTEN]
     assert state == ESTIMATOR.init(problem)
 
 
@@ -176,7 +177,9 @@ def test_frames_after_a_gap_that_do_not_fit_wait_for_better_ones(problem, frames
         off(frame, np.array([3.0, 0.5]) * (k % 2)) for k, frame in enumerate(frames[191:215])
     ]
     after, events = run(problem, [again, *spoilt, *frames[215:]], before)
-    assert set(events) == {'update refused', 'resumed'} and isinstance(after, FilterState)
+    assert set(events) == {Happened.UPDATE_REFUSED, Happened.RESUMED} and isinstance(
+        after, FilterState
+    )
     assert np.abs(misses(problem, after)[0]).max() < 4
 
 
@@ -192,7 +195,7 @@ def test_an_unknown_effort_widens_the_state_and_is_not_taken_for_zero(problem, f
         )
 
     state, events = run(problem, [*map(blind, frames[150:180]), *frames[180:]], before)
-    assert 'changed' not in events
+    assert Happened.CHANGED not in events
     assert np.abs(misses(problem, state)[0]).max() < 4
 
 
@@ -206,7 +209,7 @@ def test_a_batch_does_not_fit_frames_with_unknown_efforts(problem, frames):
         )
 
     state, events = run(problem, [*frames[:8], *map(blind, frames[8:20])])
-    assert events == ['efforts unknown'] * 12 and state.frames == ()
+    assert events == [Happened.EFFORTS_UNKNOWN] * 12 and state.frames == ()
     state, _ = run(problem, frames[20:30], state)
     assert len(state.frames) == 10
 
@@ -223,7 +226,7 @@ def test_a_robot_at_rest_stays_prior_only_and_bounded(problem):
     for k in range(150):
         state, report = estimator.update(problem, state, still(k))
         events.update(report.events)
-    assert events == {'at rest'}
+    assert events == {Happened.AT_REST}
     assert isinstance(state, BatchState) and len(state.frames) <= 75
     mean, covariance = estimator.mixture(problem, state).moments()
     np.testing.assert_array_equal(mean, problem.prior.mean)
@@ -232,5 +235,5 @@ def test_a_robot_at_rest_stays_prior_only_and_bounded(problem):
 
 def test_a_batch_that_no_motion_fits_is_refused_and_not_the_end(problem, frames):
     state, events = run(problem, map(absurd, frames[:30]))
-    assert set(events) == {'update refused'}
+    assert set(events) == {Happened.UPDATE_REFUSED}
     assert isinstance(state, BatchState) and state.mixture is None

@@ -14,6 +14,7 @@ from sim2real_estimator.estimation.drift import STILL
 from sim2real_estimator.estimation.estimators.gaussian_sum import GaussianSum
 from sim2real_estimator.estimation.filter.phases import FilterState
 from sim2real_estimator.observability.payload import body_since
+from sim2real_estimator.reported_events import Explained, Happened, kinds_of
 
 BEFORE_S, AFTER_S, BACK_S = 2.5, 1.5, 0.7
 CHANGES = {
@@ -64,27 +65,27 @@ def told(request):
 
 
 def happened(found, event):
-    """Return the numbers of the frames with an event."""
-    return [k for k, (report, _, _) in enumerate(found) if event in report.events]
+    """Return the numbers of the frames with a kind of event."""
+    return [k for k, (report, _, _) in enumerate(found) if event in kinds_of(report.events)]
 
 
 def causes(found):
     """Return what changes were put down to, without the probabilities."""
-    words = [word for report, _, _ in found for word in report.events]
-    return [w.removeprefix('cause: ').partition(' (')[0] for w in words if w.startswith('cause')]
+    events = [event for report, _, _ in found for event in report.events]
+    return [event.cause for event in events if isinstance(event, Explained)]
 
 
 def test_evidence_names_the_change_and_its_return(told):
     name, (_, _, _, found) = told
     assert causes(found) == [name, f'as before: {name}']
-    first, second = happened(found, 'changed')
+    first, second = happened(found, Happened.CHANGED)
     assert BEFORE_S < first / p2.RATE < BEFORE_S + 0.6
     assert BEFORE_S + AFTER_S < second / p2.RATE < BEFORE_S + AFTER_S + 0.6
 
 
 def test_only_what_changed_is_reported_as_changed(told):
     name, (_, _, _, found) = told
-    report = found[happened(found, 'explained')[0]][0]
+    report = found[happened(found, Explained)[0]][0]
     kind, _, part = name.partition(' of ' if 'friction' in name else ' on ')
     assert report.changed and all(each.startswith(f'{part}.') for each in report.changed)
     assert ('damping' in report.changed[0]) == (kind == 'friction')
@@ -92,7 +93,7 @@ def test_only_what_changed_is_reported_as_changed(told):
 
 def test_what_is_found_goes_on_where_a_component_was_lost_on_the_way(told):
     _, (problem, _, _, found) = told
-    suspected = found[happened(found, 'explained')[0] - 1][2]
+    suspected = found[happened(found, Explained)[0] - 1][2]
     settings = GaussianSum()
     scales, rest = settings.disturbances, (settings.noise, STILL)
     first = Isolation(problem, suspected.past, suspected.frames[:-3], *rest)
@@ -107,7 +108,7 @@ def test_what_is_found_goes_on_where_a_component_was_lost_on_the_way(told):
 
 def test_the_payload_is_known(told):
     name, (problem, before, after, found) = told
-    _, mixture, state = found[happened(found, 'changed')[1] - 1]
+    _, mixture, state = found[happened(found, Happened.CHANGED)[1] - 1]
     body = body_since(GaussianSum().last_change(state), mixture)
     if 'friction' in name:
         assert body is None
@@ -137,12 +138,12 @@ def in_base(problem, mixture, values):
 
 def test_the_posterior_is_right_and_narrow_half_a_second_later(told):
     _, (problem, _, after, found) = told
-    at = happened(found, 'explained')[0] + round(0.3 * p2.RATE)
+    at = happened(found, Explained)[0] + round(0.3 * p2.RATE)
     _, mixture, state = found[at]
     assert isinstance(state, FilterState)
     assert in_base(problem, mixture, after) < 4.0
     # As well known as before, but for what has changed: no first fit is that narrow.
-    noticed = happened(found, 'changed')[0]
+    noticed = happened(found, Happened.CHANGED)[0]
     before = np.sqrt(np.diag(found[noticed - 1][1].moments()[1]))
     now = np.sqrt(np.diag(mixture.moments()[1]))
     assert np.median(now / before) < 12
@@ -152,6 +153,6 @@ def test_what_was_known_is_back_at_once(told):
     _, (problem, before, _, found) = told
     _, mixture, _ = found[-1]
     assert in_base(problem, mixture, before) < 4.0
-    noticed = happened(found, 'changed')[0]
+    noticed = happened(found, Happened.CHANGED)[0]
     sds = [np.sqrt(np.diag(m.moments()[1])) for m in (found[noticed - 9][1], mixture)]
     assert (sds[1] < 1.2 * sds[0]).all()

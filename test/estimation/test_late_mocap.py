@@ -19,6 +19,7 @@ from sim2real_estimator.parameters.parametrization import Prior  # noqa: E402
 from sim2real_estimator.parameters.parametrization_choice import choose_parametrization  # noqa: E402
 from sim2real_estimator.prediction.robot_problem import RobotProblem  # noqa: E402
 from sim2real_estimator.records import Frame, Sample  # noqa: E402
+from sim2real_estimator.reported_events import Happened
 from sim2real_estimator.sensors import JointPositions, LinkPose  # noqa: E402
 
 TRUTH = {'lower.mass': 1.0, 'elbow.origin.z': -0.55}
@@ -85,7 +86,7 @@ def test_delay_mount_and_parameters_are_found_together(problem):
     for frame in recording(problem):
         state, report = estimator.update(problem, state, frame)
         events += report.events
-    assert isinstance(state, FilterState) and 'changed' not in events
+    assert isinstance(state, FilterState) and Happened.CHANGED not in events
     mean, covariance = state.mixture.moments()
     found = dict(zip(problem.labels, mean))
     assert found['body.delay'] == pytest.approx(1e-3 * LATE, abs=2e-4)

@@ -33,6 +33,7 @@ from sim2real_estimator.estimation.merging import merge
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.estimation.noise import NormalNoise
 from sim2real_estimator.estimation.windows.shooting import fit_window
+from sim2real_estimator.reported_events import Explained, Happened
 
 PROBLEM, NOISE = LinearProblem(), NormalNoise()
 SCALES = (0.0, 0.3, 1.0)
@@ -179,7 +180,8 @@ def followed(frames, **settings):
 def test_the_estimator_is_exact_from_its_first_fit_to_the_end(seed):
     frames = simulate(150, seed).frames
     found, events = followed(frames, handover=0.5)
-    assert [event for _, event in events if event in ('handed over', 'changed')] == ['handed over']
+    kinds = Happened.HANDED_OVER, Happened.CHANGED
+    assert [event for _, event in events if event in kinds] == [Happened.HANDED_OVER]
     mean, covariance = Exact(frames).at_end
     deviations = np.sqrt(np.diag(covariance))
     away = np.concatenate([found.points[:, 0], found.means[:, 0]]) - mean
@@ -194,8 +196,8 @@ def test_a_frame_that_cannot_be_computed_loses_the_state_and_not_the_parameters(
     inputs = ((broken.start_ns, np.array([np.nan])),)
     frames[100] = replace(broken, inputs=inputs)
     found, events = followed(frames, handover=0.5)
-    assert (broken.end_ns, 'update refused') in events
-    assert 'changed' not in [event for _, event in events]
+    assert (broken.end_ns, Happened.UPDATE_REFUSED) in events
+    assert Happened.CHANGED not in [event for _, event in events]
     before, _ = followed(frames[:100], handover=0.5)
     # Forty frames more narrow what a hundred have told.
     assert (found.parameter_covariances()[0] <= before.parameter_covariances()[0] + 1e-9).all()
@@ -208,11 +210,11 @@ def test_the_estimator_isolates_what_has_changed_and_goes_on_exactly(which):
     at, jump = 100, 1.5 * np.eye(2)[which]
     run = simulate(250, 7, jump=jump, at=at)
     found, events = followed(run.frames, handover=0.5)
-    words = [event for _, event in events]
-    assert 'changed' in words and 'forgotten' not in words
-    (cause,) = [word for word in words if word.startswith('cause')]
-    assert LABELS[which] in cause
-    noticed = next(stamp for stamp, event in events if event == 'changed')
+    happened = [event for _, event in events]
+    assert Happened.CHANGED in happened and Happened.FORGOTTEN not in happened
+    (explained,) = [event for event in happened if isinstance(event, Explained)]
+    assert LABELS[which] in explained.cause
+    noticed = next(stamp for stamp, event in events if event == Happened.CHANGED)
     assert noticed - at * PERIOD * 1e9 < 1e9
     off = found.means[:, 0] - run.parameters[-1]
     spread = found.parameter_covariances()[0]

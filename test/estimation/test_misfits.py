@@ -8,22 +8,29 @@ import pytest
 from simulated import config, record
 
 from sim2real_estimator.estimation.misfits import (
-    ASTRAY,
     far_from_prior,
-    FITS,
     LARGEST_DISTURBANCE,
-    MISFIT,
     too_noisy,
 )
 from sim2real_estimator.estimation.protocol import Gaussian
-from sim2real_estimator.events import Chronicle
+from sim2real_estimator.events import EventDescriber
 from sim2real_estimator.observability.findings import Assessment
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Frame, Sample, UpdateReport
+from sim2real_estimator.reported_events import (
+    DisturbancesTooLarge,
+    FarFromPrior,
+    Happened,
+    Misfit,
+    MisfitOver,
+    MisfitTest,
+    MotionNotExplained,
+    SensorTooNoisy,
+)
 
 SECOND = 10**9
 FILTER, BATCH = UpdateReport('filter'), UpdateReport('batch')
-LOST = UpdateReport('batch', events=('fitted', ASTRAY))
+LOST = UpdateReport('batch', events=(Happened.FITTED, Happened.POOR_FIT))
 
 
 def test_one_coordinate_or_all_together_may_be_far():
@@ -53,17 +60,17 @@ def begun():
 
 
 def led_on(begun, course):
-    """Return (words, last `Assessment`) of (report, function of the mixture, seconds), ...."""
+    """Return (events, last `Assessment`) of (report, function of the mixture, seconds), ...."""
     problem, mixture = begun
-    assessment, words, now_ns = Assessment.begun(problem, mixture), [], 0
+    assessment, events, now_ns = Assessment.begun(problem, mixture), [], 0
     for report, change, seconds in course:
         for _ in range(round(2 * seconds)):
             now_ns += SECOND // 2
             frame = Frame(now_ns - SECOND // 2, now_ns, ())
             before = assessment
             assessment = assessment.after(problem, change(mixture), frame, report)
-            words += assessment.words_since(before)
-    return words, assessment
+            events += assessment.events_since(before)
+    return events, assessment
 
 
 def same(mixture):
@@ -79,41 +86,48 @@ def far(mixture):
 
 
 def test_it_is_said_when_it_has_lasted_and_when_it_is_over(begun):
-    words, assessment = led_on(begun, [(FILTER, same, 2), (FILTER, pushed, 4), (FILTER, same, 2)])
-    assert words == [f'{MISFIT}efforts', f'{FITS}: efforts']
+    events, _ = led_on(begun, [(FILTER, same, 2), (FILTER, pushed, 4), (FILTER, same, 2)])
+    assert events == [DisturbancesTooLarge(), MisfitOver(MisfitTest.EFFORTS)]
     assert led_on(begun, [(FILTER, pushed, 0.5), (FILTER, same, 3)])[0] == []
-    (word,), assessment = led_on(begun, [(FILTER, far, 3)])
-    assert word.startswith(f'{MISFIT}prior ')
+    (event,), assessment = led_on(begun, [(FILTER, far, 3)])
+    assert isinstance(event, FarFromPrior) and event.coordinate in begun[0].labels
+    assert event.deviations > 5.0
     assert 'identified' not in assessment.latest.verdicts
 
 
-def test_first_fits_may_go_astray_for_a_while(begun):
+def test_first_fits_may_be_poor_for_a_while(begun):
     def fits(report, number, change=same):
         return [(report, change, 1), (BATCH, change, number - 1)]
 
     assert led_on(begun, fits(LOST, 3))[0] == []
-    assert led_on(begun, fits(LOST, 8))[0] == [f'{MISFIT}motion']
-    found = led_on(begun, [*fits(LOST, 8), (UpdateReport('batch', events=('fitted',)), same, 2)])
-    assert found[0] == [f'{MISFIT}motion', f'{FITS}: motion']
+    assert led_on(begun, fits(LOST, 8))[0] == [MotionNotExplained()]
+    found = led_on(
+        begun, [*fits(LOST, 8), (UpdateReport('batch', events=(Happened.FITTED,)), same, 2)]
+    )
+    assert found[0] == [MotionNotExplained(), MisfitOver(MisfitTest.MOTION)]
 
 
 def test_what_has_changed_may_be_anywhere(begun):
-    changed = UpdateReport('filter', events=('changed',))
-    words, _ = led_on(begun, [(changed, same, 1), (FILTER, far, 4)])
-    assert words == []
+    changed = UpdateReport('filter', events=(Happened.CHANGED,))
+    events, _ = led_on(begun, [(changed, same, 1), (FILTER, far, 4)])
+    assert events == []
 
 
 def test_events_name_what_is_wrong_and_what_may_repair_it():
     pipeline = pipeline_of()
     estimate = pipeline.estimate()
-    said = f'{MISFIT}efforts', f'{MISFIT}motion', f'{MISFIT}prior 5.1 lower.mass'
-    said = *said, f'{MISFIT}noise 8.7 position hand body'
-    events = Chronicle().take(said, estimate)
+    misfits = (
+        DisturbancesTooLarge(),
+        MotionNotExplained(),
+        FarFromPrior('lower.mass', 5.1),
+        SensorTooNoisy('hand body', 'position', 8.7),
+    )
+    events = EventDescriber().describe(misfits, estimate)
     assert [event.values['about'] for event in events] == ['efforts', 'motion', 'prior', 'noise']
     assert 'lower.mass is 5.1 standard deviations' in events[2].text
     assert 'the position of hand body is 8.7 times' in events[3].text
     assert all('; ' in event.text and event.is_warning for event in events)
-    over = Chronicle().take((f'{FITS}: prior',), estimate)
+    over = EventDescriber().describe((MisfitOver(MisfitTest.PRIOR),), estimate)
     assert [(event.name, event.values) for event in over] == [('fits again', {'about': 'prior'})]
 
 
@@ -123,14 +137,14 @@ def test_events_name_what_is_wrong_and_what_may_repair_it():
 def test_efforts_in_another_unit_are_never_silent(estimator, factor):
     known = config()
     known = replace(known, estimator=replace(known.estimator, name=estimator))
-    pipeline, recording, words = Pipeline.from_config(known), record(6.0, 1), []
+    pipeline, recording, events = Pipeline.from_config(known), record(6.0, 1), []
     for stamp, angles, torques in zip(recording.stamps, recording.angles, recording.torques):
         pipeline.push(Sample('encoders', int(stamp), angles))
         pipeline.push(Sample('commanded_efforts', int(stamp), factor * torques))
-        words += [word for each in pipeline.step() for word in each.report.events]
-    words = [word for word in words if word.startswith((MISFIT, FITS))]
+        events += [event for each in pipeline.step() for event in each.report.events]
+    misfits = [event for event in events if isinstance(event, (Misfit, MisfitOver))]
     verdicts = pipeline.findings(exact=False).verdicts
     if factor == 1:
-        assert not words and 'identified' in verdicts
+        assert not misfits and 'identified' in verdicts
     else:
-        assert words and 'identified' not in verdicts
+        assert misfits and 'identified' not in verdicts

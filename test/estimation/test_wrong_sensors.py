@@ -9,6 +9,7 @@ import pytest
 from sim2real_estimator.config import with_values
 from sim2real_estimator.config.settings_tree import PriorConfig
 from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.reported_events import Happened, SensorMoved, SensorRight, SensorWrong
 
 SECONDS, SEED, DELAY_MS = 3.6, (7, 0), 12
 UPPER, LOWER = bad_mocap.SENSORS
@@ -36,9 +37,9 @@ def fed(pipeline, samples):
     for sample in samples:
         pipeline.push(sample)
         for estimate in pipeline.step():
-            events += [(1e-9 * estimate.stamp_ns, word) for word in estimate.report.events]
-    fits = ('fitted', 'not yet Gaussian', 'handed over')
-    return [(at, word) for at, word in events if word not in fits]
+            events += [(1e-9 * estimate.stamp_ns, event) for event in estimate.report.events]
+    fits = (Happened.FITTED, Happened.NOT_YET_GAUSSIAN, Happened.HANDED_OVER)
+    return [(at, event) for at, event in events if event not in fits]
 
 
 @pytest.fixture(scope='module')
@@ -79,15 +80,15 @@ def test_samples_of_a_sensor_that_is_wrong_are_left_out_until_they_fit_again(beg
     # Of this seed what is frozen is not so to the last bit.
     values, samples = drawn([(kind, sensors, BEGIN, END)], seed=0)
     pipeline, events = followed(begun, samples)
-    words = [word for _, word in events]
+    happened = [event for _, event in events]
     for sensor in sensors:
-        (begin,) = [at for at, word in events if word == f'sensor wrong: {sensor}']
-        (end,) = [at for at, word in events if word == f'sensor right: {sensor}']
+        (begin,) = [at for at, event in events if event == SensorWrong(sensor)]
+        (end,) = [at for at, event in events if event == SensorRight(sensor)]
         # What is frozen is off once the link has moved.
         assert BEGIN - 0.03 < begin < BEGIN + 0.12 and END < end < END + 0.1
         assert 15 < pipeline.counts.table()[sensor]['sensor wrong'] < 40
-    told = {f'sensor {what}: {sensor}' for what in ('wrong', 'right') for sensor in sensors}
-    assert set(words) <= {*told, 'outlier'}
+    expected = {kind(sensor) for kind in (SensorWrong, SensorRight) for sensor in sensors}
+    assert set(happened) <= {*expected, Happened.OUTLIER}
     assert away(pipeline, values).max() < 4
 
 
@@ -97,7 +98,7 @@ def test_what_is_wrong_in_the_first_fits_is_left_out_of_them():
     pipeline = new_pipeline()
     events = fed(pipeline, samples)
     pipeline.finish()
-    assert not any(word in ('changed', 'forgotten') for _, word in events)
+    assert not any(event in (Happened.CHANGED, Happened.FORGOTTEN) for _, event in events)
     left_out = [pipeline.counts.table()[sensor]['sensor wrong'] for sensor in (UPPER, LOWER)]
     # Those of before the first frame are of no use anyway.
     assert 25 < left_out[0] < 60 and 10 < left_out[1] < 35
@@ -117,9 +118,9 @@ def test_a_body_that_has_slipped_is_found_at_its_new_place(begun):
         return replace(sample, values=np.concatenate([sample.values[:3] + by, sample.values[3:]]))
 
     pipeline, events = followed(begun, map(slipped, samples))
-    words = [word for _, word in events]
-    assert words.count(f'sensor moved: {LOWER}') == 1
-    assert not {'changed', 'forgotten'} & set(words)
+    happened = [event for _, event in events]
+    assert happened.count(SensorMoved(LOWER)) == 1
+    assert not {Happened.CHANGED, Happened.FORGOTTEN} & set(happened)
     place = pipeline.problem.labels.index(f'{LOWER}.mount.x')
     mean, covariance = pipeline.mixture.moments()
     found = mean[place] - values[f'{LOWER}.mount.x']
@@ -133,7 +134,7 @@ def test_a_sensor_that_comes_late_with_a_clock_that_nobody_knows_is_found():
     pipeline = Pipeline.from_config(bad_mocap.config())
     events = fed(pipeline, late)
     pipeline.finish()
-    assert [word for _, word in events] == [f'sensor right: {UPPER}']
+    assert [event for _, event in events] == [SensorRight(UPPER)]
     assert away(pipeline, values).max() < 4
 
 
@@ -145,8 +146,8 @@ def test_encoders_that_jump_and_come_back_move_nothing(begun):
         return replace(sample, values=sample.values + [0.1, 0.0]) if is_off else sample
 
     pipeline, events = followed(begun, map(jumped, samples))
-    words = [word for _, word in events]
-    assert words == ['outlier', 'sensor wrong: encoders', 'sensor right: encoders']
+    happened = [event for _, event in events]
+    assert happened == [Happened.OUTLIER, SensorWrong('encoders'), SensorRight('encoders')]
     assert away(pipeline, values).max() < 4
 
 
@@ -162,5 +163,5 @@ def test_a_run_goes_on_from_a_file_while_a_sensor_is_wrong(begun, tmp_path):
     other = new_pipeline()
     other.load(tmp_path / 'half.posterior')
     events = [fed(each, later[len(half) : len(half) + 300]) for each in (pipeline, other)]
-    assert events[0] == events[1] and [word for _, word in events[0]] == [f'sensor right: {UPPER}']
+    assert events[0] == events[1] and [event for _, event in events[0]] == [SensorRight(UPPER)]
     np.testing.assert_array_equal(pipeline.mixture.means, other.mixture.means)

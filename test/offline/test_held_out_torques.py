@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from sim2real_estimator.config import read_config
-from sim2real_estimator.events import Chronicle
+from sim2real_estimator.events import EventDescriber
 from sim2real_estimator.observability.null_space import draw_samples
 from sim2real_estimator.offline.identification.held_out import described, predict_torques
 from sim2real_estimator.offline.identification.result import HeldOut, LearnedNoise
 from sim2real_estimator.offline.identification.terminal import torque_scores
 from sim2real_estimator.records import Estimate, Frame, Sample, UpdateReport
+from sim2real_estimator.reported_events import NoiseQuestioned
 from sim2real_estimator.setup.build import build_parts
 
 pytestmark = pytest.mark.usefixtures('one_thread')
@@ -90,7 +91,7 @@ def _shifted(frames, stamps, torques):
 
 @pytest.fixture(scope='module')
 def learned(parts, truth):
-    """Return (state, names of events) after eight seconds."""
+    """Return (state, events) after eight seconds."""
     problem, estimator = parts
     state, events = estimator.init(problem), []
     for frame in frames_of(problem, truth, 8.0, seed=1):
@@ -137,70 +138,16 @@ def test_the_description_is_what_its_file_says(parts):
 
 def test_noise_is_held_against_what_is_configured(parts, learned):
     problem, (state, events) = parts[0], learned
-    words = [word for word in events if word.startswith('noise of ')]
-    assert len(words) == 1
+    (questioned,) = [event for event in events if isinstance(event, NoiseQuestioned)]
+    assert questioned.sd == pytest.approx(ENCODER_SD, rel=0.5)
     noise = LearnedNoise.of(problem, state)
     for (sensor, _, configured, sd), joint in zip(noise.encoders, ('shoulder', 'elbow')):
         assert (sensor, configured) == ('encoders', 1e-3), joint
         assert sd == pytest.approx(ENCODER_SD, rel=0.5)
-    (event,) = Chronicle().take(words, _estimate())
+    (event,) = EventDescriber().describe((questioned,), _estimate())
     assert (event.name, event.is_warning) == ('noise questioned', False)
     assert 'times smaller than configured' in event.text
     assert event.values['learned sd'] == pytest.approx(ENCODER_SD, rel=0.5)
-
-
-def test_joints_whose_torque_is_odd_are_told_by_name():
-    words = 'not explained: elbow', 'more noise: shoulder', 'left out: shoulder'
-    found = Chronicle().take(words, _estimate())
-    assert [event.name for event in found] == ['not explained', 'more noise', 'left out']
-    joints = [event.values['joint'] for event in found]
-    assert joints == ['elbow', 'shoulder', 'shoulder']
-    assert all(event.is_warning for event in found)
-
-
-def test_a_joint_that_gives_way_is_told_with_its_frequency():
-    (event,) = Chronicle().take(('elastic: elbow 11 Hz',), _estimate())
-    assert (event.name, event.is_warning) == ('elastic', True)
-    assert event.values == {'joint': 'elbow', 'resonance [Hz]': 11.0}
-
-
-def test_late_torques_are_told_with_what_to_configure():
-    (event,) = Chronicle().take(('torque late: 12.3 ms +- 0.8',), _estimate())
-    assert (event.name, event.is_warning) == ('torque late', False)
-    assert event.values == {'delay [s]': pytest.approx(0.0123), 'sd [s]': pytest.approx(8e-4)}
-    assert 'estimate: {commands.delay: {mean: -0.0123, fixed: true}}' in event.text
-
-
-def test_what_would_repair_a_misfit_is_told():
-    words = (
-        'misfit: unit 0.1 all',
-        'misfit: unit 2 elbow',
-        'misfit: sign -1 elbow',
-        'misfit: gravity 0.00 1.00 0.00',
-        'misfit: degrees',
-    )
-    found = Chronicle().take((*words, 'misfit over'), _estimate())
-    assert [event.name for event in found] == [*('misfit',) * 5, 'fits again']
-    assert [event.is_warning for event in found] == [*(True,) * 5, False]
-    assert [event.values['joint'] for event in found[:5]] == ['all', 'elbow', 'elbow', '', '']
-    hints = 'motor currents', 'gear ratio', 'axis of the joint', 'roll, pitch and yaw', 'in rad'
-    assert all(hint in event.text for hint, event in zip(hints, found))
-
-
-def test_joints_that_seem_coupled_are_told_with_what_to_configure():
-    (event,) = Chronicle().take(('coupled: joint_6, joint_5',), _estimate())
-    assert (event.name, event.is_warning) == ('coupled', True)
-    assert event.values == {'joint': 'joint_6', 'with': 'joint_5'}
-    assert 'model: {couplings: {joint_6: joint_5}}' in event.text
-
-
-def test_a_change_that_is_explained_at_once_is_not_looked_for():
-    words = ('changed', 'explained', 'cause: mass on lower (0.97)')
-    changed, news = Chronicle().take(words, _estimate())
-    assert changed.name == 'changed' and 'looking' not in changed.text
-    assert news.values['cause'] == 'mass on lower (0.97)'
-    (changed,) = Chronicle().take(('changed',), _estimate())
-    assert 'looking' in changed.text
 
 
 def test_draws_of_what_was_learned_can_be_built(parts, learned):

@@ -1,5 +1,5 @@
 """
-P2 with more and less to see: what can be told of the ten parameters depends on the data.
+P2 with more and less to see: what can be observed of the ten parameters depends on the data.
 
 Values are near the nominal ones, as in the table of identifiability of the specification.
 """
@@ -32,8 +32,8 @@ class Experiment:
 
     has_torques: bool
     has_markers: bool
-    told: int
-    untold: int
+    observed: int
+    unobserved: int
 
 
 EXPERIMENTS = {

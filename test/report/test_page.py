@@ -117,7 +117,7 @@ def test_every_parameter_is_there_with_unit_and_verdict(found):
     (table, *_) = parameters(found).blocks
     for row, each in zip(table.cells, found.findings.parameters):
         assert [cell.text for cell in row[:2]] == [each.name, found.units[each.name]]
-        assert each.verdict_in_words in row[-1].text
+        assert each.verdict_text in row[-1].text
 
 
 def test_every_verdict_has_a_look_and_a_meaning():

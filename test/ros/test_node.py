@@ -154,7 +154,7 @@ def test_diagnostics_tell_how_the_estimate_and_the_worker_are(run):
 def test_diagnostics_have_the_verdicts_with_names(run):
     told = run.health['verdicts']
     for parameter in run.findings.parameters:
-        assert told[parameter.name] == parameter.verdict_in_words
+        assert told[parameter.name] == parameter.verdict_text
     assert told['elbow.damping'] == 'identified'
     assert 'aliased with ' in told['upper.mass']
     assert told['no data tell'] == '; '.join(run.findings.null_directions)

@@ -17,6 +17,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import PointCloud2
 from visualization_msgs.msg import MarkerArray
 
+from sim2real_estimator.reported_events import Happened
 from sim2real_estimator.ros.publishers import read_samples
 from sim2real_estimator.ros.worker import output_messages
 from sim2real_estimator.ros.worker.output_thread import OutputThread
@@ -168,7 +169,7 @@ def test_draws_let_the_estimator_go_first(desk, progress, monkeypatch):
 
 def test_draws_of_a_turn_are_of_the_turn_itself(desk, progress):
     pipeline, before, after = progress
-    report = replace(before.estimate.report, events=('handed over',))
+    report = replace(before.estimate.report, events=(Happened.HANDED_OVER,))
     turn = replace(before, estimate=replace(before.estimate, report=report))
     desk.outputs.note(turn)
     desk.outputs.note(after)

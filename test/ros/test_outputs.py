@@ -24,6 +24,7 @@ from shown import received
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker
 
+from sim2real_estimator.reported_events import Happened
 from sim2real_estimator.ros.markers import scene, view_of
 from sim2real_estimator.ros.publishers import (
     draw_samples,
@@ -57,7 +58,7 @@ class Arrays:
         known = self.judged[-1].assessment.latest if self.judged else None
         if progress.assessment.latest is not known:
             self.judged.append(progress)
-        if 'handed over' in progress.estimate.report.events:
+        if Happened.HANDED_OVER in progress.estimate.report.events:
             self.handed_over = progress
 
     @property
@@ -141,7 +142,7 @@ def test_parameters_are_the_findings_of_the_same_arrays(live, arrays):
     found, findings = read_parameters(listener.latest('parameters')), arrays.judged[-1]
     findings = findings.assessment.latest
     assert tuple(found.parameters.values()) == findings.parameters
-    assert found.posterior['dimensions known from data'] == str(findings.observed)
+    assert found.posterior['observed dimensions'] == str(findings.observed)
     assert found.units['elbow.damping'] == 'N m s/rad'
 
 

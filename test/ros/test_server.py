@@ -9,6 +9,7 @@ from waiting import PATIENCE
 
 from sim2real_estimator.background import Relief
 from sim2real_estimator.estimation.batch.first_fits import FirstFits
+from sim2real_estimator.reported_events import Happened
 from sim2real_estimator.ros.worker.server import serve
 from sim2real_estimator.sensors.decoding import Decoded
 
@@ -87,6 +88,6 @@ def test_messages_are_taken_in_while_a_fit_runs_and_all_is_told(held_up):
     estimates = feed(again, samples, to_the_end=False)
     told = [event for report in line.reports for event in report.events]
     assert told == [event for estimate in estimates for event in estimate.report.events]
-    assert 'fitted' in told
+    assert Happened.FITTED in told
     assert report.estimate.mean.tobytes() == estimates[-1].mean.tobytes()
     assert report.estimate.stamp_ns == estimates[-1].stamp_ns

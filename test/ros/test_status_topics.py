@@ -149,8 +149,8 @@ def test_parameters_are_readable_as_they_are():
 def test_what_is_said_of_all_parameters_comes_first():
     reading = read_parameters(received(parameters_message(findings(), UNITS)))
     assert reading.posterior == {
-        'dimensions known from data': '5',
-        'dimensions as before': '2',
+        'observed dimensions': '5',
+        'unobserved dimensions': '2',
         'information [nats]': '17.25',
         'modes': '1',
         'misfit': '1.125',

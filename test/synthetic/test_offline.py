@@ -10,6 +10,7 @@ from sim2real_estimator.app.synthetic.synthetic_robot import estimates, Syntheti
 from sim2real_estimator.config import load_config
 from sim2real_estimator.config.settings_tree import SensorConfig
 from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.reported_events import Happened
 
 ROBOT = """
 seed: 2
@@ -50,7 +51,7 @@ def test_it_finds_the_truth_before_and_after_a_payload(found):
 
 def test_it_notices_the_payload_within_a_second(found):
     _, estimates, _ = found
-    changes = [e.stamp_ns * 1e-9 for e in estimates if 'changed' in e.report.events]
+    changes = [e.stamp_ns * 1e-9 for e in estimates if Happened.CHANGED in e.report.events]
     assert len(changes) == 1
     assert 2.5 < changes[0] < 3.5
 

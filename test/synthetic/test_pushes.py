@@ -15,6 +15,7 @@ from sim2real_estimator.config import read_config
 from sim2real_estimator.config.settings_tree import WrenchConfig
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.reported_events import Happened
 
 DRONE = """
 model:
@@ -100,10 +101,10 @@ def test_a_known_push_on_the_hand_is_no_payload(arm, at, is_told):
     robot = synthetic(SWING % at, told)
     pipeline, events = run(robot, told if is_told else known, at + 5.0)
     if is_told:
-        assert 'changed' not in events and pipeline.latest_findings().load is None
+        assert Happened.CHANGED not in events and pipeline.latest_findings().load is None
     else:
         # That it is there shows in what becomes of an estimator that does not know of it.
-        assert 'changed' in events
+        assert Happened.CHANGED in events
 
 
 @pytest.mark.parametrize(

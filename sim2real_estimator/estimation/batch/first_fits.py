@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...records import Status, UpdateReport
+from ...reported_events import FixedValuesWrong, Happened
 from ..changes.moved_sensors import unknown_sensors
 from ..disturbances import neighbours, spread_over_bank
 from ..filter.phases import AbstractPhase, BatchState, FilterState
 from ..filter.update import FixedLagWindow, prune_and_merge
 from ..gaussian import log_normalized
-from ..misfits import ASTRAY
 from .faulty_samples import faulty_samples, fit_without_faulty, without_samples
 from .fit import Objective, Window
 from .multi_start import (
@@ -27,7 +27,6 @@ from .multi_start import (
     fit_augmented,
     fit_more,
     is_covered,
-    MISSPECIFIED,
     misspecified,
     mixture_at_end,
     modes,
@@ -57,7 +56,7 @@ class FirstFits(AbstractPhase):
             state = state.emptied()
         state = replace(state, frames=(*state.frames, frame))
         is_known = problem.knows_inputs(frame)
-        events = () if is_known else ('efforts unknown',)
+        events = () if is_known else (Happened.EFFORTS_UNKNOWN,)
         if not is_known and self._lacks_inputs(problem, state.frames):
             return state.emptied(), UpdateReport('batch', events=events)
         if len(state.frames) < max(state.due, self.settings.horizons[0]):
@@ -93,7 +92,7 @@ class FirstFits(AbstractPhase):
         if not problem.moves(window.point, window.frames):
             # A fit would take noise for motion.
             state = BatchState(state.frames, due=due)
-            return self._bounded(state), UpdateReport('batch', events=('at rest',))
+            return self._bounded(state), UpdateReport('batch', events=(Happened.AT_REST,))
         state = replace(state, due=due)
         generator = np.random.default_rng([self.settings.seed, count])
         if state.trajectories is not None or self._needs_smoothing(problem, window.frames):
@@ -117,7 +116,7 @@ class FirstFits(AbstractPhase):
         if cleaned is not None and cleaned.is_while:
             is_explained = True
         elif not len(found.kept.costs) and cleaned is None:
-            return self._bounded(state), UpdateReport('batch', events=('update refused',))
+            return self._bounded(state), UpdateReport('batch', events=(Happened.UPDATE_REFUSED,))
         elif problem.disturbance_size and not is_explained:
             augmented = self._with_fixed_values_wrong(
                 problem, state, objective, found.kept, generator
@@ -144,13 +143,12 @@ class FirstFits(AbstractPhase):
                 mixture, share, is_narrow = self._described(objective, found.kept, generator)
         state = replace(state, fits=found.fits, window=window, mixture=mixture)
         if not is_narrow:
-            return self._bounded(state), UpdateReport('batch', events=('fitted',))
+            return self._bounded(state), UpdateReport('batch', events=(Happened.FITTED,))
         # If the share falls, the motion is chaotic, and a longer batch would be worse described.
         is_short = len(window.frames) < self.settings.longest
         if state.share < share < self.settings.share and is_short:
-            return replace(state, share=share), UpdateReport(
-                'batch', events=('fitted', 'not yet Gaussian')
-            )
+            events = Happened.FITTED, Happened.NOT_YET_GAUSSIAN
+            return replace(state, share=share), UpdateReport('batch', events=events)
         # 4. The switch to the filter.
         mixture = spread_over_bank(problem, mixture, self.settings.disturbances)
         begun_ns, end_ns = window.frames[0].start_ns, window.frames[-1].end_ns
@@ -158,7 +156,7 @@ class FirstFits(AbstractPhase):
         left_out = tuple(
             (name, Status.SENSOR_WRONG.value, count) for name, count in left_out.items()
         )
-        report = UpdateReport('batch', events=('handed over',), left_out=left_out)
+        report = UpdateReport('batch', events=(Happened.HANDED_OVER,), left_out=left_out)
         known = {
             'begun_ns': begun_ns,
             'end_ns': end_ns,
@@ -198,7 +196,7 @@ class FirstFits(AbstractPhase):
         if fits is None:
             return None
         inner, report = self.fit(augmented, BatchState(state.frames, fits, window))
-        event = f'{MISSPECIFIED}{", ".join(misspecified(augmented, problem, fits))}'
+        event = FixedValuesWrong(tuple(misspecified(augmented, problem, fits)))
         state = replace(inner, is_augmented=True)
         return state, replace(report, events=(*report.events, event))
 
@@ -214,12 +212,12 @@ class FirstFits(AbstractPhase):
             near = neighbours(near, state.mixture.scales)
         mixture, trajectories, fits = self._smoothed(problem, window, begins, near, first)
         if mixture is None:
-            return self._bounded(state), UpdateReport('batch', events=('update refused',))
+            return self._bounded(state), UpdateReport('batch', events=(Happened.UPDATE_REFUSED,))
         state = replace(state, mixture=mixture, trajectories=trajectories, is_astray=not fits)
         # What so many frames leave unknown, as an inertia next to much friction, will stay so.
         is_long = len(window.frames) >= self.settings.longest
         if not (fits and (is_long or self.is_narrow(problem, mixture))):
-            events = ('fitted',) if fits else ('fitted', ASTRAY)
+            events = (Happened.FITTED,) if fits else (Happened.FITTED, Happened.POOR_FIT)
             return self._bounded(state), UpdateReport('batch', events=events)
         beyond = neighbours(self.settings.disturbances, mixture.scales)
         if set(beyond) - set(near):
@@ -230,7 +228,8 @@ class FirstFits(AbstractPhase):
             mixture = mixture if augmented is None else augmented
         begun_ns = window.frames[0].start_ns
         more = {'wrong': unknown_sensors(problem, mixture)}
-        return self._filter_from(problem, window, mixture, begun_ns, 'handed over', **more)
+        event = Happened.HANDED_OVER
+        return self._filter_from(problem, window, mixture, begun_ns, event, **more)
 
     @staticmethod
     def _filter_from(problem, window, mixture, begun_ns, event, **more):
@@ -313,7 +312,7 @@ class FirstFits(AbstractPhase):
         if not (fitting or known.scales.any()) and state.tries < _TRIES:
             # Sensors may be faulty still: later frames are tried with what is known.
             state = replace(state, tries=state.tries + 1).emptied()
-            return state, UpdateReport('batch', events=('update refused',))
+            return state, UpdateReport('batch', events=(Happened.UPDATE_REFUSED,))
         if not np.isfinite(log_weights).all():
             return self._resumed(problem, window, None, None)
         scales = state.knowledge.scales
@@ -324,9 +323,9 @@ class FirstFits(AbstractPhase):
         """Return (filter with a mixture, report), or an empty batch where there is none."""
         if mixture is None:
             return self.settings.init(problem), UpdateReport(
-                'batch', events=('changed', 'forgotten')
+                'batch', events=(Happened.CHANGED, Happened.FORGOTTEN)
             )
-        return self._filter_from(problem, window, mixture, begun_ns, 'resumed')
+        return self._filter_from(problem, window, mixture, begun_ns, Happened.RESUMED)
 
     def _next_horizon(self, count):
         """Return the frame count of the next fit."""

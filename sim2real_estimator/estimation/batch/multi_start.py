@@ -23,8 +23,6 @@ from ..noise import NoiseScales
 from ..protocol import Gaussian
 from .fit import fit, Fits, Objective
 
-# Begin of the event that names what is misspecified.
-MISSPECIFIED = 'doubts: '
 # A fixed value is named if its estimate is this many standard deviations away from it.
 _OFF = 3.0
 # The middle 95 % of a normal distribution, in standard deviations to either side.

@@ -3,13 +3,12 @@
 from dataclasses import dataclass, replace
 
 from ...records import UpdateReport
+from ...reported_events import Explained, Happened
 from ..filter.gating import implausible_sensors
 from ..mixture import Mixture
 from .detection import ChangeMemory
 from .isolation import CarriedOn, Isolation, known_before
 
-# Event where sensors were faulty for so long that the state of the robot is unknown.
-MOTION_LOST = 'motion lost'
 # Numbers of frames since the detection at which the change is isolated; the last time decides.
 _ASKED = (12, 25, 50)
 # Probability of a hypothesis that is accepted before that.
@@ -68,7 +67,7 @@ def resolve(problem, state, frame, noise, drift, scales, is_narrow):
 
     While the change is pending there is a state. Then there is a mixture with which to go on, or
     neither, where nothing that was known is of use. If the state of the robot is unknown because
-    of faulty sensors, the report has the event `MOTION_LOST`. scales: of disturbances; is_narrow:
+    of faulty sensors, the report has the event MOTION_LOST. scales: of disturbances; is_narrow:
     tells whether a filter may go on with a mixture.
     """
     state = replace(state, frames=(*state.frames, frame))
@@ -81,11 +80,12 @@ def resolve(problem, state, frame, noise, drift, scales, is_narrow):
         # If it was a faulty sensor, the parameters known before are still of use.
         frames = [*(each.frame for each in state.past), *state.frames]
         if implausible_sensors(problem, state.known, frames):
-            return None, state.known, state.memories, UpdateReport('batch', events=(MOTION_LOST,))
-        return None, None, (), UpdateReport('batch', events=('forgotten',))
+            report = UpdateReport('batch', events=(Happened.MOTION_LOST,))
+            return None, state.known, state.memories, report
+        return None, None, (), UpdateReport('batch', events=(Happened.FORGOTTEN,))
     if answer is None or not (count == _AWAITED[-1] or is_narrow(answer.mixture)):
         state = replace(state, answer=answer)
-        return state, None, state.memories, UpdateReport('batch', events=('fitted',))
+        return state, None, state.memories, UpdateReport('batch', events=(Happened.FITTED,))
     return None, answer.mixture, *_reported(isolation, answer.isolated, state.memories)
 
 
@@ -111,6 +111,5 @@ def _reported(isolation, isolated, memories):
     if not isolated.is_nothing:
         known = known_before(isolation.past, isolated)
         memories = (*(m for m in memories if m is not chosen.memory), known)[-_REMEMBERED:]
-    cause = f'cause: {chosen.name} ({isolated.probability:.2f})'
-    events = ('explained', cause)
-    return memories, UpdateReport('batch', events=events, changed=chosen.parameters)
+    event = Explained(chosen.name, float(isolated.probability))
+    return memories, UpdateReport('batch', events=(event,), changed=chosen.parameters)

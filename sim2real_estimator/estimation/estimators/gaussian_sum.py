@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ...records import UpdateReport
+from ...reported_events import Happened, SensorMoved, SensorRight
 from ..batch.first_fits import filter_of, FirstFits
 from ..changes.detection import ChangeDetector
 from ..changes.moved_sensors import relocate_sensor
-from ..changes.pending import MOTION_LOST, pending_change, PendingChange, resolve
+from ..changes.pending import pending_change, PendingChange, resolve
 from ..drift import Drift, drifted
 from ..filter.gating import with_samples
 from ..filter.phases import AbstractPhase, BatchState, FilterState
@@ -85,7 +86,7 @@ class FilterPhase(_RunningPhase):
     def _changed(self, problem, state, outcome, report):
         """Return (state, `UpdateReport`) at the detection of a change."""
         if problem.is_driven:
-            events = (*report.events, 'changed', 'forgotten')
+            events = (*report.events, Happened.CHANGED, Happened.FORGOTTEN)
             return self.settings.init(problem), replace(report, events=events)
         # Samples that were rejected just now may belong to the change.
         frames = with_samples([each.frame for each in outcome.past], outcome.newly_rejected)
@@ -95,7 +96,7 @@ class FilterPhase(_RunningPhase):
         if len(sensors) > 1 and not outcome.is_blind:
             # Some frames later it shows whether one of them is faulty.
             return replace(pending, is_reported=False, wrong=state.wrong), report
-        return pending, replace(report, events=(*report.events, 'changed'))
+        return pending, replace(report, events=(*report.events, Happened.CHANGED))
 
     def _relocated(self, problem, state, faulty, frame, report):
         """Return (state, `UpdateReport`) after it was asked whether a sensor was moved."""
@@ -112,8 +113,8 @@ class FilterPhase(_RunningPhase):
         more = {'memory': state.memory.begun_anew(was_nothing=False), 'share': state.share}
         more |= {'memories': state.memories, 'wrong': others}
         after = filter_of(problem, mixture, state.begun_ns, frame.end_ns, **more)
-        word = 'sensor right' if faulty.is_new else 'sensor moved'
-        return after, replace(report, events=(*report.events, f'{word}: {faulty.sensor}'))
+        event = (SensorRight if faulty.is_new else SensorMoved)(faulty.sensor)
+        return after, replace(report, events=(*report.events, event))
 
 
 class PendingPhase(_RunningPhase):
@@ -129,7 +130,7 @@ class PendingPhase(_RunningPhase):
         after = self._without_faulty(problem, state, frame)
         if after is not None:
             return after
-        return replace(state, is_reported=True), UpdateReport('batch', events=('changed',))
+        return replace(state, is_reported=True), UpdateReport('batch', events=(Happened.CHANGED,))
 
     def _without_faulty(self, problem, state, frame):
         """Return (state, report) of a filter where only a sensor was faulty, else None."""
@@ -163,7 +164,7 @@ class PendingPhase(_RunningPhase):
             return state, report
         if mixture is None:
             return settings.init(problem), report
-        if MOTION_LOST in report.events:
+        if Happened.MOTION_LOST in report.events:
             return BatchState.resuming(mixture, begun), report
         memory = noticed.begun_anew(was_nothing=not report.changed)
         more = {'memory': memory, 'memories': memories}

@@ -34,6 +34,7 @@ from typing import Protocol
 import numpy as np
 
 from ...records import UpdateReport
+from ...reported_events import Happened
 from ..gaussian import log_normalized
 from ..mixture import Mixture
 from ..optimizers import Moments
@@ -129,7 +130,8 @@ class GumbelMixture(AbstractEstimator):
             state = self.epoch(problem, state)
         is_refused = not np.isfinite(state.loss)
         state = self._with_ends(problem, replace(state, loss=before) if is_refused else state)
-        return state, UpdateReport('batch', events=('update refused' if is_refused else 'fitted',))
+        event = Happened.UPDATE_REFUSED if is_refused else Happened.FITTED
+        return state, UpdateReport('batch', events=(event,))
 
     def observe(self, problem, state, frame):
         """Return the state with one more frame."""

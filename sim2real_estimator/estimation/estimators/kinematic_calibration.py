@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...records import Status, UpdateReport
-from ..misfits import FITS, MISFIT, too_noisy
+from ...reported_events import Happened, MisfitOver, MisfitTest, SensorTooNoisy
+from ..misfits import too_noisy
 from ..mixture import Mixture
 from ..torque import poses as pose_regression
 from ..torque.poses import PoseState
@@ -79,15 +80,17 @@ class KinematicCalibration(AbstractEstimator):
         poses = pose_regression.renewed(model, poses, now_ns)
         events, worst = (), state.worst
         if poses.fit is not before.fit:
-            events = () if before.renewals else ('fitted',)
+            events = () if before.renewals else (Happened.FITTED,)
             if poses.renewals >= _CONVERGED or frame.is_last:
                 worst = too_noisy(np.sqrt(poses.fit.variance), worst)
             if worst is not None and state.worst is None:
-                events += (_noise_in_words(model, poses.fit, worst),)
+                sensor, part, _ = model.titles[worst]
+                factor = float(np.sqrt(poses.fit.variance[worst]))
+                events += (SensorTooNoisy(sensor, part, factor),)
             elif worst is None and state.worst is not None:
-                events += (f'{FITS}: noise',)
+                events += (MisfitOver(MisfitTest.NOISE),)
         if poses.fit is not before.fit or frame.is_last:
-            events += pose_regression.in_words(model, before.fit, poses, frame.is_last)
+            events += pose_regression.events_of(model, before.fit, poses, frame.is_last)
         posterior = _posterior(problem, poses.fit, place)
         needed_ns = min((until_ns, *(stamp for _, stamp, _ in poses.waiting))) - _BEFORE_NS
         kept = motion[0] >= needed_ns
@@ -205,9 +208,3 @@ def _posterior(problem, fit, place):
     point = problem.neutral.copy()
     point[: len(place)] = place
     return Mixture(np.zeros(1), point[:, None], known.mean[:, None], root)
-
-
-def _noise_in_words(model, fit, number):
-    """Return the event of a position or a turn that is far noisier than configured."""
-    sensor, part, _ = model.titles[number]
-    return f'{MISFIT}noise {np.sqrt(fit.variance[number]):.3g} {part} {sensor}'

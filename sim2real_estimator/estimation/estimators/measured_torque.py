@@ -31,7 +31,7 @@ from functools import partial
 
 import numpy as np
 
-from ...records import Status
+from ...reported_events import Explained, ExplainedInPart, Happened, kinds_of
 from ..changes.isolation import Memory
 from ..protocol import Gaussian
 from ..torque import poses as pose_regression
@@ -47,7 +47,7 @@ from ..torque.joint_motion import (
     without_outliers,
     without_spikes,
 )
-from ..torque.outliers import Disruption, judge, left_out_in_words, with_rows
+from ..torque.outliers import Disruption, judge, left_out_torques, with_rows
 from ..torque.regression import begin, BLOCK_NS, Earlier, fit, Rows, Sums
 from ..torque.rows import (
     are_valid_rows,
@@ -138,7 +138,7 @@ class MeasuredTorque(AbstractEstimator):
         report = Report()
         reading, is_refused = valid_reading(problem.torque, problem.torque.read(frame))
         if is_refused:
-            report.events += (Status.UPDATE_REFUSED.value,)
+            report.events += (Happened.UPDATE_REFUSED,)
         if frame.after_gap and len(state.motion[0]):
             # The samples left are used; the motion during the gap is unknown.
             state = self.interrupted(self._with_blocks(problem, state, None, report))
@@ -195,7 +195,7 @@ class MeasuredTorque(AbstractEstimator):
         state = with_placed_poses(problem.poses, state, until_ns, motion)
         state = _trimmed(state, until_ns)
         if rows is not None and not are_valid_rows(rows[0]):
-            report.events += (Status.UPDATE_REFUSED.value,)
+            report.events += (Happened.UPDATE_REFUSED,)
             rows = None
 
         # Sums, posterior, changes.
@@ -253,11 +253,11 @@ class MeasuredTorque(AbstractEstimator):
             )
             branches.append(replace(branch, prior=prior, fit=found))
         if not all(np.isfinite(branch.fit.mean).all() for branch in branches):
-            report.events += (Status.UPDATE_REFUSED.value,)
+            report.events += (Happened.UPDATE_REFUSED,)
             return replace(state, renewed_ns=now_ns)
         branches = with_weights(state.sums, branches)
         if not state.renewals:
-            report.events += ('fitted',)
+            report.events += (Happened.FITTED,)
         renewals = state.renewals + 1
         state = replace(state, branches=branches, renewed_ns=now_ns, renewals=renewals)
         return replace(with_drift(model, state, problem.prior), posterior=None)
@@ -327,7 +327,7 @@ class MeasuredTorque(AbstractEstimator):
         state = replace(state, branches=branches_of(problem.torque, state, causes))
         state = self._with_posterior(problem, state, now_ns, Report())
         state = replace(state, memories=with_name_of_change(state, state.last_change))
-        report.events += ('changed',)
+        report.events += (Happened.CHANGED,)
         report.explain(state.branches[0])
         return state
 
@@ -353,9 +353,7 @@ class MeasuredTorque(AbstractEstimator):
         state = replace(state, onset=moved) if is_same else restarted(state, moved)
         causes, left = _isolated(problem.torque, state)
         new = set(left) - set(onset.in_part) if state.used >= _KNOWN_AGAIN else set()
-        report.events += tuple(
-            f'explained in part: {problem.torque.joints[k]}' for k in sorted(new)
-        )
+        report.events += tuple(ExplainedInPart(problem.torque.joints[k]) for k in sorted(new))
         in_part = tuple(sorted({*onset.in_part, *new}))
         state = replace(state, onset=replace(state.onset, in_part=in_part))
         names = {branch.memory.name for branch in state.branches}
@@ -388,9 +386,9 @@ class MeasuredTorque(AbstractEstimator):
             onset=None,
             snapshots=(),
         )
-        report.events += ('changed',)
+        report.events += (Happened.CHANGED,)
         report.explain(state.branches[0])
-        report.events += left_out_in_words(model, taken)
+        report.events += left_out_torques(model, taken)
         return self._with_posterior(problem, state, state.renewed_ns, report)
 
 
@@ -488,8 +486,8 @@ def _with_new_rows(model, state, rows, until_ns, report):
 
 def _with_likelier_cause(state, before, report):
     """Return the state with another cause of the last change reported; before: its `Memory`."""
-    is_said = 'explained' in report.events
-    if before is not None and before.name != state.last_change.name and not is_said:
+    is_reported = Explained in kinds_of(report.events)
+    if before is not None and before.name != state.last_change.name and not is_reported:
         report.explain(state.branches[0])
         return replace(state, memories=with_name_of_change(state, state.last_change))
     return state

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ...records import Status, UpdateReport
+from ...records import UpdateReport
+from ...reported_events import Explained, Happened
 from ..mixture import Mixture
 from ..windows.least_squares import fit_windows, FoldedWindows, isolate, misfit_of
 from ..windows.shooting import fit_window
@@ -112,8 +113,8 @@ class MultipleShooting(AbstractEstimator):
         is_known = problem.knows_inputs(frame)
         if frame.after_gap or not is_known:
             state, report = self._ended(problem, state)
-            events = report.events if is_known else (*report.events, 'efforts unknown')
-            return replace(state, point=None), replace(report, events=events)
+            events = () if is_known else (Happened.EFFORTS_UNKNOWN,)
+            return replace(state, point=None), replace(report, events=(*report.events, *events))
         if frame.end_ns == frame.start_ns:
             return state, UpdateReport('batch')
         return self._with_frame(problem, state, frame)
@@ -167,7 +168,7 @@ class MultipleShooting(AbstractEstimator):
         point = problem.first_state(frames)[0]
         if not problem.moves(point, frames):
             return replace(state, pending=frames[len(frames) // 2 :]), UpdateReport(
-                'batch', events=('at rest',)
+                'batch', events=(Happened.AT_REST,)
             )
         trajectory, nv = problem.first_trajectory(frames), problem.position_count
         state = replace(state, squares=_squares(trajectory[:, -nv:], frames), pending=())
@@ -201,19 +202,19 @@ class MultipleShooting(AbstractEstimator):
         if not problem.moves(point, frames):
             slope = np.zeros((problem.tangent_size, len(state.mean)))
             state = replace(state, point=point, point_root=root, point_slope=slope)
-            return state, UpdateReport('filter', events=('at rest',))
+            return state, UpdateReport('filter', events=(Happened.AT_REST,))
         unknown = problem.constant_efforts
         guess = point, np.zeros(len(unknown.places))
         window = fit_window(problem, frames, guess, state.mean, state.levels, unknown)
         if window is None:
-            report = UpdateReport('filter', events=(Status.UPDATE_REFUSED.value,))
+            report = UpdateReport('filter', events=(Happened.UPDATE_REFUSED,))
             return replace(state, point=None), report
         velocities = window.trajectory[:, -problem.position_count :]
         squares = (1 - 1 / _SQUARES_OF) * state.squares + _squares(velocities, frames)
         end = {'point_root': window.end_root, 'point_slope': window.end_slope}
         state = replace(state, squares=squares, point=window.trajectory[-1], **end)
         if _sticks(problem, velocities):
-            return state, UpdateReport('filter', events=('sticks',))
+            return state, UpdateReport('filter', events=(Happened.STICKS,))
         number = len(state.windows) + state.folded.number
         misfit, degrees = misfit_of(window, state.root) if number else (0.0, 0)
         stage = 'filter' if number >= _BEFORE else 'batch'
@@ -235,14 +236,14 @@ class MultipleShooting(AbstractEstimator):
         if sum(each > _MISFIT for each, _, _ in latest) >= _JUDGED - 1:
             return self._changed(problem, state, window, report)
         if misfit > usual * (_MISFIT if state.outliers else _ABSURD):
-            report = replace(report, events=('window doubted',))
+            report = replace(report, events=(Happened.WINDOW_DOUBTED,))
             return replace(state, outliers=(*state.outliers, window)), report
         # An outlier says little of what is usual.
         more = np.array([min(misfit, _MISFIT * usual), 1.0])
         state = replace(state, misfits=(1 - 1 / _USUAL_OF) * state.misfits + more)
         # The windows that waited were outliers, since the robot has not changed.
         if state.outliers:
-            report = replace(report, events=(Status.OUTLIER.value,))
+            report = replace(report, events=(Happened.OUTLIER,))
         return self._fitted(problem, replace(state, outliers=()), (window,), report)
 
     def _changed(self, problem, state, window, report):
@@ -264,7 +265,7 @@ class MultipleShooting(AbstractEstimator):
             last_change=memory,
         )
         state, report = self._fitted(problem, state, since, report)
-        events = (*report.events, 'changed', 'explained', f'cause: {memory.name}')
+        events = (*report.events, Happened.CHANGED, Explained(memory.name))
         return state, replace(report, events=events, changed=memory.parameters)
 
     def _fitted(self, problem, state, windows, report):
@@ -273,8 +274,9 @@ class MultipleShooting(AbstractEstimator):
         state = fit_windows(problem, state, self.windows)
         number = len(state.windows) + state.folded.number
         # Of many windows only every eighth fit is reported.
-        is_news = number <= _BEFORE or number % _BEFORE == 0
-        return state, replace(report, events=(*report.events, 'fitted')) if is_news else report
+        if number <= _BEFORE or number % _BEFORE == 0:
+            report = replace(report, events=(*report.events, Happened.FITTED))
+        return state, report
 
     @staticmethod
     def _predicted(problem, state, frame):

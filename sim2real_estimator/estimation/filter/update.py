@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...records import Status, UpdateReport
+from ...reported_events import Happened, SensorRight, SensorWrong
 from ..changes.detection import (
     bias_score,
     BiasScore,
@@ -163,26 +164,27 @@ def filter_frame(problem, state, frame, settings):
     frame, faulty = still_faulty(problem, state.mixture, state.wrong, frame)
     names = {each.sensor for each in faulty}
     events = tuple(
-        f'sensor right: {each.sensor}'
+        SensorRight(each.sensor)
         for each in state.wrong
         if each.number > 1 and each.sensor not in names
     )
 
     # 2. Prediction, linearization, measurement update, evidence and drift of every component.
-    step, status = update_components(problem, state, frame, settings), Status.OUTLIER
+    step = update_components(problem, state, frame, settings)
 
     # 3. Gates. First sensors that contradict the prediction however hard the robot was pushed.
+    status, rejected = Status.OUTLIER, Happened.OUTLIER
     if step is None:
-        status = Status.UPDATE_REFUSED
+        status, rejected = Status.UPDATE_REFUSED, Happened.UPDATE_REFUSED
     if step is None or detector.is_far_off(step.misfit, step.rows):
         implausible = implausible_sensors(problem, state.mixture, (frame,))
         if implausible:
             faulty = (*faulty, *reject(frame, implausible))
-            frame, events = without(frame, implausible), (*events, status.value)
+            frame, events = without(frame, implausible), (*events, rejected)
             step = update_components(problem, state, frame, settings)
     before = {each.sensor: each.number for each in state.wrong}
     events += tuple(
-        f'sensor wrong: {each.sensor}'
+        SensorWrong(each.sensor)
         for each in faulty
         if each.number >= 2 > before.get(each.sensor, 0) and not each.is_new
     )
@@ -194,10 +196,10 @@ def filter_frame(problem, state, frame, settings):
     measured, bare = step, replace(frame, samples=())
     is_outlier = step is not None and _is_outlier(problem, memory, step, frame, settings)
     if step is None:
-        frame, events, left_out = bare, (*events, Status.UPDATE_REFUSED.value), ()
+        frame, events, left_out = bare, (*events, Happened.UPDATE_REFUSED), ()
         step = measured = update_components(problem, state, bare, settings)
     elif is_outlier:
-        events, left_out = (*events, Status.OUTLIER.value), ()
+        events, left_out = (*events, Happened.OUTLIER), ()
         step = update_components(problem, state, bare, settings)
     if step is None:
         return FrameOutcome(None, (), memory, events, faulty, left_out)
@@ -427,7 +429,7 @@ def filter_without_faulty(problem, state, frames, settings):
         if sample.sensor in faulty_names
     )
     left_out = tuple((name, Status.SENSOR_WRONG.value, number) for name, number in numbers.items())
-    events = tuple(f'sensor wrong: {name}' for name in faulty_names)
+    events = tuple(SensorWrong(name) for name in faulty_names)
     return FrameOutcome(step, past, memory, events, faulty, left_out)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...reported_events import TorqueNoisier
 from ..changes.isolation import Memory
 from ..factors import solve_triangular
 from .regression import Fit, Rows, Sums
@@ -204,7 +205,7 @@ def with_noisier(model, state, noisier, report):
     before = state.noisy_searches or (0,) * len(model.joints)
     counts = tuple(count + 1 if k in noisier else 0 for k, count in enumerate(before))
     report.events += tuple(
-        f'more noise: {joint}'
+        TorqueNoisier(joint)
         for joint, count in zip(model.joints, counts)
         if count == _NOISY_SEARCHES
     )

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...reported_events import CoupledJoints
 from ..factors import solve_triangular
 from .regression import ROWS_TO_JUDGE, TorqueNoise
 
@@ -23,12 +24,12 @@ _EVIDENCE, _REMAINS = 20.0, 0.5
 
 
 def with_coupled_pairs(model, state, rows, report):
-    """Return the `TorqueState` with joints that seem to share a motor; each pair is said once."""
+    """Return the `TorqueState` with joints that seem to share a motor, each reported once."""
     prior = state.branches[0].prior
     found = coupled_pairs(model, prior, state.fit, state.sums, rows, ROWS_TO_JUDGE)
     new = tuple(pair for pair in found[:1] if pair not in state.coupled)
     for pair in new:
-        report.events += (f'coupled: {", ".join(model.joints[row] for row in pair)}',)
+        report.events += (CoupledJoints(*(model.joints[row] for row in pair)),)
     return replace(state, coupled=(*state.coupled, *new))
 
 

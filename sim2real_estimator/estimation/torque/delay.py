@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...reported_events import TorqueLate
 from ..factors import solve_triangular
 from .regression import BLOCK_NS
 
@@ -80,7 +81,7 @@ def with_delay(model, state, rows, report):
     state = replace(state, delay=delay.renewed(*found, state.used))
     if state.delay.applied == delay.applied:
         return state
-    report.events += (f'torque late: {1e3 * found[0]:.1f} ms +- {1e3 * found[1]:.1g}',)
+    report.events += (TorqueLate(*found),)
     recent = tuple((ns, delayed(part, state.delay.applied)) for ns, part in state.recent)
     sums = state.sums.of(part for _, part in recent)
     # Frequency responses were computed with other torques.

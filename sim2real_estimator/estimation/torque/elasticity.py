@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...reported_events import ElasticJoint
+
 # Length and spacing of windows [ns], tapered by this power of a sine. Chosen, as all below, on
 # arms in MuJoCo, where shorter windows blur resonances and longer ones are rare.
 _WINDOW_NS, _EVERY_NS, _POWER = 800_000_000, 200_000_000, 4
@@ -178,7 +180,7 @@ def with_samples(model, state, samples):
 
 
 def with_elastic_joints(model, state, report):
-    """Return the `TorqueState` with joints that are elastic; each is said once."""
+    """Return the `TorqueState` with joints that are elastic, each reported once."""
     if not state.response.windows:
         return state
     found = state.response.elastic(_inertias(model, state.fit))
@@ -189,7 +191,7 @@ def with_elastic_joints(model, state, report):
         return state
     elastic = np.where(np.isnan(state.elastic), found, state.elastic)
     for row in np.flatnonzero(np.isnan(state.elastic) & ~np.isnan(elastic)):
-        report.events += (f'elastic: {model.joints[row]} {elastic[row]:.0f} Hz',)
+        report.events += (ElasticJoint(model.joints[row], float(elastic[row])),)
     return replace(state, elastic=elastic)
 
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg.lapack import dpbsv, dpbtrf, dpbtrs
 
+from ...reported_events import NoiseQuestioned, StampsJitter
+
 # How many samples the noise is learned from, at most, and how many of them at either end are left
 # out, because it is not known whether they are outliers.
 MOST_SAMPLES, _AT_AN_END = 600, 4
@@ -131,13 +133,13 @@ def with_learned_noise(model, state, seconds, report):
     if have_moved(positions[times >= times[-1] - REMEMBERED_NS], model.encoder_sd):
         state = _learned_if_due(model, replace(state, moved=state.moved + seconds))
     if not state.is_noise_compared and state.learned >= _COMPARED_AT:
-        report.events += noise_in_words(model, state.noise)
+        report.events += questioned_noise(model, state.noise)
         state = replace(state, is_noise_compared=True)
     if before is not None and not is_similar_jitter(before.jitter, state.noise.jitter):
         # The frequency responses collected so far were computed with another jitter.
         state = state.without_responses()
         if state.noise.jitter > _NOTABLE_JITTER:
-            report.events += (f'stamps jitter: {state.noise.jitter:.2g}',)
+            report.events += (StampsJitter(float(state.noise.jitter)),)
     return state
 
 
@@ -163,14 +165,14 @@ def have_moved(positions, encoder_sd):
     return bool((high - low > np.maximum(_MOVED, _MOVED_SDS * encoder_sd)).any())
 
 
-def noise_in_words(model, noise):
-    """Return 'noise of SENSOR FACTOR SD' of sensors whose noise is far from the configured one."""
+def questioned_noise(model, noise):
+    """Return the event of every sensor whose noise is far from the configured one."""
     found = []
     for name, places in model.encoders.items():
         learned = float(np.median(noise.sd[places]))
         factor = learned / float(np.median(model.encoder_sd[places]))
         if not 1 / REPORTED_FACTOR <= factor <= REPORTED_FACTOR:
-            found.append(f'noise of {name} {factor:.3g} {learned:.3g}')
+            found.append(NoiseQuestioned(name, '', factor, learned))
     return tuple(found)
 
 

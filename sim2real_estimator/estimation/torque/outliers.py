@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...reported_events import TorqueLeftOut
 from .regression import Fit, Rows
 
 # A torque is far off if the residuals of its rows in an update are so many standard deviations of
@@ -61,14 +62,14 @@ def with_rows(model, state, rows, report):
         end_ns, all_rows = recent[k]
         rest, left_out = without(all_rows, taken[k])
         sums, kept[k] = sums.less(sums.of((left_out,))), (end_ns, rest)
-    report.events += left_out_in_words(model, taken)
+    report.events += left_out_torques(model, taken)
     snapshots = tuple(s for s in state.snapshots if s.end_ns <= disruption.since_ns)
     return replace(state, sums=sums, recent=tuple(kept), snapshots=snapshots, renewed_ns=None)
 
 
-def left_out_in_words(model, taken):
-    """Return 'left out: JOINT' for every joint of which rows [N, J] were taken out."""
-    return tuple(f'left out: {model.joints[joint]}' for joint in np.flatnonzero(taken.any(0)))
+def left_out_torques(model, taken):
+    """Return the event of every joint of which rows [N, J] were taken out."""
+    return tuple(TorqueLeftOut(model.joints[joint]) for joint in np.flatnonzero(taken.any(0)))
 
 
 def are_far_off(model, fit, rows):

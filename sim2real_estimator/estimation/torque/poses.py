@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import block_diag
 
+from ...reported_events import NoiseQuestioned, PosesOff
 from ..factors import solve_triangular
 from ..protocol import Gaussian
 from .joint_motion import REPORTED_FACTOR
@@ -263,9 +264,9 @@ def placed(model, state, until_ns, positions_at=None, known_ns=None):
     return replace(state, kept=joined, seen=seen, begun_ns=begun_ns)
 
 
-def in_words(model, before, state, is_last=False):
+def events_of(model, before, state, is_last=False):
     """
-    Return 'noise of SENSOR PART FACTOR SD', once, and 'poses off: SENSOR' when that begins.
+    Return a `NoiseQuestioned` where that is due, once, and a `PosesOff` when that begins.
 
     before: `PoseFit` of before; is_last: whether no more poses come.
     """
@@ -278,10 +279,10 @@ def in_words(model, before, state, is_last=False):
         for (sensor, part, sd), variance in zip(model.titles, fit.variance.tolist()):
             factor = variance**0.5
             if not 1 / REPORTED_FACTOR <= factor <= REPORTED_FACTOR:
-                found.append(f'noise of {sensor} {part} {factor:.3g} {factor * sd:.3g}')
+                found.append(NoiseQuestioned(sensor, part, factor, float(factor * sd)))
     for title, was, now in zip(model.titles, before.share, fit.share):
-        if now < _MOSTLY <= was and f'poses off: {title[0]}' not in found:
-            found.append(f'poses off: {title[0]}')
+        if now < _MOSTLY <= was and PosesOff(title[0]) not in found:
+            found.append(PosesOff(title[0]))
     return tuple(found)
 
 

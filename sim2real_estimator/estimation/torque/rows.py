@@ -201,7 +201,7 @@ def with_kinematics(problem, state, now_ns, report):
     before = state.poses.fit
     poses = pose_regression.renewed(problem.poses, state.poses, now_ns)
     state = replace(state, poses=poses)
-    report.events += pose_regression.in_words(problem.poses, before, poses)
+    report.events += pose_regression.events_of(problem.poses, before, poses)
     if poses.fit is not before and problem.poses.geometry:
         return _with_geometry(problem, state)
     return state

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...records import UpdateReport
+from ...reported_events import Explained, TorqueNotExplained
 from ..changes.isolation import Memory
 from ..mixture import Mixture
 from ..protocol import Gaussian
@@ -39,9 +40,9 @@ _LEAST_WEIGHT, _MOST_BRANCHES = 0.01, 4
 _FRICTION_MISFIT, _FRICTION_LATER = 0.035, 0.05
 
 
-# That a joint is not explained is said again only if it was not for so many posteriors, less those
-# at which it was: under a wrong mount an arm has joints that come and go.
-_SAID_AGAIN = 40
+# That a joint is not explained is reported again only if it was explained at so many more
+# posteriors than not since then: under a wrong mount an arm has joints that come and go.
+_REPORTED_AGAIN = 40
 
 
 @dataclass(frozen=True)
@@ -167,8 +168,7 @@ class Report:
 
     def explain(self, branch):
         """Report the cause of the last change, that of a `Branch`."""
-        weight = np.exp(branch.log_weight)
-        self.events += ('explained', f'cause: {branch.memory.name} ({weight:.2f})')
+        self.events += (Explained(branch.memory.name, float(np.exp(branch.log_weight))),)
         self.changed = branch.memory.parameters
 
     def of(self, stage):
@@ -182,12 +182,15 @@ def with_unexplained(model, state, report):
     explained = state.fit.noise.explained
     for joint, left, is_fine in zip(model.joints, before, explained):
         if not is_fine and not left:
-            report.events += (f'not explained: {joint}',)
-    unexplained = tuple(
-        max(left - 1, 0) if is_fine else min(left + 1, _SAID_AGAIN) if left else _SAID_AGAIN
-        for left, is_fine in zip(before, explained)
-    )
-    return replace(state, unexplained=unexplained)
+            report.events += (TorqueNotExplained(joint),)
+    return replace(state, unexplained=tuple(map(_left_to_explain, before, explained)))
+
+
+def _left_to_explain(before, is_explained):
+    """Return `unexplained` of a joint after another posterior; before: of the one before."""
+    if is_explained:
+        return max(before - 1, 0)
+    return min(before + 1, _REPORTED_AGAIN) if before else _REPORTED_AGAIN
 
 
 def old_root(model, found):

@@ -16,7 +16,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..misfits import FITS, MISFIT
+from ...reported_events import (
+    MisfitOver,
+    MisfitTest,
+    PositionsInDegrees,
+    WrongMount,
+    WrongSign,
+    WrongUnit,
+)
 from ..protocol import Gaussian
 from .regression import not_negative, Rows
 
@@ -60,9 +67,9 @@ _FIRST, _AGAIN, _LAST = 0.4, 1.35, 30.0
 
 
 @dataclass(frozen=True)
-class Misfit:
+class MisfitHypothesis:
     """
-    A wrong unit, sign or mount.
+    A wrong unit, sign or mount, and the evidence for it.
 
     kind: 'unit', 'sign', 'gravity' or 'degrees'; joint: number of the joint concerned, None: all;
     factor: measured torques over those of the description; upward [3]: direction against gravity
@@ -84,7 +91,7 @@ class Misfit:
         return more if self.factor > 1 else _OF_TOO_SMALL
 
     def is_of(self, other):
-        """Tell whether another `Misfit` is about the same."""
+        """Tell whether another `MisfitHypothesis` is about the same."""
         return other is not None and (self.kind, self.joint) == (other.kind, other.joint)
 
 
@@ -92,7 +99,7 @@ class Misfit:
 class MisfitWatch:
     """The misfit that holds, or None; tested: seconds of rows at the last test."""
 
-    misfit: Misfit | None = None
+    misfit: MisfitHypothesis | None = None
     tested: float = 0.0
 
     def is_due(self, seconds):
@@ -102,9 +109,9 @@ class MisfitWatch:
 
     def after(self, found, seconds):
         """
-        Return (`MisfitWatch` after a test that found a `Misfit` or None, whether it is news).
+        Return (`MisfitWatch` after a test, whether another misfit holds than before).
 
-        found: by `find_misfit`, at so many seconds of rows.
+        found: `MisfitHypothesis` or None, by `find_misfit` at so many seconds of rows.
         """
         before, known = self.misfit, found
         if found is not None and found.evidence < found.threshold:
@@ -122,23 +129,26 @@ def with_misfit(problem, state, report):
     misfits, is_news = state.misfits.after(found, state.used)
     if is_news:
         known = misfits.misfit
-        report.events += (FITS if known is None else words_of(known, problem.torque.joints),)
+        event = MisfitOver(MisfitTest.TORQUES)
+        if known is not None:
+            event = event_of(known, problem.torque.joints)
+        report.events += (event,)
     return replace(state, misfits=misfits)
 
 
-def words_of(misfit, joints):
-    """Return the event of a `Misfit`: kind, numbers, and the joint or 'all'."""
+def event_of(misfit, joints):
+    """Return the event of a `MisfitHypothesis`; joints: names of all."""
     if misfit.kind == 'gravity':
-        return MISFIT + ' '.join(['gravity', *(f'{each:.2f}' for each in misfit.upward)])
+        return WrongMount(misfit.upward)
     if misfit.kind == 'degrees':
-        return MISFIT + 'degrees'
-    joint = 'all' if misfit.joint is None else joints[misfit.joint]
-    return f'{MISFIT}{misfit.kind} {misfit.factor:.2g} {joint}'
+        return PositionsInDegrees()
+    joint = None if misfit.joint is None else joints[misfit.joint]
+    return {'unit': WrongUnit, 'sign': WrongSign}[misfit.kind](misfit.factor, joint)
 
 
 def find_misfit(model, prior, rows, visited):
     """
-    Return the likeliest `Misfit`, None where none is better than none.
+    Return the likeliest `MisfitHypothesis`, None where none is better than no misfit.
 
     model: as of `regression.fit`, with `weights` and `columns` as `TorqueModel` has them;
     prior: `Gaussian` of the coordinates before any data; rows: the newest `Rows`; visited
@@ -155,7 +165,7 @@ def find_misfit(model, prior, rows, visited):
 
 def candidates(model, prior, rows, visited):
     """
-    Return (a `Misfit` for each hypothesis that is tried, score of no misfit).
+    Return (every `MisfitHypothesis` that is tried, score of no misfit).
 
     Arguments: as of `find_misfit`.
     """
@@ -270,7 +280,7 @@ def _gain_of_payloads(model, prior, rows, visited, none):
 
 
 def _of_factors(case, sums, none):
-    """Yield `Misfit`s of a factor on torques: of all, and of each joint."""
+    """Yield a `MisfitHypothesis` for a factor on all torques, and on those of each joint."""
     joints = len(case.number)
     # In the observable directions only: of many joints these are few.
     left, axes = np.linalg.eigh(none.inverse)
@@ -279,12 +289,12 @@ def _of_factors(case, sums, none):
     sums = basis.T @ gram @ basis, measured @ basis, predicted @ basis, *squares
     every = np.ones(joints, dtype=bool)
     factor, score = _best_factor(case, (sums, basis), none, every, _OF_ALL)
-    yield Misfit('unit', None, factor, evidence=score)
+    yield MisfitHypothesis('unit', None, factor, evidence=score)
     for joint in np.flatnonzero(case.number >= _LEAST_ROWS):
         which = np.arange(joints) == joint
         for kind, tried in (('unit', _OF_ONE[_OF_ONE > 0]), ('sign', _OF_ONE[_OF_ONE < 0])):
             factor, score = _best_factor(case, (sums, basis), none, which, tried)
-            yield Misfit(kind, int(joint), factor, evidence=score)
+            yield MisfitHypothesis(kind, int(joint), factor, evidence=score)
 
 
 def _best_factor(case, sums, none, which, tried):
@@ -317,7 +327,7 @@ def _best_factor(case, sums, none, which, tried):
 
 
 def _of_gravity(case):
-    """Yield `Misfit`s of a base that is mounted in another way than described."""
+    """Yield a `MisfitHypothesis` for each way in which the base may be mounted instead."""
     weights = case.model.weights(case.visited[0])
     weights = weights * (case.scales[:, None] * case.roots[..., None])
     rest = case.columns - weights[2]
@@ -337,14 +347,15 @@ def _of_gravity(case):
         if np.arccos(np.clip(upward[2], -1, 1)) > _TURNED:
             sums = case.summed(rest + np.tensordot(upward, weights, 1))
             score = case.explained(sums).score
-            yield Misfit('gravity', upward=tuple(upward.tolist()), evidence=score - less)
+            upward = tuple(upward.tolist())
+            yield MisfitHypothesis('gravity', upward=upward, evidence=score - less)
 
 
 def _of_degrees(case):
-    """Yield the `Misfit` of positions in degrees, where they are too large for radians."""
+    """Yield the `MisfitHypothesis` of positions in degrees if they are too large for radians."""
     if np.abs(case.visited[0]).max(initial=0.0) < _FARTHEST:
         return
     motion = np.radians(case.visited)
     columns = case.model.columns(*motion, case.standard) * case.roots[..., None]
     score = case.explained(case.summed(case.scales[:, None] * columns)).score
-    yield Misfit('degrees', evidence=score)
+    yield MisfitHypothesis('degrees', evidence=score)

@@ -1,39 +1,36 @@
 """The history of an identification: estimates over time, and events."""
 
-from collections import Counter
-
 import numpy as np
 
-from ...events import Chronicle
+from ...events import EventDescriber
+from ...reported_events import Happened, kinds_of
 from .result import Course, Happening
 
 # Events after which there has been a fit.
-_FITTED = frozenset(('fitted', 'handed over', 'resumed'))
+_FITS = frozenset((Happened.FITTED, Happened.HANDED_OVER, Happened.RESUMED))
 
 
 class History:
     """
     Records every `Progress`; it can be saved and continued like a pipeline.
 
-    words: event of the estimator -> number of reports; frames: their number; has_fitted: whether
-    any led to a fit.
+    happened: which `Happened` were reported; frames: how many there were.
     """
 
     def __init__(self):
         """Begin empty."""
-        self._rows, self._told = [], []
-        self._sums, self._judged_ns = (0.0, 0), None
-        self.words, self.frames, self._chronicle = Counter(), 0, Chronicle()
+        self._rows, self._events = [], []
+        self.begin()
 
     def begin(self):
         """Begin another recording; the estimates so far stay."""
-        self._sums, self._judged_ns, self._chronicle = (0.0, 0), None, Chronicle()
-        self.words, self.frames = Counter(), 0
+        self._sums, self._judged_ns, self._describer = (0.0, 0), None, EventDescriber()
+        self.happened, self.frames = frozenset(), 0
 
     @property
     def has_fitted(self):
         """Whether there has been a fit to data."""
-        return any(self.words[word] for word in _FITTED)
+        return bool(_FITS & self.happened)
 
     def note(self, progress, bag):
         """
@@ -44,9 +41,9 @@ class History:
         estimate, found = progress.estimate, progress.assessment.latest
         report = estimate.report
         self.frames += 1
-        self.words.update(report.events)
-        events = self._chronicle.take(report.events, estimate, len(found.modes))
-        self._told += [
+        self.happened |= kinds_of(report.events) & frozenset(Happened)
+        events = self._describer.describe(report.events, estimate, len(found.modes))
+        self._events += [
             (bag, estimate.stamp_ns, e.name, e.text, e.is_warning, e.values) for e in events
         ]
         self._sums = self._sums[0] + report.nis, self._sums[1] + report.degrees
@@ -61,16 +58,16 @@ class History:
 
     def snapshot(self):
         """Return all of it as plain values."""
-        words = tuple(self.words.items())
-        judging = self._sums, self._judged_ns, self._chronicle.snapshot()
-        return tuple(self._rows), tuple(self._told), words, self.frames, judging
+        happened = tuple(each for each in Happened if each in self.happened)
+        judging = self._sums, self._judged_ns, self._describer.snapshot()
+        return tuple(self._rows), tuple(self._events), happened, self.frames, judging
 
     def restore(self, saved):
         """Continue from a snapshot."""
-        rows, told, words, self.frames, judging = saved
-        self._rows, self._told, self.words = list(rows), list(told), Counter(dict(words))
-        self._sums, self._judged_ns, chronicle = judging
-        self._chronicle.restore(chronicle)
+        rows, events, happened, self.frames, judging = saved
+        self._rows, self._events, self.happened = list(rows), list(events), frozenset(happened)
+        self._sums, self._judged_ns, describer = judging
+        self._describer.restore(describer)
 
     def course(self, problem):
         """Return the `Course` so far."""
@@ -95,5 +92,5 @@ class History:
         """Return a `Happening` for every event so far."""
         return tuple(
             Happening(stamp_ns, name, text, is_warning, dict(values), bag)
-            for bag, stamp_ns, name, text, is_warning, values in self._told
+            for bag, stamp_ns, name, text, is_warning, values in self._events
         )

@@ -13,7 +13,7 @@ import struct
 from ...bags.writer import BagWriter
 from ...messages import serialized
 from ...ros.publishers import draw_samples, estimate_message, events_message, samples_message
-from ...ros.worker.output_messages import Composer
+from ...ros.worker.output_messages import Composer, outdates_draws
 from ...ros.worker.pipes import Wishes
 
 # Topic below the node -> type, and whether it is latched for later subscribers.
@@ -33,7 +33,6 @@ _PREFIX = '/sim2real_estimator/'
 _HEAD = struct.Struct('<HqI')
 _NANO = 1e9
 _JUDGED = ('parameters', 'posterior', 'markers')
-_TURNS = frozenset(('handed over', 'changed', 'explained'))
 _MOST_PENDING = 1 << 20
 # Number of earlier means that the markers show, as in the node.
 _TRAIL = 300
@@ -86,7 +85,7 @@ class Journal:
             self._trail.append(progress.mixture.moments()[0])
             for topic in _JUDGED:
                 self._compose(topic, progress, time_ns)
-        if _TURNS.intersection(progress.estimate.report.events):
+        if outdates_draws(progress.estimate.report):
             self.draw(progress.mixture, stamp_ns, time_ns)
 
     def draw(self, mixture, stamp_ns, time_ns):

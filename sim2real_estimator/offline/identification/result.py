@@ -369,7 +369,7 @@ class Identification:
     @property
     def verdicts(self):
         """Name -> verdict in words."""
-        return {each.name: each.verdict_in_words for each in self.findings.parameters}
+        return {each.name: each.verdict_text for each in self.findings.parameters}
 
 
 def _reasons(found):
@@ -394,8 +394,8 @@ def _reasons(found):
         cure = '; check unit and sign, then try estimator.name: multiple_shooting'
         names = ', '.join(unexplained) + (cure if len(torques) <= _LIGHT else '')
         yield f'torques that the model does not explain: {names}'
-    told = (each.values['joint'] for each in found.events if each.name == 'not explained')
-    for_a_time = [joint for joint in dict.fromkeys(told) if joint not in unexplained]
+    reported = (each.values['joint'] for each in found.events if each.name == 'not explained')
+    for_a_time = [joint for joint in dict.fromkeys(reported) if joint not in unexplained]
     if for_a_time:
         yield f'torques that the model did not explain for a time: {", ".join(for_a_time)}'
     elastic = [f'{joint} ({spring:.0f} Hz)' for joint, *_, spring in torques if spring is not None]

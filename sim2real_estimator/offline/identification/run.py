@@ -22,6 +22,7 @@ from ...observability.findings import find, of_misfit
 from ...pipeline import Pipeline
 from ...posterior.file import joined, load
 from ...records import Findings, Status
+from ...reported_events import Happened
 from ...setup.build import build_delays, build_stream
 from ...setup.sources import build_inputs, COMMANDED_EFFORTS, MEASURED_EFFORTS
 from ...stream.plans import RecordedPlan
@@ -236,7 +237,7 @@ class Work:
                 self._windows += self._held_out(feed, number)
                 self._windows_to_fit += self._to_fit(feed)
         if not self._options.is_merged:
-            require_told(self._paths[-1], self._history, self._pipeline)
+            require_fit(self._paths[-1], self._history, self._pipeline)
         return self._found()
 
     def _require_usable(self):
@@ -299,7 +300,7 @@ class Work:
         self._before = {} if self._options.is_merged else self._pipeline.counts.table()
         self._done.append((feed.snapshot(), health))
         if self._options.is_merged:
-            require_told(feed.bag.path, self._history, self._pipeline)
+            require_fit(feed.bag.path, self._history, self._pipeline)
             self._posteriors.append(self._pipeline.posterior())
             if self._checkpoint:
                 self._checkpoint.keep(self._posteriors)
@@ -457,14 +458,14 @@ def why_still_fitting(state):
     return 'the dynamics are not known well enough to be filtered'
 
 
-def require_told(path, history, pipeline):
+def require_fit(path, history, pipeline):
     """Raise a DataError that says why, where a recording did not lead to any fit."""
     if history.has_fitted:
         return
     obstacle = pipeline.latest_findings().obstacle
-    if history.words['at rest']:
+    if Happened.AT_REST in history.happened:
         reason = 'the robot does not move, so nothing can be learnt; record it in motion'
-    elif history.words['efforts unknown'] or (obstacle and _has_no_efforts(pipeline)):
+    elif Happened.EFFORTS_UNKNOWN in history.happened or (obstacle and _has_no_efforts(pipeline)):
         reason = obstacle or 'efforts are unknown that the first fits need; see docs/samples.md'
     else:
         table = pipeline.counts.table()

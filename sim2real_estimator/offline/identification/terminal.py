@@ -71,10 +71,10 @@ class Lines:
 def in_words(step):
     """Return a `Step` as a line."""
     which = f' ({step.bag + 1} of {step.bags})' if step.bags > 1 else ''
-    told = step.findings.observed
+    observed, unobserved = step.findings.observed, step.findings.unobserved
     return (
         f'{step.name}{which}: {step.seconds:.1f} of {step.length:.1f} s, {step.speed:.1f} times '
-        f'real time, {told} of {told + step.findings.unobserved} dimensions known from data'
+        f'real time, {observed} of {observed + unobserved} dimensions known from data'
     )
 
 

@@ -94,5 +94,5 @@ def _row(robot, name, finding):
     if finding is None:
         row += ', not estimated'
     else:
-        row += f' +- {finding.sd:.2g}, {finding.verdict_in_words}'
+        row += f' +- {finding.sd:.2g}, {finding.verdict_text}'
     return row, is_here

@@ -92,8 +92,8 @@ def read_parameters(message):
 def _whole(findings):
     """Return the status of the posterior of all parameters."""
     values = {
-        'dimensions known from data': findings.observed,
-        'dimensions as before': findings.unobserved,
+        'observed dimensions': findings.observed,
+        'unobserved dimensions': findings.unobserved,
         'information [nats]': findings.information,
         'modes': len(findings.modes),
         'misfit': '' if findings.misfit is None else findings.misfit,
@@ -125,7 +125,7 @@ def _status(found, unit):
         'aliases': _SEPARATOR.join(found.aliases),
         **dict(zip(_ASKED, found.asked)),
     }
-    return status(found.name, values, found.verdict_in_words, look_of(found.verdict).level)
+    return status(found.name, values, found.verdict_text, look_of(found.verdict).level)
 
 
 def _finding(name, values):

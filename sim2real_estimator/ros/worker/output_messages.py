@@ -2,6 +2,7 @@
 
 from ...errors import EstimatorError
 from ...prediction.forecast import mean_state
+from ...reported_events import Explained, Happened, kinds_of
 from ..markers import Board, require_axes, scene, view_of
 from ..publishers import (
     coordinates_message,
@@ -12,6 +13,14 @@ from ..publishers import (
     predicted_message,
     samples_message,
 )
+
+# Events after which the posterior is another one than that of which draws were made before.
+_OUTDATING = frozenset((Happened.HANDED_OVER, Happened.CHANGED, Explained))
+
+
+def outdates_draws(report):
+    """Tell whether draws made before an `UpdateReport` are of another posterior."""
+    return bool(_OUTDATING & kinds_of(report.events))
 
 
 class Composer:

@@ -18,7 +18,7 @@ import time
 
 from rclpy.serialization import serialize_message
 
-from .output_messages import Composer
+from .output_messages import Composer, outdates_draws
 from .pipes import Publication, Reply
 
 # Topics that follow every update up to a rate -> that rate; the others are of the instants of new
@@ -33,8 +33,6 @@ _ONCE = ('coordinates',)
 _SAMPLES = 'samples'
 # Longest time for which draws wait for the estimator before each piece of them [s].
 _LONGEST_PAUSE = 1.0
-# Events after which draws made before are outdated.
-_TURNS = frozenset(('handed over', 'changed', 'explained'))
 # Means that are kept for the markers: five minutes of findings.
 _TRAIL = 300
 _logger = logging.getLogger(__name__)
@@ -93,7 +91,7 @@ class OutputThread:
         report = progress.estimate.report
         # A run continued from a file or from another worker is in the filter already.
         goes_on = self._newest is None and report.stage == 'filter'
-        if goes_on or _TURNS.intersection(report.events):
+        if goes_on or outdates_draws(report):
             self._turn = progress
         self._newest = progress
         if (

@@ -18,6 +18,7 @@ import threading
 import time
 
 from ...errors import EstimatorError
+from ...reported_events import Happened
 from .pipes import Reply, Report, Request
 from .requests import ANEW, begin, REQUESTS
 
@@ -170,7 +171,7 @@ class _Server:
         if self._estimate:
             prior, stamp_ns = self._pipeline.estimate(), self._estimate.stamp_ns
             self._estimate = replace(prior, stamp_ns=stamp_ns)
-            self._events.append('reset')
+            self._events.append(Happened.RESET)
 
     def _step(self):
         """Start the update with the next frame, and tell whether updates have finished."""

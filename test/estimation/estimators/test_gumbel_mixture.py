@@ -12,6 +12,7 @@ from sim2real_estimator.estimation.estimators.gumbel_mixture import _RelaxedSamp
 from sim2real_estimator.estimation.optimizers import Moments
 from sim2real_estimator.estimation.protocol import Gaussian
 from sim2real_estimator.records import Frame
+from sim2real_estimator.reported_events import Happened
 
 GumbelMixture = ESTIMATORS['gumbel_mixture']
 FRAME = Frame(0, 1, ())
@@ -92,7 +93,7 @@ def test_means_find_the_target_and_widths_shrink_as_long_as_training_goes_on():
     problem = Bowl()
     short, _ = trained(GumbelMixture(), problem, [FRAME] * 10)
     long, report = trained(GumbelMixture(epochs=60), problem, [FRAME] * 10)
-    assert report.events == ('fitted',) and report.stage == 'batch'
+    assert report.events == (Happened.FITTED,) and report.stage == 'batch'
     np.testing.assert_allclose(long.mu, np.tile(Bowl.target.T, (3, 1)), atol=0.15)
     first = GumbelMixture().init(problem)
     assert (short.sigma < 0.5 * first.sigma).all()
@@ -114,9 +115,9 @@ def test_states_are_values_and_a_seed_gives_the_same_bits():
 
 def test_draws_without_a_trajectory_are_left_out_and_none_at_all_is_refused():
     some, report = trained(GumbelMixture(), Bowl(edge=0.3), [FRAME] * 3)
-    assert np.isfinite(some.learned).all() and report.events == ('fitted',)
+    assert np.isfinite(some.learned).all() and report.events == (Happened.FITTED,)
     none, report = trained(GumbelMixture(), Bowl(edge=-np.inf), [FRAME] * 3)
-    assert report.events == ('update refused',)
+    assert report.events == (Happened.UPDATE_REFUSED,)
     np.testing.assert_array_equal(none.learned, GumbelMixture().init(Bowl()).learned)
 
 

@@ -14,6 +14,7 @@ from sim2real_estimator.config.settings_tree import EffortsConfig, JointConfig, 
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Sample
+from sim2real_estimator.reported_events import FarFromPrior, Happened, Misfit, SensorTooNoisy
 
 SECONDS, POSTURES, SECOND = 8.0, 18, 10**9
 pytestmark = pytest.mark.usefixtures('one_thread')
@@ -87,7 +88,7 @@ def moving():
 def test_kinematics_and_clocks_follow_from_a_moving_arm(moving):
     truth, pipeline, events = moving
     assert pipeline.estimator.name == 'kinematic_calibration'
-    assert events == ['fitted']
+    assert events == [Happened.FITTED]
     assert score(pipeline, truth) < 1.5
     mean, covariance = pipeline.mixture.moments()
     for body in BODIES:
@@ -101,7 +102,7 @@ def test_kinematics_and_clocks_follow_from_a_moving_arm(moving):
 def test_kinematics_follows_from_postures_and_clocks_do_not(seed):
     truth = drawn(seed)
     pipeline, events = followed(postures(truth, seed=seed))
-    assert events == ['fitted']
+    assert events == [Happened.FITTED]
     clocks = [f'{body}.delay' for body in BODIES]
     assert score(pipeline, truth, [n for n in truth if n not in clocks]) < 1.5
     found = {each.name: each for each in pipeline.findings().parameters}
@@ -118,19 +119,19 @@ def test_kinematics_follows_from_postures_and_clocks_do_not(seed):
 def test_what_is_far_from_its_prior_is_never_silent():
     truth = {**drawn(1), 'mocap.x': 0.4}
     pipeline, events = followed(postures(truth))
-    said = [event for event in events if event.startswith('misfit: prior')]
-    assert len(said) == 1 and said[0].endswith('mocap.x')
+    (misfit,) = [event for event in events if isinstance(event, FarFromPrior)]
+    assert misfit.coordinate == 'mocap.x'
     verdicts = set(pipeline.findings().verdicts)
     assert 'identified' not in verdicts and {'misfit', 'out of prior'} <= verdicts
     wide, events = followed(postures(truth), config(**{'mocap.x': 1.0}))
-    assert not [event for event in events if event.startswith('misfit')]
+    assert not [event for event in events if isinstance(event, Misfit)]
     assert 'identified' in wide.findings().verdicts
 
 
 def test_poses_noisier_than_configured_are_said_and_believed_less():
     truth = drawn(1)
     pipeline, events = followed(postures(truth, off=10.0))
-    assert [event.split(' ')[1] for event in events if event.startswith('misfit')] == ['noise']
+    assert [type(event) for event in events if isinstance(event, Misfit)] == [SensorTooNoisy]
     assert score(pipeline, truth) < 1.5
     assert 'identified' not in pipeline.findings().verdicts
 

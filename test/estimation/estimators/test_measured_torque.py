@@ -23,6 +23,16 @@ from sim2real_estimator.estimation.torque.rows import motion_at
 from sim2real_estimator.estimation.torque.state import TorqueState
 from sim2real_estimator.posterior.file import joined, load
 from sim2real_estimator.records import Sample, Status
+from sim2real_estimator.reported_events import (
+    ElasticJoint,
+    Explained,
+    Happened,
+    kinds_of,
+    TorqueLate,
+    TorqueLeftOut,
+    TorqueNoisier,
+    TorqueNotExplained,
+)
 
 SECOND = 10**9
 # Rows are means over so long [s].
@@ -71,9 +81,15 @@ def followed(samples):
     return pipeline, events_of(feed(pipeline, samples))
 
 
+def causes_of(events):
+    """Return the causes that changes were put down to."""
+    return [event.cause for event in events if isinstance(event, Explained)]
+
+
 def alarms_of(events):
     """Return what says that the robot is not what it was, or not as described."""
-    return [e for e in events if e.startswith(('changed', 'cause', 'forgotten', 'not explained'))]
+    alarms = {Happened.CHANGED, Happened.FORGOTTEN, Explained, TorqueNotExplained}
+    return [event for event in events if kinds_of((event,)) & alarms]
 
 
 def error_of(pipeline, recording):
@@ -86,7 +102,7 @@ def test_torques_are_predicted_and_intervals_hold(expected, recording, held_out)
     assert prior > 0.15
     assert error_of(pipeline, held_out) < 0.005
     assert away(pipeline, recording.truth) < 1.4
-    assert events_of(estimates) == ['fitted']
+    assert events_of(estimates) == [Happened.FITTED]
     mean, covariance = pipeline.mixture.moments()
     before = np.sqrt(np.diag(pipeline.problem.prior.covariance))
     assert (np.sqrt(np.diag(covariance)) < 1.001 * before).all()
@@ -111,7 +127,7 @@ def test_intervals_of_many_robots_hold_the_truth():
 
 def test_the_first_estimate_comes_within_half_a_second_of_motion(expected):
     _, estimates = expected
-    first = next(e for e in estimates if 'fitted' in e.report.events)
+    first = next(e for e in estimates if Happened.FITTED in e.report.events)
     assert 1e-9 * (first.stamp_ns - BEGIN_NS) <= 0.5
     stages = [estimate.report.stage for estimate in estimates]
     assert stages == sorted(stages) and set(stages) == {'batch', 'filter'}
@@ -124,7 +140,7 @@ def test_rest_has_no_information_and_half_a_second_of_motion_has():
     assert not events and not pipeline.state.sums.number.any()
     moved = record(1.0, begin=0.0).samples()
     later = [Sample(s.sensor, s.stamp_ns + 3 * SECOND, s.values) for s in moved]
-    begun = [e for e in feed(pipeline, later) if 'fitted' in e.report.events]
+    begun = [e for e in feed(pipeline, later) if Happened.FITTED in e.report.events]
     assert 1e-9 * (begun[0].stamp_ns - BEGIN_NS) - 3.0 < 0.6
 
 
@@ -148,7 +164,7 @@ def test_the_noise_of_encoders_and_torques_is_learned():
 def test_a_gap_adds_up_what_is_before_and_after(expected, samples, recording, held_out):
     kept = [s for s in samples if not 2.0 < seconds_of(s) < 4.0]
     pipeline, events = followed(kept)
-    assert events == ['fitted']
+    assert events == [Happened.FITTED]
     assert pipeline.counts.of(ENCODERS, Status.GAP) == 1
     # Each stretch loses less than half a second at its beginning, where noise is not known yet.
     assert (pipeline.state.sums.number > (4.0 - 0.7) / BLOCK).all()
@@ -176,7 +192,7 @@ def test_efforts_that_are_missing_leave_out_their_joint_only(samples, expected, 
     number, whole = pipeline.state.sums.number, expected[0].state.sums.number
     assert number[1] == whole[1]
     assert number[0] == pytest.approx(whole[0] - 1.0 / BLOCK, abs=3)
-    assert events == ['fitted']
+    assert events == [Happened.FITTED]
     assert error_of(pipeline, held_out) < 0.005
 
 
@@ -202,8 +218,8 @@ def test_an_effort_that_is_off_for_a_moment_is_taken_back(held_out, since, kind)
     pipeline, events = followed(
         changed(long.samples(), EFFORTS, since, since + seconds, values_of)
     )
-    assert events.count('left out: shoulder') == 1 and 'changed' not in events
-    assert not any(event.startswith('more noise') for event in events)
+    assert events.count(TorqueLeftOut('shoulder')) == 1 and Happened.CHANGED not in events
+    assert TorqueNoisier not in kinds_of(events)
     state = pipeline.state
     assert state.fit.noise.explained.all() and state.disruption is None
     # Its rows of that time are gone, and no others.
@@ -219,7 +235,7 @@ def test_an_effort_that_stays_off_is_not_taken_back(held_out):
     _, events = followed(
         changed(long.samples(), EFFORTS, 8.0, 20.1, lambda tau: [tau[0] + 2.0, tau[1]])
     )
-    assert 'left out: shoulder' not in events
+    assert TorqueLeftOut('shoulder') not in events
 
 
 def test_more_noise_is_said_of_what_lasts():
@@ -230,10 +246,10 @@ def test_more_noise_is_said_of_what_lasts():
             return values + rng.normal(0, 2.0, 2) * [1, 0]
 
         pipeline, events = followed(changed(arm.samples(), EFFORTS, 18.0, 18.0 + seconds, noisy))
-        return [event for event in events if event.startswith('more noise')]
+        return [event for event in events if isinstance(event, TorqueNoisier)]
 
     assert said(1.0) == []
-    assert said(14.0) == ['more noise: shoulder']
+    assert said(14.0) == [TorqueNoisier('shoulder')]
 
 
 def test_a_torque_of_much_noise_is_explained(samples, recording, held_out):
@@ -258,7 +274,8 @@ def test_what_is_not_explained_is_reported_once_and_harms_no_other_joint(samples
         return [values[0], 3 * next(steps)[1]]
 
     pipeline, events = followed(changed(samples, EFFORTS, 0.0, 6.1, wandering))
-    assert [e for e in events if e.startswith('not explained')] == ['not explained: elbow']
+    found = [event for event in events if isinstance(event, TorqueNotExplained)]
+    assert found == [TorqueNotExplained('elbow')]
     assert away(pipeline, recording.truth) < 1.4
 
 
@@ -270,7 +287,7 @@ def test_encoders_that_stick_do_no_lasting_harm(samples, recording, held_out, jo
         return [held[k] if k in joints else q[k] for k in range(2)]
 
     pipeline, events = followed(changed(samples, ENCODERS, 3.0, 4.0, stuck))
-    assert 'changed' not in events
+    assert Happened.CHANGED not in events
     assert error_of(pipeline, held_out) < 0.06
     assert away(pipeline, recording.truth) < 1.4
 
@@ -285,7 +302,7 @@ def test_samples_that_are_far_off_are_left_out(samples, recording, held_out, sen
         return values + size * rng.uniform(-1, 1, 2) * (rng.random() < 0.02)
 
     pipeline, events = followed(changed(samples, sensor, 0.5, 6.0, off))
-    assert 'fitted' in events and not alarms_of(events)
+    assert Happened.FITTED in events and not alarms_of(events)
     assert error_of(pipeline, held_out) < bound
     assert away(pipeline, recording.truth) < 1.4
 
@@ -306,7 +323,7 @@ def test_stamps_that_jump_do_no_lasting_harm(samples, recording, held_out, jump)
 def test_any_rate_will_do(rate, seconds, held_out):
     arm = record(seconds, rate=rate)
     pipeline, events = followed(arm.samples())
-    assert 'fitted' in events and not alarms_of(events)
+    assert Happened.FITTED in events and not alarms_of(events)
     assert error_of(pipeline, held_out) < 0.01
     assert away(pipeline, arm.truth) < 1.4
 
@@ -328,15 +345,17 @@ def test_a_payload_is_found_and_what_was_known_before_returns_without_it():
     ]
     pipeline = new_pipeline()
     estimates = feed(pipeline, [s for part in parts for s in part.samples()])
-    said = [(1e-9 * (e.stamp_ns - BEGIN_NS), e.report.events) for e in estimates]
-    times = [t for t, events in said if 'explained' in events]
-    assert ['changed' in events for _, events in said if 'explained' in events][0]
+    reported = [
+        (1e-9 * (e.stamp_ns - BEGIN_NS), e.report.events)
+        for e in estimates
+        if Explained in kinds_of(e.report.events)
+    ]
+    times = [time for time, _ in reported]
     assert len(times) == 2
     assert 18.0 < times[0] < 23.0 and 26.0 < times[1] < 31.0
-    causes = [event for _, events in said for event in events if event.startswith('cause')]
-    assert causes[0].startswith('cause: mass on lower')
-    assert causes[-1].startswith('cause: as before: mass on lower')
-    assert ['changed' in events for _, events in said if 'explained' in events] == [True, True]
+    causes = causes_of([event for _, events in reported for event in events])
+    assert (causes[0], causes[-1]) == ('mass on lower', 'as before: mass on lower')
+    assert all(Happened.CHANGED in events for _, events in reported)
     assert torque_error(pipeline.mixture.moments()[0], parts[2]) < 0.01
     at_load = next(e for e in estimates if e.stamp_ns >= BEGIN_NS + 25 * SECOND)
     names = problem.parametrization.names
@@ -351,8 +370,8 @@ def test_a_gain_that_changes_is_named_moves_no_mass_and_is_known_again(part):
     weaker = changed(long.samples(), EFFORTS, 18.0, 26.0, lambda tau: tau * [1.0, part])
     pipeline = new_pipeline()
     held = feed(pipeline, [each for each in weaker if seconds_of(each) < 26.0])
-    causes = [event for event in events_of(held) if event.startswith(('cause', 'left out'))]
-    assert causes[0].startswith('cause: gain of elbow') and len(causes) == 1
+    events = events_of(held)
+    assert causes_of(events) == ['gain of elbow'] and TorqueLeftOut not in kinds_of(events)
     names = pipeline.problem.parametrization.names
     mean, covariance = pipeline.mixture.moments()
     place = names.index('elbow.gain')
@@ -360,8 +379,7 @@ def test_a_gain_that_changes_is_named_moves_no_mass_and_is_known_again(part):
     off = (mean - long.truth) / np.sqrt(np.diag(covariance))
     assert np.abs(np.delete(off, place)).max() < 3.0
     after = events_of(feed(pipeline, [each for each in weaker if seconds_of(each) >= 26.0]))
-    causes = [event for event in after if event.startswith('cause')]
-    assert causes[-1].startswith('cause: as before: gain of elbow')
+    assert causes_of(after)[-1] == 'as before: gain of elbow'
     assert away(pipeline, long.truth) < 1.4
 
 
@@ -382,15 +400,15 @@ def shaken(stiff=True, seconds=14.0):
 
 def test_springs_are_reported_once_with_their_frequency():
     pipeline, events = followed(shaken(stiff=False).samples())
-    reported = [event for event in events if event.startswith('elastic')]
-    assert sorted(event.split()[1] for event in reported) == ['elbow', 'shoulder']
-    assert all(7 <= float(event.split()[2]) <= 11 and event.endswith(' Hz') for event in reported)
+    elastic = [event for event in events if isinstance(event, ElasticJoint)]
+    assert sorted(event.joint for event in elastic) == ['elbow', 'shoulder']
+    assert all(7 <= event.resonance_hz <= 11 for event in elastic)
     assert pipeline.state.is_elastic.all()
 
 
 def test_rigid_joints_that_shake_are_not_elastic():
     pipeline, events = followed(shaken().samples())
-    assert 'fitted' in events and not any(event.startswith('elastic') for event in events)
+    assert Happened.FITTED in events and ElasticJoint not in kinds_of(events)
     assert len(pipeline.state.response.windows) > 30
 
 
@@ -410,8 +428,8 @@ def test_late_torques_are_reported_and_used_as_they_were(delay, held_out):
     found = pipeline.state.delay
     assert found.mean == pytest.approx(delay, abs=min(0.002, 3 * found.sd))
     assert found.applied == pytest.approx(delay, abs=0.002)
-    delays = [event for event in events if event.startswith('torque late: ')]
-    assert delays and float(delays[-1].split()[2]) == pytest.approx(1e3 * found.applied, abs=0.05)
+    delays = [event for event in events if isinstance(event, TorqueLate)]
+    assert delays and delays[-1].delay_s == found.applied
     assert not alarms_of(events)
     assert error_of(pipeline, held_out) < 0.01
     assert away(pipeline, arm.truth) < 1.4
@@ -422,18 +440,18 @@ def test_a_delay_that_does_no_harm_is_not_used(held_out):
         pipeline, events = followed(late(record(12.0, rate=125.0).samples(), delay))
         found = pipeline.state.delay
         assert abs(found.mean - delay) < min(0.002, 3 * found.sd)
-        assert found.applied == 0.0 and events == ['fitted']
+        assert found.applied == 0.0 and events == [Happened.FITTED]
 
 
 def test_no_delay_is_found_in_coarse_torques():
     pipeline, events = followed(late(record(12.0, rate=40.0).samples(), 0.016))
-    assert pipeline.state.delay.applied == 0.0 and 'fitted' in events
+    assert pipeline.state.delay.applied == 0.0 and Happened.FITTED in events
 
 
 def test_it_goes_on_from_a_file_with_late_torques_bit_for_bit(tmp_path):
     samples = late(record(8.0, rate=125.0).samples(), 0.016)
     events = goes_on_the_same(samples, lambda state: state.delay.applied, tmp_path / 'arm.npz')
-    assert any(event.startswith('torque late: ') for event in events)
+    assert TorqueLate in kinds_of(events)
 
 
 def test_live_is_as_replayed_bit_for_bit(expected, samples):
@@ -492,7 +510,7 @@ def test_it_goes_on_after_a_change_bit_for_bit(tmp_path):
     after = record(6.0, 2, rate=100.0, truth=heavy, begin=16.0)
     samples = [*before.samples(), *after.samples()]
     events = goes_on_the_same(samples, lambda state: state.memories, tmp_path / 'arm.npz')
-    assert 'changed' in events
+    assert Happened.CHANGED in events
 
 
 def test_it_goes_on_from_a_file_while_torques_are_far_off(tmp_path):
@@ -501,7 +519,7 @@ def test_it_goes_on_from_a_file_while_torques_are_far_off(tmp_path):
     events = goes_on_the_same(
         samples, lambda state: state.disruption is not None, tmp_path / 'arm.npz'
     )
-    assert 'left out: shoulder' in events
+    assert TorqueLeftOut('shoulder') in events
 
 
 def test_two_recordings_are_joined_to_one_posterior(tmp_path, held_out):

@@ -14,6 +14,7 @@ from sim2real_estimator.app.synthetic.synthetic_robot import estimates as offlin
 from sim2real_estimator.app.synthetic.synthetic_robot import SyntheticRobot
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.records import Sample, UpdateReport
+from sim2real_estimator.reported_events import Explained, Happened
 
 SECONDS = 6.0
 SECOND = 10**9
@@ -83,7 +84,7 @@ def test_it_learns_and_intervals_hold_the_truth():
     for seed in range(4):
         pipeline, recording = new_pipeline(), recorded(seed)
         events = events_of(feed(pipeline, samples_of(recording)))
-        assert not {'changed', 'forgotten', 'update refused'} & set(events)
+        assert not {Happened.CHANGED, Happened.FORGOTTEN, Happened.UPDATE_REFUSED} & set(events)
         for name, (truth, low, middle, high) in intervals_of(pipeline, recording).items():
             held.append(low <= truth <= high)
             if 'damping' not in name:
@@ -129,7 +130,7 @@ def test_segments_add_up_across_gaps(expected):
     kept = [s for s in samples_of(recording) if ((s.stamp_ns - begin) / SECOND) % 2.0 < 1.2]
     pipeline = new_pipeline()
     events = events_of(feed(pipeline, kept))
-    assert not {'changed', 'forgotten'} & set(events)
+    assert not {Happened.CHANGED, Happened.FORGOTTEN} & set(events)
     state = pipeline.state
     whole = len(expected[0].state.windows) + expected[0].state.folded.number
     assert len(state.windows) + state.folded.number > 0.4 * whole
@@ -145,7 +146,7 @@ def test_rest_has_no_information():
         samples.append(Sample('encoders', int(stamp), 1e-3 * generator.standard_normal(2)))
         samples.append(Sample('commanded_efforts', int(stamp), np.zeros(2)))
     events = events_of(feed(pipeline, samples))
-    assert 'at rest' in events and 'fitted' not in events
+    assert Happened.AT_REST in events and Happened.FITTED not in events
     assert np.array_equal(pipeline.state.mean, pipeline.problem.prior.mean)
 
 
@@ -161,8 +162,8 @@ def test_a_burst_of_wrong_samples_is_left_out_and_the_robot_is_no_other():
 
     pipeline = new_pipeline()
     events = events_of(feed(pipeline, [wrong(s) for s in samples_of(recording)]))
-    assert {'window doubted', 'outlier'} <= set(events)
-    assert 'changed' not in events
+    assert {Happened.WINDOW_DOUBTED, Happened.OUTLIER} <= set(events)
+    assert Happened.CHANGED not in events
     for name, (truth, low, _, high) in intervals_of(pipeline, recording).items():
         assert low - 0.3 * (high - low) < truth < high + 0.3 * (high - low), name
 
@@ -172,12 +173,12 @@ def test_a_change_stands_out_of_what_is_usual_for_the_robot(expected, usual, is_
     pipeline, _ = expected
     estimator, problem = pipeline.estimator, pipeline.problem
     state = replace(pipeline.state, latest=(), misfits=np.array([20 * usual, 20.0]))
-    window, words = state.windows[-1], []
+    window, events = state.windows[-1], []
     for _ in range(3):
         report = UpdateReport('filter')
         state, report = estimator._judged(problem, state, window, 6.0, report)
-        words += report.events
-    assert ('changed' in words) == is_changed
+        events += report.events
+    assert (Happened.CHANGED in events) == is_changed
 
 
 def test_the_state_is_where_the_robot_is(expected):
@@ -196,14 +197,14 @@ def test_a_load_is_noticed_named_weighed_and_its_return_recognised():
     for estimate in offline(pipeline, robot, 14.5):
         begin = begin or estimate.stamp_ns
         seconds = (estimate.stamp_ns - begin) / SECOND
-        if 'changed' in estimate.report.events:
+        if Happened.CHANGED in estimate.report.events:
             alarms.append((seconds, estimate.report))
         if load is None and seconds > 11.5:
             load = pipeline.findings(exact=False).load
     (first, taken), (second, put_down) = alarms
     assert 0 < first - weight.at < 1.5 and 0 < second - weight.until < 1.5
-    assert 'cause: mass on lower' in taken.events and 'lower.mass' in taken.changed
-    assert 'cause: as before: mass on lower' in put_down.events
+    assert Explained('mass on lower') in taken.events and 'lower.mass' in taken.changed
+    assert Explained('as before: mass on lower') in put_down.events
     assert load.link == 'lower'
     assert abs(load.mass - weight.mass) < 2.5 * load.mass_sd < 0.5
 
@@ -215,7 +216,7 @@ def test_short_throws_add_up():
     kept = [s for s in samples_of(recording) if ((s.stamp_ns - begin) / SECOND) % 1.5 < 0.7]
     pipeline = new_pipeline()
     events = events_of(feed(pipeline, kept))
-    assert 'fitted' in events and 'changed' not in events
+    assert Happened.FITTED in events and Happened.CHANGED not in events
     assert len(pipeline.state.windows) >= 6
     name = 'moment of lower'
     truth, low, _, high = intervals_of(pipeline, recording)[name]

@@ -6,6 +6,8 @@ from measured_arms import EFFORT_SD, events_of, new_pipeline, record
 import numpy as np
 from posteriors import feed
 
+from sim2real_estimator.reported_events import CoupledJoints
+
 
 def shared(arm, inertia, friction, sign=1.0):
     """Return a recording whose joints share one more motor, at the sum of their speeds."""
@@ -17,11 +19,13 @@ def shared(arm, inertia, friction, sign=1.0):
 def reported(arm):
     pipeline = new_pipeline()
     events = events_of(feed(pipeline, arm.samples()))
-    return [event for event in events if event.startswith('coupled')]
+    return [event for event in events if isinstance(event, CoupledJoints)]
 
 
 def test_a_shared_motor_is_reported_once():
-    assert reported(shared(record(6.0, rate=125.0), 0.3, 3.0)) == ['coupled: elbow, shoulder']
+    assert reported(shared(record(6.0, rate=125.0), 0.3, 3.0)) == [
+        CoupledJoints('elbow', 'shoulder')
+    ]
 
 
 def test_friction_of_single_joints_and_noise_are_no_shared_motor():

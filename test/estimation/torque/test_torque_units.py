@@ -8,10 +8,19 @@ from posteriors import feed
 import pytest
 from seen_arms import pipeline as seven_joints
 
-from sim2real_estimator.estimation.misfits import FITS
-from sim2real_estimator.estimation.torque.units import Misfit, MisfitWatch, words_of
+from sim2real_estimator.estimation.torque.units import event_of, MisfitHypothesis, MisfitWatch
 from sim2real_estimator.observability.findings import Assessment
 from sim2real_estimator.records import Frame, UpdateReport
+from sim2real_estimator.reported_events import (
+    Happened,
+    Misfit,
+    MisfitOver,
+    MisfitTest,
+    PositionsInDegrees,
+    WrongMount,
+    WrongSign,
+    WrongUnit,
+)
 
 
 @pytest.fixture(scope='module')
@@ -27,17 +36,17 @@ def turned(arm, upward):
 
 
 def reported(arm):
-    """Return (the pipeline, what it said of misfits)."""
+    """Return (the pipeline, its events of misfits)."""
     used = new_pipeline()
     events = events_of(feed(used, arm.samples()))
-    return used, [event for event in events if event.startswith('misfit')]
+    return used, [event for event in events if isinstance(event, (Misfit, MisfitOver))]
 
 
 def verdicts(used):
     return {each.verdict for each in used.findings(exact=False).parameters}
 
 
-def test_what_fits_is_not_doubted(arm):
+def test_what_fits_is_no_misfit(arm):
     used, events = reported(arm)
     assert events == []
     assert 'identified' in verdicts(used)
@@ -45,38 +54,36 @@ def test_what_fits_is_not_doubted(arm):
 
 
 @pytest.mark.parametrize(
-    ('factors', 'expected'),
+    ('factors', 'kind', 'joint'),
     [
-        ((0.02, 0.02), 'unit all'),
-        ((12.0, 12.0), 'unit all'),
-        ((1.0, -1.0), 'sign elbow'),
-        ((-1.0, 1.0), 'sign shoulder'),
-        ((1.0, 8.0), 'unit elbow'),
+        ((0.02, 0.02), WrongUnit, None),
+        ((12.0, 12.0), WrongUnit, None),
+        ((1.0, -1.0), WrongSign, 'elbow'),
+        ((-1.0, 1.0), WrongSign, 'shoulder'),
+        ((1.0, 8.0), WrongUnit, 'elbow'),
     ],
 )
-def test_a_wrong_unit_or_sign_is_reported_once_and_nothing_is_identified(arm, factors, expected):
-    used, events = reported(replace(arm, tau=arm.tau * factors))
-    assert len(events) == 1
-    kind, factor, owner = events[0].removeprefix('misfit: ').split()
-    assert f'{kind} {owner}' == expected
-    expected_factor = factors[0] if owner == 'all' else factors[JOINTS.index(owner)]
-    assert 0.6 < float(factor) / expected_factor < 1.7
+def test_a_wrong_unit_or_sign_is_reported_once_and_nothing_is_identified(
+    arm, factors, kind, joint
+):
+    used, (event,) = reported(replace(arm, tau=arm.tau * factors))
+    assert (type(event), event.joint) == (kind, joint)
+    expected_factor = factors[0] if joint is None else factors[JOINTS.index(joint)]
+    assert 0.6 < event.factor / expected_factor < 1.7
     assert 'identified' not in verdicts(used)
     assert 'misfit' in verdicts(used)
 
 
 def test_positions_in_degrees_are_reported(arm):
-    assert reported(replace(arm, q=np.degrees(arm.q)))[1] == ['misfit: degrees']
+    assert reported(replace(arm, q=np.degrees(arm.q)))[1] == [PositionsInDegrees()]
 
 
 @pytest.mark.parametrize('upward', [(0.0, 0.0, -1.0), (-1.0, 0.0, 0.0)])
 def test_another_mount_is_reported_with_its_direction(arm, upward):
-    _, events = reported(turned(arm, upward))
-    assert len(events) == 1
-    kind, *found = events[0].removeprefix('misfit: ').split()
-    assert kind == 'gravity'
+    _, (event,) = reported(turned(arm, upward))
+    assert isinstance(event, WrongMount)
     # A turn about the axis of both joints is unobservable.
-    assert np.dot([float(x) for x in found], upward) > 0.9
+    assert np.dot(event.upward, upward) > 0.9
 
 
 def test_weights_turn_with_the_base_and_are_part_of_columns():
@@ -113,7 +120,7 @@ def test_weights_turn_with_the_base_and_are_part_of_columns():
 
 
 def test_a_misfit_is_taken_back_when_it_is_none_any_more():
-    watch, found = MisfitWatch(), Misfit('unit', 1, 2.0, evidence=11.0)
+    watch, found = MisfitWatch(), MisfitHypothesis('unit', 1, 2.0, evidence=11.0)
     watch, is_news = watch.after(replace(found, evidence=5.0), 0.5)
     assert (watch.misfit, is_news) == (None, False)
     watch, is_news = watch.after(found, 0.8)
@@ -121,9 +128,9 @@ def test_a_misfit_is_taken_back_when_it_is_none_any_more():
     weaker = replace(found, evidence=4.0)
     watch, is_news = watch.after(weaker, 1.2)
     assert (watch.misfit, is_news) == (weaker, False)
-    watch, is_news = watch.after(Misfit('sign', 1, -1.0, evidence=4.0), 1.8)
+    watch, is_news = watch.after(MisfitHypothesis('sign', 1, -1.0, evidence=4.0), 1.8)
     assert (watch.misfit, is_news) == (None, True)
-    assert words_of(found, JOINTS) == 'misfit: unit 2 elbow'
+    assert event_of(found, JOINTS) == WrongUnit(2.0, 'elbow')
 
 
 def test_until_a_misfit_is_over_nothing_is_identified():
@@ -134,6 +141,6 @@ def test_until_a_misfit_is_over_nothing_is_identified():
         report = UpdateReport('filter', events=events)
         return assessment.after(used.problem, used.mixture, frame, report)
 
-    wrong = after(begun, 'misfit: degrees')
-    assert [each.is_misfit for each in (wrong, after(wrong, 'fitted'))] == [True, True]
-    assert not after(wrong, FITS).is_misfit
+    wrong = after(begun, PositionsInDegrees())
+    assert [each.is_misfit for each in (wrong, after(wrong, Happened.FITTED))] == [True, True]
+    assert not after(wrong, MisfitOver(MisfitTest.TORQUES)).is_misfit

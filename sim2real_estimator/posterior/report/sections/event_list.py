@@ -9,7 +9,7 @@ _BEFORE, _AFTER = 'before ', 'after '
 def events(found):
     """Return the section of events."""
     if not found.events:
-        return Section('Events', missing='Nothing happened that would have to be told.')
+        return Section('Events', missing='Nothing happened.')
     rows = [
         (
             seconds(each.stamp_ns - _begin(found, each)),

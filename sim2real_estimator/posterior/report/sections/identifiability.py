@@ -3,7 +3,7 @@
 import numpy as np
 
 from ....observability.null_space import spectrum_of, tangents_of
-from ....observability.verdicts import in_words
+from ....observability.verdicts import direction_text
 from ..blocks import Section, Table, Text
 from ..drawing import drawing, picture, plain_numbers
 from ..figure_style import BLUE, GREY, ORANGE, WIDTH
@@ -58,7 +58,7 @@ def _picture(found):
     )
     order = np.argsort(-told.information, kind='stable')[:_MOST]
     left = 100 / np.sqrt(1 + np.maximum(told.information[order], 0))
-    names = [in_words(parametrization.inner.names, told.directions[:, k]) for k in order]
+    names = [direction_text(parametrization.inner.names, told.directions[:, k]) for k in order]
     colours = [_colour(told.information[k]) for k in order]
     with drawing(WIDTH, 1.0 + 0.3 * len(order)) as figure:
         axis = figure.subplots()

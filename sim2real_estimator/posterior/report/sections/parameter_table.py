@@ -25,7 +25,7 @@ def parameters(found):
 def _table(found, known):
     rows = []
     for each in known:
-        verdict = Cell(f'{VERDICTS[each.verdict][2]} {each.verdict_in_words}', _mark(each.verdict))
+        verdict = Cell(f'{VERDICTS[each.verdict][2]} {each.verdict_text}', _mark(each.verdict))
         rows.append(
             (
                 each.name,

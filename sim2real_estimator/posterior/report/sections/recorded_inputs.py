@@ -77,7 +77,7 @@ def latencies(found):
             each.name,
             'estimated',
             f'{number(_MILLI * each.mean)} ± {number(_MILLI * each.sd, 2)} ms',
-            each.verdict_in_words,
+            each.verdict_text,
         )
         for each in found.findings.parameters
         if each.name.endswith('.delay')
