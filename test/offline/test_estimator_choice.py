@@ -1,0 +1,66 @@
+"""Which estimator `identify` takes for a mechanism of few joints that report torques."""
+
+from dataclasses import replace
+
+from bag_files import joints, write
+from measured_arms import BEGIN_NS, JOINTS, record
+from measured_arms import config as measured_config
+import numpy as np
+import pytest
+import torch
+
+from sim2real_estimator.backend.simulator import Simulator
+from sim2real_estimator.bags.reader import digest_of
+from sim2real_estimator.config.settings_tree import EstimatorConfig, JointConfig
+from sim2real_estimator.offline.identification.estimator_choice import choose_estimator
+from sim2real_estimator.setup.build import build_model
+
+SECONDS, RATE, TORQUE = 12.0, 250.0, 0.3
+
+
+def servo():
+    """Return stamps, positions and torques of an arm whose motion is given."""
+    found = record(SECONDS)
+    return found.times, found.q, found.tau
+
+
+def light():
+    """Return the same of one that follows its torques and a push that no sensor measures."""
+    generator, count = np.random.default_rng(3), round(SECONDS * RATE)
+    # Torques and pushes that change every tenth of a second or so.
+    kernel = np.hanning(round(0.2 * RATE))
+    noise = generator.standard_normal((2, count, 2))
+    slow = np.stack([[np.convolve(x, kernel, 'same') for x in each.T] for each in noise])
+    slow = slow.swapaxes(1, 2) / slow.std()
+    tau, push = TORQUE * slow[0], 0.5 * TORQUE * slow[1]
+    simulator = Simulator(build_model(measured_config()), (), max_step=5e-4)
+    start = torch.tensor([[0.5], [0.3], [0.0], [0.0]], dtype=torch.float64)
+    with torch.no_grad():
+        known = torch.empty((0, 1), dtype=torch.float64)
+        given = torch.from_numpy(tau + push)
+        states = simulator.rollout(start, [1 / RATE] * count, known, given).states
+    q = states[:count, :2, 0].numpy()
+    return np.arange(count) / RATE, q + 1e-4 * generator.standard_normal(q.shape), tau
+
+
+@pytest.mark.parametrize(
+    ('motion', 'expected'), [(servo, 'measured_torque'), (light, 'multiple_shooting')]
+)
+def test_the_estimator_that_predicts_motion_better_is_taken(tmp_path, motion, expected):
+    rows = zip(*map(np.ascontiguousarray, motion()))
+    entries = [joints(BEGIN_NS + round(1e9 * t), q, tau, JOINTS) for t, q, tau in rows]
+    path = write(tmp_path / 'bag', entries)
+    config, choice = choose_estimator(measured_config(), path, digest_of(path))
+    assert config.estimator.name == choice.name == expected
+    assert choice.sentence.startswith(f'estimator {expected}, by trial')
+
+
+@pytest.mark.parametrize(
+    'config',
+    [
+        replace(measured_config(), estimator=EstimatorConfig(name='measured_torque')),
+        replace(measured_config(), joints={j: JointConfig('commanded') for j in JOINTS}),
+    ],
+)
+def test_nothing_is_tried_where_the_config_decides(config):
+    assert choose_estimator(config, 'nowhere', '') == (config, None)
