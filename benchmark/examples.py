@@ -7,12 +7,14 @@ import multiprocessing
 import os
 from pathlib import Path
 import sys
+import tempfile
 import time
 import traceback
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from published import repeating  # noqa: E402, after the path is set
+from published.dfki import other_examples  # noqa: E402
 from published.measuring import data_folder, FOLDER, HORIZONS, measure, piece  # noqa: E402
 from published.robots import error_of, EXAMPLES  # noqa: E402
 from rich import box  # noqa: E402
@@ -50,6 +52,12 @@ def parse(arguments=None):
         f'draw {repeating.PICTURE.relative_to(_ROOT)}',
     )
     parser.add_argument(
+        '--dfki',
+        metavar='FOLDER',
+        help='with --repeat: also take recordings that nothing was chosen on, from a clone of '
+        'dfki-ric-underactuated-lab/double_pendulum',
+    )
+    parser.add_argument(
         '--write',
         action='store_true',
         help='put what is printed into the README of each example, or with --repeat into '
@@ -69,15 +77,19 @@ def main():
     if not there:
         print('Give the folder of the recordings: ARGS="--shared FOLDER", or $REAL_SHARED.')
         return 0
-    if arguments.repeat:
-        tasks = {
-            (each.folder, recording.name): (piece, each, recording, arguments.shared)
-            for each in there
-            for recording in each.pieces
-        }
-    else:
-        tasks = {(each.folder,): (measure, each, arguments.shared) for each in there}
-    found = _measured(tasks, arguments.processes)
+    with tempfile.TemporaryDirectory() as place:
+        if arguments.repeat:
+            others = other_examples(arguments.dfki, place) if arguments.dfki else []
+            folders = [arguments.shared] * len(there) + [place] * len(others)
+            there += others
+            tasks = {
+                (each.folder, recording.name): (piece, each, recording, folder)
+                for each, folder in zip(there, folders)
+                for recording in each.pieces
+            }
+        else:
+            tasks = {(each.folder,): (measure, each, arguments.shared) for each in there}
+        found = _measured(tasks, arguments.processes)
     saved = _ROOT / 'results' / ('examples_repeated.json' if arguments.repeat else 'examples.json')
     saved.parent.mkdir(exist_ok=True)
     saved.write_text(json.dumps({' / '.join(key): each for key, each in found.items()}, indent=1))
