@@ -41,6 +41,13 @@ _NANO = 1e9
 _JITTER = 0.1
 # Estimators that use measured torques as measurements.
 _OF_MEASURED = MeasuredTorque.name, MultipleShooting.name
+# Mechanisms of more joints are arms.
+_FEW_JOINTS = 3
+_MAY_BE_LIGHT = (
+    'estimator.name: auto is measured_torque, which is right for joints that a servo moves through '
+    'gears; for a light mechanism, such as a pendulum with direct drives, write multiple_shooting. '
+    '`sim2real-estimator identify` on a short recording finds out which of the two it is'
+)
 # Longer than any gap [s].
 _NO_GAP = 1e9
 # Settings of joints whose effort is not reported.
@@ -56,6 +63,8 @@ def build_parts(config, plan=None):
     """
     model = build_model(config)
     sensors, efforts = build_sensors(config, model), build_inputs(config, model)
+    if may_be_light(config, model):
+        _logger.warning(_MAY_BE_LIGHT)
     chosen = replace(config.estimator, name=estimator_name(config, model, sensors))
     config = replace(config, estimator=chosen)
     problem = build_problem(config, model, sensors)
@@ -156,6 +165,20 @@ def estimator_name(config, model=None, sensors=None):
         return MultipleShooting.name
     is_seen_only = _is_seen_only(config, model, sensors)
     return KinematicCalibration.name if is_seen_only else GaussianSum.name
+
+
+def may_be_light(config, model=None):
+    """
+    Tell whether `auto` is `measured_torque` for a mechanism that may be too light for it.
+
+    Of few joints that report torques the description does not say whether a servo fixes their
+    motion, as of a geared arm, or they yield to whatever pushes them, as a pendulum.
+    """
+    if config.estimator.name != 'auto' or not config.measured_joints:
+        return False
+    model = model or build_model(config)
+    moving = [m for m in model.moving_joints if m.is_independent and not m.is_driven]
+    return len(moving) <= _FEW_JOINTS
 
 
 def _is_seen_only(config, model, sensors):

@@ -19,13 +19,11 @@ from ...bags.reader import BagReader
 from ...estimation.estimators.measured_torque import MeasuredTorque
 from ...estimation.estimators.multiple_shooting import MultipleShooting
 from ...pipeline import Pipeline
-from ...setup.build import build_delays, build_stream, estimator_name
-from ...setup.sources import build_inputs, build_model
+from ...setup.build import build_delays, build_stream, may_be_light
+from ...setup.sources import build_inputs
 from .feeding import Feed
 from .held_out import frames_between, LEAD, predict_motion, Window
 
-# Mechanisms of more joints are arms, whose windows would take too long.
-_MOST_JOINTS = 3
 # Data to learn from [s], at most this part of the recording; data to predict after it [s].
 _LEARNED, _SHARE, _PREDICTED = 20.0, 0.7, 10.0
 # So many predictions, each of so much motion [s].
@@ -69,7 +67,7 @@ def choose_estimator(config, path, digest, is_trusting=False):
     an estimator is named, no effort is measured, there are more than three joints, or the
     recording is too short. path, digest: of the recording; is_trusting: accept all units.
     """
-    if not _is_open(config):
+    if config.estimator.settings or not may_be_light(config):
         return config, None
     names, errors = (MeasuredTorque.name, MultipleShooting.name), []
     for name in names:
@@ -82,16 +80,6 @@ def choose_estimator(config, path, digest, is_trusting=False):
     choice = EstimatorChoice(names[int(ratio < 1)], ratio)
     _logger.info('%s', choice.sentence)
     return replace(config, estimator=replace(config.estimator, name=choice.name)), choice
-
-
-def _is_open(config):
-    """Tell whether both estimators come into question."""
-    if config.estimator.name != 'auto' or config.estimator.settings:
-        return False
-    if estimator_name(config) != MeasuredTorque.name:
-        return False
-    moving = [m for m in build_model(config).moving_joints if m.is_independent and not m.is_driven]
-    return len(moving) <= _MOST_JOINTS
 
 
 def _errors(config, path, digest, is_trusting):
