@@ -44,9 +44,9 @@ _OF_MEASURED = MeasuredTorque.name, MultipleShooting.name
 # Mechanisms of more joints are arms.
 _FEW_JOINTS = 3
 _MAY_BE_LIGHT = (
-    'estimator.name: auto is measured_torque, which is right for joints that a servo moves through '
-    'gears; for a light mechanism, such as a pendulum with direct drives, write multiple_shooting. '
-    '`sim2real-estimator identify` on a short recording finds out which of the two it is'
+    'estimator.name: auto is measured_torque, which is right for joints that a servo moves '
+    'through gears; for a light mechanism, such as a pendulum with direct drives, write '
+    'multiple_shooting. `sim2real-estimator identify` on a short recording finds out which it is'
 )
 # Longer than any gap [s].
 _NO_GAP = 1e9
