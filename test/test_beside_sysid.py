@@ -115,7 +115,7 @@ def test_what_is_wrong_and_fixed_is_named_and_the_lengths_hold(one_thread, tmp_p
     case = next(c for c in CASES if c.is_wrong and title in c.title)
     case = replace(case, seconds=0.9)
     found = ours.estimate(case, case.record(SEED), case.starts(SEED))
-    assert 'doubts' in found.flags and 'unknown efforts' not in found.flags
+    assert 'doubted' in found.flags and 'unknown efforts' not in found.flags
     assert (np.abs(found.error) < 2 * found.half).all() and found.half[:3].max() < 0.005
     pipeline = ours._pipeline(case, case.starts(SEED))
     augmented = pipeline._begun.augmented

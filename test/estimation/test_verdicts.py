@@ -6,7 +6,7 @@ import pytest
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.observability.verdicts import (
     Beliefs,
-    in_words,
+    direction_text,
     information_gain,
     judge,
     modes_of,
@@ -134,11 +134,11 @@ def test_what_no_data_tell_is_named():
     root = np.diag([1.0, 1.0, 0.1])
     known = np.diag([1.0, 1.0, 1e-8])
     found = null_directions(spectrum(root, known), 0.1)
-    assert sorted(in_words(NAMES, row) for row in found) == ['a', 'b']
+    assert sorted(direction_text(NAMES, row) for row in found) == ['a', 'b']
     # Only the sum of the first two has been seen.
     seen = np.array([1.0, 1.0, 0.0]) / np.sqrt(2)
     (row,) = null_directions(spectrum(root, known - 0.99 * np.outer(seen, seen)), 0.1)
-    assert in_words(NAMES, row) in ('a - b', 'b - a')
+    assert direction_text(NAMES, row) in ('a - b', 'b - a')
 
 
 def test_nothing_is_unseen_where_all_is_known():
