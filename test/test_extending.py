@@ -28,6 +28,15 @@ from sim2real_estimator.sensors import SENSORS
 from sim2real_estimator.sensors.joint_positions import JointPositions
 from sim2real_estimator.spatial.scalar import mul
 
+
+@pytest.fixture(autouse=True)
+def _own_pipeline():
+    """Keep the pipeline that tests share from being built with a toy member in a table."""
+    measured_arms.pipeline.cache_clear()
+    yield
+    measured_arms.pipeline.cache_clear()
+
+
 _SETTINGS = {'starts': 2, 'horizons': (12, 25, 40, 60), 'handover': 0.3, 'share': 0.0}
 
 
