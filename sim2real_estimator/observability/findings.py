@@ -94,8 +94,8 @@ class Assessment:
         Return the `Assessment` after a frame.
 
         mixture, report: the posterior and the `UpdateReport` of this frame; last_change: function
-        that returns the `Memory` of the posterior before the last change, or None; called only
-        when findings are due.
+        that returns the `EarlierModel` of the posterior before the last change, or None; called
+        only when findings are due.
         """
         new, unknown_efforts = self, problem.unknown_efforts(frame)
         if unknown_efforts != self.unknown_efforts:
@@ -171,7 +171,7 @@ class Assessment:
         return not is_fresh and not self.tangents.hold(mixture, _MOVED)
 
     def find(self, problem, mixture, stamp_ns, report, exact, change=None):
-        """Return the `Findings` of a mixture, see `find`; change: the `Memory` of the last one."""
+        """Return the `Findings` of a mixture, see `find`; change: an `EarlierModel` or None."""
         tangents = tangents_of(problem.parametrization, mixture, self.tangents)
         found = find(problem, mixture, stamp_ns, exact, tangents)
         if self.changed_ns is not None and 0 <= stamp_ns - self.changed_ns < _CHANGED_FOR:

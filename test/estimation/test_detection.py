@@ -2,17 +2,21 @@
 
 import numpy as np
 
-from sim2real_estimator.estimation.changes.detection import BiasScore, ChangeDetector, ChangeMemory
+from sim2real_estimator.estimation.changes.detection import (
+    BiasScore,
+    ChangeDetector,
+    DetectorState,
+)
 
 DETECTOR = ChangeDetector()
 
 
 def alarms(misfits, surprises, expects_outliers, rows=2):
     """Return the frames at which the detector sees a change."""
-    memory, found = ChangeMemory(), []
+    state, found = DetectorState(), []
     for k, (misfit, count) in enumerate(zip(misfits, surprises)):
-        memory = DETECTOR.remember(memory, misfit, rows, count)
-        if DETECTOR.has_changed(memory, expects_outliers):
+        state = DETECTOR.remember(state, misfit, rows, count)
+        if DETECTOR.has_changed(state, expects_outliers):
             found.append(k)
     return found
 
@@ -50,13 +54,13 @@ def test_frames_without_rows_say_nothing():
 
 
 def test_a_frame_with_one_bad_sample_is_an_outlier_and_the_next_one_is_a_change():
-    memory, bad = ChangeMemory(), (60.0, 2, 1)
-    assert not DETECTOR.is_outlier(memory, *bad)
+    state, bad = DetectorState(), (60.0, 2, 1)
+    assert not DETECTOR.is_outlier(state, *bad)
     for _ in range(10):
-        memory = DETECTOR.remember(memory, 2.0, 2, 0)
-    assert DETECTOR.is_outlier(memory, *bad)
-    assert not DETECTOR.is_outlier(memory, 20.0, 2, 1)
-    passed = DETECTOR.pass_over(memory)
+        state = DETECTOR.remember(state, 2.0, 2, 0)
+    assert DETECTOR.is_outlier(state, *bad)
+    assert not DETECTOR.is_outlier(state, 20.0, 2, 1)
+    passed = DETECTOR.pass_over(state)
     assert not DETECTOR.has_changed(passed, False)
     assert not DETECTOR.is_outlier(passed, *bad)
     assert DETECTOR.has_changed(DETECTOR.remember(passed, *bad), False)
@@ -65,28 +69,28 @@ def test_a_frame_with_one_bad_sample_is_an_outlier_and_the_next_one_is_a_change(
 
 
 def test_what_comes_on_slowly_is_a_change_at_once():
-    memory = ChangeMemory()
+    state = DetectorState()
     for misfit in (2.0, 2.0, 2.0, 6.0, 9.0, 14.0):
-        memory = DETECTOR.remember(memory, misfit, 2, 0)
-    assert not DETECTOR.has_changed(memory, False)
-    assert not DETECTOR.is_outlier(memory, 60.0, 2, 1)
-    assert DETECTOR.has_changed(DETECTOR.remember(memory, 60.0, 2, 1), False)
+        state = DETECTOR.remember(state, misfit, 2, 0)
+    assert not DETECTOR.has_changed(state, False)
+    assert not DETECTOR.is_outlier(state, 60.0, 2, 1)
+    assert DETECTOR.has_changed(DETECTOR.remember(state, 60.0, 2, 1), False)
 
 
 def test_several_bad_samples_in_a_frame_are_no_outlier():
-    memory = ChangeMemory()
+    state = DetectorState()
     for _ in range(10):
-        memory = DETECTOR.remember(memory, 6.0, 6, 0)
-    assert DETECTOR.is_outlier(memory, 200.0, 6, 1)
-    assert not DETECTOR.is_outlier(memory, 200.0, 6, 2)
+        state = DETECTOR.remember(state, 6.0, 6, 0)
+    assert DETECTOR.is_outlier(state, 200.0, 6, 1)
+    assert not DETECTOR.is_outlier(state, 200.0, 6, 2)
 
 
 def shift_alarms(forces, misfit=20.0, rows=21):
     """Return the frames at which forces [F, v] on positions of a unit of information are seen."""
-    memory, found = ChangeMemory(), []
+    state, found = DetectorState(), []
     for k, force in enumerate(forces):
-        memory = DETECTOR.remember(memory, misfit, rows, 0, BiasScore(force, np.eye(len(force))))
-        if DETECTOR.has_changed(memory, False):
+        state = DETECTOR.remember(state, misfit, rows, 0, BiasScore(force, np.eye(len(force))))
+        if DETECTOR.has_changed(state, False):
             found.append(k)
     return found
 
@@ -124,18 +128,18 @@ def test_what_once_shifted_the_motion_is_remembered_for_minutes():
 
 
 def test_what_turned_out_to_be_no_change_is_no_change_the_next_time():
-    memory, shifted = ChangeMemory(), BiasScore(np.r_[8.0, np.zeros(6)], np.eye(7))
+    state, shifted = DetectorState(), BiasScore(np.r_[8.0, np.zeros(6)], np.eye(7))
     still = BiasScore(np.zeros(7), np.eye(7))
 
-    def follow(memory, scores):
+    def follow(state, scores):
         found = False
         for score in scores:
-            memory = DETECTOR.remember(memory, 20.0, 21, 0, score)
-            found = found or DETECTOR.has_changed(memory, False)
-        return memory, found
+            state = DETECTOR.remember(state, 20.0, 21, 0, score)
+            found = found or DETECTOR.has_changed(state, False)
+        return state, found
 
-    memory, found = follow(memory, [still] * 10 + [shifted] * 2)
+    state, found = follow(state, [still] * 10 + [shifted] * 2)
     assert found
     again = [still] * 10 + [shifted] * 2
-    assert not follow(memory.begun_anew(was_nothing=True), again)[1]
-    assert follow(memory.begun_anew(was_nothing=False), again)[1]
+    assert not follow(state.begun_anew(was_nothing=True), again)[1]
+    assert follow(state.begun_anew(was_nothing=False), again)[1]

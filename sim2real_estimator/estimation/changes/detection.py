@@ -52,7 +52,7 @@ class BiasScore:
 
 
 @dataclass(frozen=True)
-class Past:
+class RecentFrame:
     """
     A frame of the last few.
 
@@ -83,16 +83,16 @@ class FrameFit:
 
 
 @dataclass(frozen=True)
-class ChangeMemory:
+class DetectorState:
     """
     The state of the change detector.
 
-    recent: `FrameFit`s of the last frames; outliers, rows: counts over the frames before, with
+    fits: `FrameFit`s of the last frames; outliers, rows: counts over the frames before, with
     exponential forgetting; bias: the largest of theirs, forgotten more slowly; left_out: whether
     the last frame was left out as an outlier.
     """
 
-    recent: tuple = ()
+    fits: tuple = ()
     outliers: float = _PRIOR_OUTLIERS
     rows: float = _PRIOR_ROWS
     bias: float = 0.0
@@ -100,13 +100,13 @@ class ChangeMemory:
 
     def begun_anew(self, was_nothing):
         """
-        Return the memory with which detection begins again after an alarm.
+        Return the state with which detection begins again after an alarm.
 
         was_nothing: whether the robot has not changed, so that a bias as in these frames is
         normal.
         """
-        biases = [fit.bias for fit in self.recent] if was_nothing else []
-        return ChangeMemory(bias=max([self.bias, *biases]))
+        biases = [fit.bias for fit in self.fits] if was_nothing else []
+        return DetectorState(bias=max([self.bias, *biases]))
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class ChangeDetector:
     frames: int = 5
     probability: float = 1e-7
 
-    def is_outlier(self, memory, misfit, rows, bad):
+    def is_outlier(self, state, misfit, rows, bad):
         """
         Tell whether a frame is to be left out for a single bad sample.
 
@@ -130,44 +130,44 @@ class ChangeDetector:
         fits as badly and is not left out. A gradual change shows in several samples, or in the
         frames before.
         """
-        if memory.left_out or bad != 1 or len(memory.recent) < self.frames:
+        if state.left_out or bad != 1 or len(state.fits) < self.frames:
             return False
-        return self.is_far_off(misfit, rows) and not _is_uneasy(memory.recent[1:])
+        return self.is_far_off(misfit, rows) and not _is_uneasy(state.fits[1:])
 
     def is_far_off(self, misfit, rows):
         """Tell whether a frame fits worse than noise can explain."""
         return misfit > _bound(rows, self.probability)
 
-    def remember(self, memory, misfit, rows, surprises, score=None):
-        """Return the memory with the fit of one more frame."""
-        bias = self._bias(memory, rows, score)
-        recent = (*memory.recent, FrameFit(misfit, rows, surprises, score, bias))
-        if len(recent) <= self.frames:
-            return replace(memory, recent=recent, left_out=False)
-        oldest = recent[0]
-        return ChangeMemory(
-            recent[1:],
-            _PRIOR_OUTLIERS + _FORGETTING * (memory.outliers - _PRIOR_OUTLIERS) + oldest.surprises,
-            _PRIOR_ROWS + _FORGETTING * (memory.rows - _PRIOR_ROWS) + oldest.rows,
-            max(_FORGETTING_OF_BIAS * memory.bias, oldest.bias),
+    def remember(self, state, misfit, rows, surprises, score=None):
+        """Return the state with the fit of one more frame."""
+        bias = self._bias(state, rows, score)
+        fits = (*state.fits, FrameFit(misfit, rows, surprises, score, bias))
+        if len(fits) <= self.frames:
+            return replace(state, fits=fits, left_out=False)
+        oldest = fits[0]
+        return DetectorState(
+            fits[1:],
+            _PRIOR_OUTLIERS + _FORGETTING * (state.outliers - _PRIOR_OUTLIERS) + oldest.surprises,
+            _PRIOR_ROWS + _FORGETTING * (state.rows - _PRIOR_ROWS) + oldest.rows,
+            max(_FORGETTING_OF_BIAS * state.bias, oldest.bias),
         )
 
-    def pass_over(self, memory):
-        """Return the memory with one more frame, left out as an outlier."""
-        return replace(self.remember(memory, 0.0, 0, 0), left_out=True)
+    def pass_over(self, state):
+        """Return the state with one more frame, left out as an outlier."""
+        return replace(self.remember(state, 0.0, 0, 0), left_out=True)
 
-    def has_changed(self, memory, expects_outliers):
+    def has_changed(self, state, expects_outliers):
         """Tell whether the remembered frames fit worse than noise can explain."""
-        if len(memory.recent) < self.frames:
+        if len(state.fits) < self.frames:
             return False
-        fits = [(fit.misfit, fit.rows, fit.surprises) for fit in reversed(memory.recent)]
+        fits = [(fit.misfit, fit.rows, fit.surprises) for fit in reversed(state.fits)]
         misfits, rows, surprises = (
             islice(accumulate(each), _FEWEST - 1, None) for each in zip(*fits)
         )
-        share = memory.outliers / memory.rows
+        share = state.outliers / state.rows
         if expects_outliers:
             return any(bdtrc(k - 1, n, share) < self._single for k, n in zip(surprises, rows))
-        if memory.recent[-1].bias > max(1.0, _UNHEARD_OF * memory.bias):
+        if state.fits[-1].bias > max(1.0, _UNHEARD_OF * state.bias):
             return True
         return any(misfit > _bound(n, self._single) for misfit, n in zip(misfits, rows))
 
@@ -176,13 +176,13 @@ class ChangeDetector:
         """The probability of a false alarm of one test: Bonferroni over numbers of frames."""
         return self.probability / (self.frames - _FEWEST + 1)
 
-    def _bias(self, memory, rows, score):
+    def _bias(self, state, rows, score):
         """
         Return the largest bias statistic of the last frames over its bound.
 
         rows, score: of the newest frame, as in `FrameFit`.
         """
-        before = memory.recent[1 - self.frames :]
+        before = state.fits[1 - self.frames :]
         scores = [*(fit.score for fit in before if fit.score is not None), score]
         if score is None or len(scores) < _FEWEST:
             return 0.0
@@ -236,16 +236,16 @@ def bias_statistics(scores):
     return (gradients * shifts).sum(-1)
 
 
-def with_frame(past, frame, mixture, log_evidence):
-    """Return the `Past`s of the last frames with one more; mixture: the prediction before it."""
-    past = [*past, Past(frame, _notable(mixture), log_evidence)]
-    fading = len(past) - 1 - _DENSE
-    if fading > 0 and any(past[k].mixture for k in range(max(fading - _STRIDE + 1, 0), fading)):
-        past[fading] = replace(past[fading], mixture=None)
-    if len(past) > _REACH:
-        kept = [k for k, each in enumerate(past) if k and each.mixture is not None]
-        past = past[kept[0] :]
-    return tuple(past)
+def with_frame(recent, frame, mixture, log_evidence):
+    """Return `RecentFrame`s with one more; mixture: the prediction before it."""
+    recent = [*recent, RecentFrame(frame, _notable(mixture), log_evidence)]
+    fading = len(recent) - 1 - _DENSE
+    if fading > 0 and any(recent[k].mixture for k in range(max(fading - _STRIDE + 1, 0), fading)):
+        recent[fading] = replace(recent[fading], mixture=None)
+    if len(recent) > _REACH:
+        kept = [k for k, each in enumerate(recent) if k and each.mixture is not None]
+        recent = recent[kept[0] :]
+    return tuple(recent)
 
 
 def _notable(mixture):

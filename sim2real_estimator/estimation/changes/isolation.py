@@ -40,20 +40,22 @@ _APART = 2.5
 
 
 @dataclass(frozen=True)
-class Memory:
+class EarlierModel:
     """
-    The posterior of the parameters before a change.
+    The posterior of the parameters before a change, to which the robot may return.
 
     name: of the change that ended it; parameters: names of those that the change concerned; mean
-    [p], root [p, p]; jump: the `ModelChange` by which the robot came to that change, None where it
-    was a return to earlier values.
+    [p], root [p, p]; left_by: the `ModelChange` that ended it, reached_by: the one before, by
+    which the robot had come to these parameters; each None where it was a return to still earlier
+    ones, or is not known.
     """
 
     name: str
     parameters: tuple
     mean: np.ndarray
     root: np.ndarray
-    jump: ModelChange | None = None
+    left_by: ModelChange | None = None
+    reached_by: ModelChange | None = None
 
 
 @dataclass(frozen=True)
@@ -61,19 +63,19 @@ class Hypothesis:
     """
     A hypothesis on what has changed.
 
-    jump: the `ModelChange`, or memory: of values that hold again, or neither; scale: of the
+    jump: the `ModelChange`, or earlier: the values that hold again, or neither; scale: of the
     disturbances since.
     """
 
     name: str
     scale: float
     jump: ModelChange | None = None
-    memory: Memory | None = None
+    earlier: EarlierModel | None = None
 
     @property
     def parameters(self):
         """Names of the parameters that it concerns, none where all or none are."""
-        return getattr(self.jump or self.memory, 'parameters', ())
+        return getattr(self.jump or self.earlier, 'parameters', ())
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,9 @@ class IsolatedChange:
     """
     The most probable `Hypothesis`.
 
-    probability: among all; fits: whether noise explains the rest; begin: index of the `Past` at
-    whose beginning it happened; trajectory: since then, approximate; None where no motion fits.
+    probability: among all; fits: whether noise explains the rest; begin: index of the
+    `RecentFrame` at whose beginning it happened; trajectory: since then, approximate; None where
+    no motion fits.
     """
 
     hypothesis: Hypothesis
@@ -121,27 +124,29 @@ class Isolation:
     """
     The comparison of hypotheses on a change at one of the last frames.
 
-    past: `Past`s of the frames up to its detection, the first with its mixture; frames: those
-    since; noise, drift: as of the `Smoother`.
+    recent: `RecentFrame`s of the frames up to its detection, the first with its mixture; frames:
+    those since; noise, drift: as of the `Smoother`.
     """
 
     problem: object
-    past: tuple
+    recent: tuple
     frames: tuple
     noise: object
     drift: float
 
-    def explain(self, memories, scales):
+    def explain(self, earlier_models, scales):
         """
         Return the `IsolatedChange`.
 
-        memories: `Memory`s of earlier changes; scales: of the bank of disturbances.
+        earlier_models: `EarlierModel`s of earlier changes; scales: of the bank of disturbances.
         """
         # 1. Hypotheses.
-        model_changes, others = hypotheses(self.problem, self.past[0].mixture, memories, scales)
+        model_changes, others = hypotheses(
+            self.problem, self.recent[0].mixture, earlier_models, scales
+        )
         # 2. Instants at which a change of anything is the most probable, and trajectories since.
         trajectories = self._probable_instants(
-            union_of_changes(model_changes, others[-1].scale), [m.mean for m in memories]
+            union_of_changes(model_changes, others[-1].scale), [m.mean for m in earlier_models]
         )
         if not trajectories:
             return IsolatedChange(others[-1], 0.0, False, 0, None)
@@ -174,7 +179,7 @@ class Isolation:
 
         hypothesis: that anything may have changed; remembered: further initial guesses [p].
         """
-        begins = [k for k, each in enumerate(self.past) if each.mixture is not None]
+        begins = [k for k, each in enumerate(self.recent) if each.mixture is not None]
         found = self._at_begins(begins[-_RECENT:], hypothesis, remembered)
         if self._most_probable(found)[:1] in ([], begins[-_RECENT:][:1]):
             # The earliest of these is the best, or none is finite: it was detected late.
@@ -204,11 +209,11 @@ class Isolation:
 
     def _before(self, begin):
         """Return the log evidence of the frames before an instant."""
-        return sum(each.log_evidence for each in self.past[:begin])
+        return sum(each.log_evidence for each in self.recent[:begin])
 
     def _window(self, begin):
         """Return the frames from an instant on."""
-        return (*(each.frame for each in self.past[begin:]), *self.frames)
+        return (*(each.frame for each in self.recent[begin:]), *self.frames)
 
     def _smoother(self, begin, each, known):
         """Return the `Smoother` from an instant on, with a column for every hypothesis."""
@@ -225,7 +230,7 @@ class Isolation:
         evidence = change_evidence(steps, len(self.problem.labels))
         changes = [evidence.of(each.jump.root) for each in model_changes]
         mean = smoother.known.means[:, 0]
-        instead = [mean if each.memory is None else each.memory.mean for each in others[:-1]]
+        instead = [mean if each.earlier is None else each.earlier.mean for each in others[:-1]]
         parameters = [*(mean + move for _, _, move in changes), *instead]
         parameters.append(trajectory.parameters[:, 0])
         return np.array([*(plain + gain for gain, _, _ in changes), *rest]), Trajectories(
@@ -245,8 +250,9 @@ class Isolation:
         evidence, fits = np.full(screened.shape, -np.inf), np.zeros(screened.shape, dtype=bool)
         pairs = _top(screened, _EXAMINED)
         pairs = [pair for pair in pairs if screened[pair] >= screened[pairs[0]] - _MARGIN]
-        # A memory is so narrow that about the trajectory of another hypothesis it seems too bad.
-        remembered = [k for k, hypothesis in enumerate(each) if hypothesis.memory is not None]
+        # An earlier model is so narrow that about the trajectory of another hypothesis it seems
+        # too bad.
+        remembered = [k for k, hypothesis in enumerate(each) if hypothesis.earlier is not None]
         pairs = list(dict.fromkeys([*pairs, *product(range(len(begins)), remembered)]))
         trajectories = {
             (row, k): seen[begin][1].pick([k])
@@ -270,7 +276,7 @@ class Isolation:
 
     def _heaviest(self, begin, count):
         """Return the heaviest component known at an instant, repeated `count` times."""
-        known = self.past[begin].mixture
+        known = self.recent[begin].mixture
         known = known.pick([known.heaviest()] * count)
         return replace(known, log_weights=np.zeros(count))
 
@@ -304,7 +310,7 @@ class Isolation:
         disturbances have changed, the heaviest goes on by each of the scales. before: `CarriedOn`
         to an earlier frame, whose trajectories are the initial guess.
         """
-        known, chosen = self.past[isolated.begin].mixture, isolated.hypothesis
+        known, chosen = self.recent[isolated.begin].mixture, isolated.hypothesis
         each = [replace(chosen, scale=scale) for scale in known.scales]
         if isolated.is_nothing:
             each = disturbed(self.problem, known.scales[known.heaviest()], scales)
@@ -344,11 +350,11 @@ class Isolation:
         return Trajectories(np.array(points), mixture.means)
 
 
-def known_before(past, isolated):
-    """Return the `Memory` of the posterior before a change at one of the `Past`s."""
+def known_before(recent, isolated):
+    """Return the `EarlierModel` of the posterior before a change at one of the `RecentFrame`s."""
     chosen = isolated.hypothesis
-    known = past[isolated.begin].mixture.spread()
-    return Memory(chosen.name, chosen.parameters, *known, chosen.jump)
+    known = recent[isolated.begin].mixture.spread()
+    return EarlierModel(chosen.name, chosen.parameters, *known, chosen.jump)
 
 
 def _best(found):
@@ -364,17 +370,17 @@ def _top(values, count):
     return [tuple(int(k) for k in np.unravel_index(each, values.shape)) for each in order]
 
 
-def hypotheses(problem, mixture, memories, scales):
+def hypotheses(problem, mixture, earlier_models, scales):
     """
     Return (hypotheses of a model change, the other hypotheses) on a robot known by a mixture.
 
-    memories: `Memory`s of earlier changes; scales: of disturbances.
+    earlier_models: `EarlierModel`s of earlier changes; scales: of disturbances.
     """
     heaviest = mixture.heaviest()
     scale = mixture.scales[heaviest]
     model_changes = problem.model_changes(mixture.means[:, heaviest])
     return [Hypothesis(jump.name, scale, jump) for jump in model_changes], [
-        *(Hypothesis(f'as before: {each.name}', scale, memory=each) for each in memories),
+        *(Hypothesis(f'as before: {each.name}', scale, earlier=each) for each in earlier_models),
         *disturbed(problem, scale, scales),
         Hypothesis(EVERYTHING, scale),
     ]
@@ -416,7 +422,7 @@ def under_hypotheses(problem, mixture, each, impulse):
     for k, hypothesis in enumerate(each):
         jump = None if hypothesis.jump is None else hypothesis.jump.root
         root = predict(mixture.roots[[k]], np.eye(n)[None, :t], impulse, jump)[0]
-        instead = problem.prior if hypothesis.name == EVERYTHING else hypothesis.memory
+        instead = problem.prior if hypothesis.name == EVERYTHING else hypothesis.earlier
         if instead is None:
             roots[k] = root
         else:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from ...records import UpdateReport
 from ..filter.gating import implausible_sensors
 from ..mixture import Mixture
-from .detection import ChangeMemory
+from .detection import DetectorState
 from .isolation import CarriedOn, Isolation, known_before
 
 # Event where sensors were faulty for so long that the state of the robot is unknown.
@@ -26,20 +26,20 @@ class PendingChange:
     """
     A filter that has stopped at a change, until it is known what has changed.
 
-    past: `Past`s up to the detection; frames: since then; known: the mixture before all of these;
-    memories: `Memory`s of earlier changes; answer: what has changed, where that is known, but not
-    yet precisely how much; begun_ns: as of the `FilterState`; noticed: memory of the detector at
-    the detection; is_reported: whether the change was reported, and is not suspected to be a
-    faulty sensor's; wrong: as of the `FilterState`, until then.
+    recent: `RecentFrame`s up to the detection; frames: since then; known: the mixture before all
+    of these; earlier_models: `EarlierModel`s of earlier changes; answer: what has changed, where
+    that is known, but not yet precisely how much; begun_ns: as of the `FilterState`; noticed:
+    state of the detector at the detection; is_reported: whether the change was reported, and is
+    not suspected to be a faulty sensor's; wrong: as of the `FilterState`, until then.
     """
 
-    past: tuple
+    recent: tuple
     frames: tuple
     known: Mixture
-    memories: tuple = ()
+    earlier_models: tuple = ()
     answer: CarriedOn | None = None
     begun_ns: int | None = None
-    noticed: ChangeMemory = ChangeMemory()
+    noticed: DetectorState = DetectorState()
     is_reported: bool = True
     wrong: tuple = ()
 
@@ -50,20 +50,20 @@ class PendingChange:
 
     @property
     def last_change(self):
-        """The `Memory` of the parameters before the change, None while it is not isolated."""
+        """The `EarlierModel` that the change has ended, None while it is not isolated."""
         if self.answer is None or self.answer.isolated.is_nothing:
             return None
-        return known_before(self.past, self.answer.isolated)
+        return known_before(self.recent, self.answer.isolated)
 
 
-def pending_change(past, memories, begun_ns, noticed):
+def pending_change(recent, earlier_models, begun_ns, noticed):
     """Return the state of a filter that has detected a change in the last frames."""
-    return PendingChange(past, (), past[0].mixture, memories, None, begun_ns, noticed)
+    return PendingChange(recent, (), recent[0].mixture, earlier_models, None, begun_ns, noticed)
 
 
 def resolve(problem, state, frame, noise, drift, scales, is_narrow):
     """
-    Return (state, mixture now or None, memories, `UpdateReport`) after one more frame.
+    Return (state, mixture now or None, `EarlierModel`s, `UpdateReport`) after one more frame.
 
     While the change is pending there is a state. Then there is a mixture with which to go on, or
     neither, where nothing that was known is of use. If the state of the robot is unknown because
@@ -73,19 +73,20 @@ def resolve(problem, state, frame, noise, drift, scales, is_narrow):
     state = replace(state, frames=(*state.frames, frame))
     count = len(state.frames)
     if count not in _AWAITED:
-        return state, None, state.memories, UpdateReport('batch')
-    isolation = Isolation(problem, state.past, state.frames, noise, drift)
+        return state, None, state.earlier_models, UpdateReport('batch')
+    isolation = Isolation(problem, state.recent, state.frames, noise, drift)
     answer, is_final = _answered(isolation, state, scales)
     if answer is None and is_final:
         # If it was a faulty sensor, the parameters known before are still of use.
-        frames = [*(each.frame for each in state.past), *state.frames]
+        frames = [*(each.frame for each in state.recent), *state.frames]
         if implausible_sensors(problem, state.known, frames):
-            return None, state.known, state.memories, UpdateReport('batch', events=(MOTION_LOST,))
+            report = UpdateReport('batch', events=(MOTION_LOST,))
+            return None, state.known, state.earlier_models, report
         return None, None, (), UpdateReport('batch', events=('forgotten',))
     if answer is None or not (count == _AWAITED[-1] or is_narrow(answer.mixture)):
         state = replace(state, answer=answer)
-        return state, None, state.memories, UpdateReport('batch', events=('fitted',))
-    return None, answer.mixture, *_reported(isolation, answer.isolated, state.memories)
+        return state, None, state.earlier_models, UpdateReport('batch', events=('fitted',))
+    return None, answer.mixture, *_reported(isolation, answer.isolated, state.earlier_models)
 
 
 def _answered(isolation, state, scales):
@@ -94,7 +95,8 @@ def _answered(isolation, state, scales):
         answer = isolation.carried_on(state.answer.isolated, scales, state.answer)
         if answer is not None:
             return answer, True
-    found, is_last = isolation.explain(state.memories, scales), len(state.frames) >= _ASKED[-1]
+    found = isolation.explain(state.earlier_models, scales)
+    is_last = len(state.frames) >= _ASKED[-1]
     is_sure = found.fits and found.probability > _SURE and not found.is_everything
     if not (is_last or is_sure):
         # Until the last attempt nothing that was known is discarded.
@@ -104,12 +106,13 @@ def _answered(isolation, state, scales):
     return isolation.carried_on(found, scales), is_last
 
 
-def _reported(isolation, isolated, memories):
-    """Return (memories, `UpdateReport`) of the change with which the filter goes on."""
+def _reported(isolation, isolated, earlier_models):
+    """Return (`EarlierModel`s, `UpdateReport`) of the change with which the filter goes on."""
     chosen = isolated.hypothesis
     if not isolated.is_nothing:
-        known = known_before(isolation.past, isolated)
-        memories = (*(m for m in memories if m is not chosen.memory), known)[-_REMEMBERED:]
+        known = known_before(isolation.recent, isolated)
+        others = (each for each in earlier_models if each is not chosen.earlier)
+        earlier_models = (*others, known)[-_REMEMBERED:]
     cause = f'cause: {chosen.name} ({isolated.probability:.2f})'
     events = ('explained', cause)
-    return memories, UpdateReport('batch', events=events, changed=chosen.parameters)
+    return earlier_models, UpdateReport('batch', events=events, changed=chosen.parameters)

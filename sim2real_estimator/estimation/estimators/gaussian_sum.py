@@ -94,10 +94,10 @@ class FilterPhase(_RunningPhase):
             events = (*report.events, 'changed', 'forgotten')
             return self.settings.init(problem), replace(report, events=events)
         # Samples that were rejected just now may belong to the change.
-        frames = with_samples([each.frame for each in outcome.past], outcome.newly_rejected)
-        past = tuple(replace(each, frame=f) for each, f in zip(outcome.past, frames))
-        pending = pending_change(past, state.memories, state.begun_ns, outcome.memory)
-        sensors = {s.sensor for each in past[-_SEEN:] for s in each.frame.samples}
+        frames = with_samples([each.frame for each in outcome.recent], outcome.newly_rejected)
+        recent = tuple(replace(each, frame=f) for each, f in zip(outcome.recent, frames))
+        pending = pending_change(recent, state.earlier_models, state.begun_ns, outcome.detection)
+        sensors = {s.sensor for each in recent[-_SEEN:] for s in each.frame.samples}
         if len(sensors) > 1 and not outcome.is_blind:
             # Some frames later it shows whether one of them is faulty.
             return replace(pending, is_reported=False, wrong=state.wrong), report
@@ -107,16 +107,16 @@ class FilterPhase(_RunningPhase):
         """Return (state, `UpdateReport`) after it was asked whether a sensor was moved."""
         others = tuple(each for each in state.wrong if each is not faulty)
         asked = replace(state, wrong=(*others, replace(faulty, asked=faulty.number)))
-        known = [k for k, each in enumerate(state.past[:-_ASKED_ABOUT]) if each.mixture]
-        past = state.past[known[-1] if known else 0 :]
-        if not past:
+        known = [k for k, each in enumerate(state.recent[:-_ASKED_ABOUT]) if each.mixture]
+        recent = state.recent[known[-1] if known else 0 :]
+        if not recent:
             return asked, report
         drift = self.settings.drifts.since(state.begun_ns)
-        mixture = relocate_sensor(problem, past, faulty, self.settings.noise, drift)
+        mixture = relocate_sensor(problem, recent, faulty, self.settings.noise, drift)
         if mixture is None:
             return asked, report
-        more = {'memory': state.memory.begun_anew(was_nothing=False), 'share': state.share}
-        more |= {'memories': state.memories, 'wrong': others}
+        more = {'detection': state.detection.begun_anew(was_nothing=False), 'share': state.share}
+        more |= {'earlier_models': state.earlier_models, 'wrong': others}
         after = filter_of(problem, mixture, state.begun_ns, frame.end_ns, **more)
         word = 'sensor right' if faulty.is_new else 'sensor moved'
         return after, replace(report, events=(*report.events, f'{word}: {faulty.sensor}'))
@@ -139,13 +139,17 @@ class PendingPhase(_RunningPhase):
 
     def _without_faulty(self, problem, state, frame):
         """Return (state, report) of a filter where only a sensor was faulty, else None."""
-        past, recent = state.past[:-_SEEN], state.past[-_SEEN:]
-        if not recent or recent[0].mixture is None:
+        before, last = state.recent[:-_SEEN], state.recent[-_SEEN:]
+        if not last or last[0].mixture is None:
             return None
-        begun, begin_ns = state.begun_ns, recent[0].frame.start_ns
-        more = {'memory': state.noticed, 'memories': state.memories, 'past': past}
-        known = filter_of(problem, recent[0].mixture, begun, begin_ns, wrong=state.wrong, **more)
-        frames = (*(each.frame for each in recent), *state.frames)
+        begun, begin_ns = state.begun_ns, last[0].frame.start_ns
+        more = {
+            'detection': state.noticed,
+            'earlier_models': state.earlier_models,
+            'recent': before,
+        }
+        known = filter_of(problem, last[0].mixture, begun, begin_ns, wrong=state.wrong, **more)
+        frames = (*(each.frame for each in last), *state.frames)
         outcome = filter_without_faulty(problem, known, frames, self.settings)
         if outcome is None:
             return None
@@ -156,7 +160,7 @@ class PendingPhase(_RunningPhase):
     def _isolated(self, problem, state, frame):
         """Isolate the change; go on with what is still known, or begin again."""
         settings, begun, noticed = self.settings, state.begun_ns, state.noticed
-        state, mixture, memories, report = resolve(
+        state, mixture, earlier_models, report = resolve(
             problem,
             state,
             frame,
@@ -171,8 +175,8 @@ class PendingPhase(_RunningPhase):
             return settings.init(problem), report
         if MOTION_LOST in report.events:
             return BatchState.resuming(mixture, begun), report
-        memory = noticed.begun_anew(was_nothing=not report.changed)
-        more = {'memory': memory, 'memories': memories}
+        detection = noticed.begun_anew(was_nothing=not report.changed)
+        more = {'detection': detection, 'earlier_models': earlier_models}
         return filter_of(problem, mixture, begun, frame.end_ns, **more), report
 
 

@@ -23,7 +23,7 @@ from ...records import Status, UpdateReport
 from ..changes.detection import (
     bias_score,
     BiasScore,
-    ChangeMemory,
+    DetectorState,
     with_frame,
 )
 from ..drift import STILL, walk
@@ -121,15 +121,15 @@ class FrameOutcome:
     """
     The result of one frame.
 
-    step: `Step`, None where nothing finite can be computed; past: `Past`s of the last frames;
-    memory: of the change detector; events: to be reported; faulty: `FaultySensor`s; left_out: of
-    samples, as in an `UpdateReport`; is_changed: whether noise does not explain the last frames;
-    is_blind: whether faulty sensors have hidden the motion for too long.
+    step: `Step`, None where nothing finite can be computed; recent: `RecentFrame`s of the last
+    frames; detection: of the change detector; events: to be reported; faulty: `FaultySensor`s;
+    left_out: of samples, as in an `UpdateReport`; is_changed: whether noise does not explain the
+    last frames; is_blind: whether faulty sensors have hidden the motion for too long.
     """
 
     step: Step | None
-    past: tuple
-    memory: ChangeMemory
+    recent: tuple
+    detection: DetectorState
     events: tuple
     faulty: tuple
     left_out: tuple
@@ -157,7 +157,7 @@ def filter_frame(problem, state, frame, settings):
 
     state: `FilterState`; settings: of the estimator (noise, detector, drifts, lag, prune, merge).
     """
-    whole, memory, detector = frame, state.memory, settings.detector
+    whole, detection, detector = frame, state.detection, settings.detector
 
     # 1. Sensors that are known to be faulty.
     frame, faulty = still_faulty(problem, state.mixture, state.wrong, frame)
@@ -190,9 +190,9 @@ def filter_frame(problem, state, frame, settings):
     first = {each.sensor: status for each in faulty if each.number == 1}
     left_out = _left_out(whole, frame, first)
     # Then a single outlier: the motion goes on without the frame's samples. Should it be the
-    # beginning of a change, `past` has them.
+    # beginning of a change, `recent` has them.
     measured, bare = step, replace(frame, samples=())
-    is_outlier = step is not None and _is_outlier(problem, memory, step, frame, settings)
+    is_outlier = step is not None and _is_outlier(problem, detection, step, frame, settings)
     if step is None:
         frame, events, left_out = bare, (*events, Status.UPDATE_REFUSED.value), ()
         step = measured = update_components(problem, state, bare, settings)
@@ -200,18 +200,20 @@ def filter_frame(problem, state, frame, settings):
         events, left_out = (*events, Status.OUTLIER.value), ()
         step = update_components(problem, state, bare, settings)
     if step is None:
-        return FrameOutcome(None, (), memory, events, faulty, left_out)
+        return FrameOutcome(None, (), detection, events, faulty, left_out)
 
     # 4. Change detection.
     if is_outlier:
-        memory = detector.pass_over(memory)
+        detection = detector.pass_over(detection)
     else:
-        memory = detector.remember(memory, step.misfit, step.rows, step.surprises, step.score)
-    past = with_frame(state.past, frame, state.mixture, measured.log_evidence)
-    outcome = FrameOutcome(step, past, memory, events, faulty, left_out)
+        detection = detector.remember(
+            detection, step.misfit, step.rows, step.surprises, step.score
+        )
+    recent = with_frame(state.recent, frame, state.mixture, measured.log_evidence)
+    outcome = FrameOutcome(step, recent, detection, events, faulty, left_out)
 
     # 5. If it is a faulty sensor that has changed, the last frames are filtered without it.
-    is_changed = detector.has_changed(memory, settings.noise.expects_outliers)
+    is_changed = detector.has_changed(detection, settings.noise.expects_outliers)
     refiltered = _refiltered(problem, state, outcome, settings) if is_changed else None
     if refiltered is not None:
         outcome, is_changed = refiltered, False
@@ -354,13 +356,13 @@ def _innovations(problem, residual, seen, slope, noise):
     return surprising, bias_score(residual, seen, slope[:, : problem.position_count])
 
 
-def _is_outlier(problem, memory, step, frame, settings):
+def _is_outlier(problem, detection, step, frame, settings):
     """Tell whether a frame fits as badly as only one bad sample does, where none is expected."""
     if settings.noise.expects_outliers or not step.surprises:
         return False
     samples = problem.row_samples(frame)
     bad = len(np.unique(samples[step.surprising[: len(samples)]]))
-    return settings.detector.is_outlier(memory, step.misfit, step.rows, bad)
+    return settings.detector.is_outlier(detection, step.misfit, step.rows, bad)
 
 
 def _left_out(whole, frame, first):
@@ -385,13 +387,13 @@ def _refiltered(problem, state, outcome, settings):
     None where no sensor is, or the others show a change as well.
     """
     count = settings.detector.frames
-    past, recent = outcome.past[:-count], outcome.past[-count:]
-    if not recent or recent[0].mixture is None:
+    before, last = outcome.recent[:-count], outcome.recent[-count:]
+    if not last or last[0].mixture is None:
         return None
-    known = recent[0].mixture
+    known = last[0].mixture
     lag = None if state.lag is None else FixedLagWindow.begun(known)
-    begun = replace(state, mixture=known, lag=lag, past=past, wrong=outcome.faulty)
-    frames = tuple(each.frame for each in recent)
+    begun = replace(state, mixture=known, lag=lag, recent=before, wrong=outcome.faulty)
+    frames = tuple(each.frame for each in last)
     found = filter_without_faulty(problem, begun, frames, settings)
     if found is None:
         return None
@@ -408,17 +410,19 @@ def filter_without_faulty(problem, state, frames, settings):
     faulty_names = implausible_sensors(problem, state.mixture, frames)
     if not faulty_names or not any(without(frame, faulty_names).samples for frame in frames):
         return None
-    memory, past, faulty = replace(state.memory, recent=()), state.past, state.wrong
+    detection, recent, faulty = replace(state.detection, fits=()), state.recent, state.wrong
     detector, step = settings.detector, None
     for whole in frames:
         faulty, frame = reject(whole, faulty_names, faulty), without(whole, faulty_names)
         step = update_components(problem, state, frame, settings)
         if step is None:
             return None
-        memory = detector.remember(memory, step.misfit, step.rows, step.surprises, step.score)
-        if detector.has_changed(memory, settings.noise.expects_outliers):
+        detection = detector.remember(
+            detection, step.misfit, step.rows, step.surprises, step.score
+        )
+        if detector.has_changed(detection, settings.noise.expects_outliers):
             return None
-        past = with_frame(past, frame, state.mixture, step.log_evidence)
+        recent = with_frame(recent, frame, state.mixture, step.log_evidence)
         state = replace(state, mixture=step.mixture, lag=step.lag)
     numbers = Counter(
         sample.sensor
@@ -428,7 +432,7 @@ def filter_without_faulty(problem, state, frames, settings):
     )
     left_out = tuple((name, Status.SENSOR_WRONG.value, number) for name, number in numbers.items())
     events = tuple(f'sensor wrong: {name}' for name in faulty_names)
-    return FrameOutcome(step, past, memory, events, faulty, left_out)
+    return FrameOutcome(step, recent, detection, events, faulty, left_out)
 
 
 def prune_and_merge(mixture, prune, merge):
