@@ -439,6 +439,8 @@ class ChangeEvidence:
     """
     The likelihood of a change x [p] of the parameters just before the first of some frames.
 
+    The innovations form of the evidence, as of the smoother, but as a function of x: one filter
+    serves all hypotheses, where the smoother needs a column for each.
     Linearized about one trajectory, its logarithm relative to that of no change is
     `score x - x precision x / 2`: score [p], precision [p, p].
     """

@@ -21,11 +21,10 @@ from ..gaussian import log_normalized, measure, predict
 from ..mixture import Mixture
 from ..noise import (
     is_measured,
-    measure_robustly,
+    measure_with_scales,
     NoiseScales,
     NormalNoise,
     padding_evidence,
-    update_noise_scales,
     whitened,
 )
 from ..protocol import Linearization
@@ -227,16 +226,11 @@ class Smoother:
 
     def _update_by_innovation(self, found, mean, root, noises):
         """Return the same with rows weighted by their innovation, and the noises updated."""
-        log_scale = 0.0
-        if noises is not None:
-            found, log_scale = whitened(noises, self._sensors, found)
-        missed = found.residual + (found.slope @ mean[..., None])[..., 0]
-        found = replace(found, residual=missed)
-        update, cost = measure_robustly(root, found, self.noise)
-        if noises is not None:
-            noises = update_noise_scales(noises, self._sensors, found, update, self.noise)
-            update = replace(update, log_evidence=update.log_evidence - log_scale)
-        return found, missed, update, cost, noises
+        found, update, cost, noises, log_scale = measure_with_scales(
+            root, found, self.noise, noises, self._sensors, mean
+        )
+        update = replace(update, log_evidence=update.log_evidence - log_scale)
+        return found, found.residual, update, cost, noises
 
     def _linearized(self, trajectories):
         """Return the `Linearization` of every frame about the trajectories at its start."""
@@ -305,7 +299,13 @@ class Smoother:
         )
 
     def log_evidence(self, steps):
-        """Return the log evidence of the frames and the prior weights, [K]."""
+        """
+        Return the log evidence of the frames and the prior weights, [K].
+
+        In its innovations form: the sum of log densities of each frame's rows given the frames
+        before, by the same update as in a filter. Of a linear problem it is exact, and the same as
+        that of a batch by Laplace's approximation (`Fits.log_evidence`), but for a constant.
+        """
         return self.known.log_weights + sum(
             step.log_evidence + padding_evidence(step.is_row, self.noise) for step in steps
         )

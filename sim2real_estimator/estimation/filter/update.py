@@ -31,11 +31,9 @@ from ..gaussian import log_normalized, predict
 from ..mixture import distances, distinct, Mixture
 from ..noise import (
     is_measured,
-    measure_robustly,
+    measure_with_scales,
     padding_evidence,
     standardised,
-    update_noise_scales,
-    whitened,
 )
 from .gating import implausible_sensors, reject, still_faulty, without
 from .smoother import linearize_window, Smoother, Trajectories, with_input_noise
@@ -246,15 +244,12 @@ def measurement_update(problem, mixture, frame, noise, drift=STILL):
     # Linearize motion and samples about every component's mean.
     begin, noises = (mixture.points, mixture.means), mixture.noises
     found = problem.linearize(*begin, (frame,), mixture.scales)
-    log_scale = 0.0
-    if noises is not None:
-        sensors = problem.row_noises((frame,))
-        found, log_scale = whitened(noises, sensors, found)
     # Update mean, square root of the covariance, and scales of the noise.
+    sensors = None if noises is None else problem.row_noises((frame,))
     with np.errstate(all='ignore'):
-        update, cost = measure_robustly(roots, found, noise)
-        if noises is not None:
-            noises = update_noise_scales(noises, sensors, found, update, noise)
+        found, update, cost, noises, log_scale = measure_with_scales(
+            roots, found, noise, noises, sensors
+        )
     # Weigh the components by the evidence of the rows.
     log_weights = mixture.log_weights + update.log_evidence - log_scale
     # Advance to the frame's end, with process noise and the drift of the parameters.
