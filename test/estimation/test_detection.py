@@ -6,16 +6,19 @@ from sim2real_estimator.estimation.changes.detection import (
     BiasScore,
     ChangeDetector,
     DetectorState,
+    FrameFit,
 )
 
 DETECTOR = ChangeDetector()
+# Length of a frame [s].
+FRAME = 0.01
 
 
 def alarms(misfits, surprises, expects_outliers, rows=2):
     """Return the frames at which the detector sees a change."""
     state, found = DetectorState(), []
     for k, (misfit, count) in enumerate(zip(misfits, surprises)):
-        state = DETECTOR.remember(state, misfit, rows, count)
+        state = DETECTOR.remember(state, FrameFit(FRAME, misfit, rows, count))
         if DETECTOR.has_changed(state, expects_outliers):
             found.append(k)
     return found
@@ -55,41 +58,44 @@ def test_frames_without_rows_say_nothing():
 
 def test_a_frame_with_one_bad_sample_is_an_outlier_and_the_next_one_is_a_change():
     state, bad = DetectorState(), (60.0, 2, 1)
-    assert not DETECTOR.is_outlier(state, *bad)
+    assert not DETECTOR.is_outlier(state, FrameFit(FRAME, *bad), 1)
     for _ in range(10):
-        state = DETECTOR.remember(state, 2.0, 2, 0)
-    assert DETECTOR.is_outlier(state, *bad)
-    assert not DETECTOR.is_outlier(state, 20.0, 2, 1)
-    passed = DETECTOR.pass_over(state)
+        state = DETECTOR.remember(state, FrameFit(FRAME, 2.0, 2, 0))
+    assert DETECTOR.is_outlier(state, FrameFit(FRAME, *bad), 1)
+    assert not DETECTOR.is_outlier(state, FrameFit(FRAME, 20.0, 2, 0), 1)
+    passed = DETECTOR.pass_over(state, FRAME)
     assert not DETECTOR.has_changed(passed, False)
-    assert not DETECTOR.is_outlier(passed, *bad)
-    assert DETECTOR.has_changed(DETECTOR.remember(passed, *bad), False)
-    assert not DETECTOR.has_changed(DETECTOR.remember(passed, 2.0, 2, 0), False)
-    assert DETECTOR.is_outlier(DETECTOR.remember(passed, 2.0, 2, 0), *bad)
+    assert not DETECTOR.is_outlier(passed, FrameFit(FRAME, *bad), 1)
+    assert DETECTOR.has_changed(DETECTOR.remember(passed, FrameFit(FRAME, *bad)), False)
+    assert not DETECTOR.has_changed(DETECTOR.remember(passed, FrameFit(FRAME, 2.0, 2, 0)), False)
+    again = DETECTOR.remember(passed, FrameFit(FRAME, 2.0, 2, 0))
+    assert DETECTOR.is_outlier(again, FrameFit(FRAME, *bad), 1)
 
 
 def test_what_comes_on_slowly_is_a_change_at_once():
     state = DetectorState()
     for misfit in (2.0, 2.0, 2.0, 6.0, 9.0, 14.0):
-        state = DETECTOR.remember(state, misfit, 2, 0)
+        state = DETECTOR.remember(state, FrameFit(FRAME, misfit, 2, 0))
     assert not DETECTOR.has_changed(state, False)
-    assert not DETECTOR.is_outlier(state, 60.0, 2, 1)
-    assert DETECTOR.has_changed(DETECTOR.remember(state, 60.0, 2, 1), False)
+    assert not DETECTOR.is_outlier(state, FrameFit(FRAME, 60.0, 2, 0), 1)
+    assert DETECTOR.has_changed(DETECTOR.remember(state, FrameFit(FRAME, 60.0, 2, 1)), False)
 
 
 def test_several_bad_samples_in_a_frame_are_no_outlier():
     state = DetectorState()
     for _ in range(10):
-        state = DETECTOR.remember(state, 6.0, 6, 0)
-    assert DETECTOR.is_outlier(state, 200.0, 6, 1)
-    assert not DETECTOR.is_outlier(state, 200.0, 6, 2)
+        state = DETECTOR.remember(state, FrameFit(FRAME, 6.0, 6, 0))
+    assert DETECTOR.is_outlier(state, FrameFit(FRAME, 200.0, 6, 0), 1)
+    assert not DETECTOR.is_outlier(state, FrameFit(FRAME, 200.0, 6, 0), 2)
 
 
 def shift_alarms(forces, misfit=20.0, rows=21):
     """Return the frames at which forces [F, v] on positions of a unit of information are seen."""
     state, found = DetectorState(), []
     for k, force in enumerate(forces):
-        state = DETECTOR.remember(state, misfit, rows, 0, BiasScore(force, np.eye(len(force))))
+        state = DETECTOR.remember(
+            state, FrameFit(FRAME, misfit, rows, 0, BiasScore(force, np.eye(len(force))))
+        )
         if DETECTOR.has_changed(state, False):
             found.append(k)
     return found
@@ -134,7 +140,7 @@ def test_what_turned_out_to_be_no_change_is_no_change_the_next_time():
     def follow(state, scores):
         found = False
         for score in scores:
-            state = DETECTOR.remember(state, 20.0, 21, 0, score)
+            state = DETECTOR.remember(state, FrameFit(FRAME, 20.0, 21, 0, score))
             found = found or DETECTOR.has_changed(state, False)
         return state, found
 

@@ -5,18 +5,18 @@ from dataclasses import dataclass, replace
 from ...records import UpdateReport
 from ..filter.gating import implausible_sensors
 from ..mixture import Mixture
-from .detection import DetectorState
+from .detection import DetectorState, has_passed
 from .isolation import CarriedOn, Isolation, known_before
 
 # Event where sensors were faulty for so long that the state of the robot is unknown.
 MOTION_LOST = 'motion lost'
-# Numbers of frames since the detection at which the change is isolated; the last time decides.
-_ASKED = (12, 25, 50)
+# Times since the detection at which the change is isolated [s]; the last time decides.
+_ASKED = (0.12, 0.25, 0.5)
 # Probability of a hypothesis that is accepted before that.
 _SURE = 0.95
-# Numbers of frames at which it is asked whether the size of the change is known well enough for a
-# filter; after the last it goes on in any case.
-_AWAITED = (*_ASKED, 75, 100)
+# Times at which it is asked whether the size of the change is known well enough for a filter [s];
+# after the last it goes on in any case.
+_AWAITED = (*_ASKED, 0.75, 1.0)
 # Number of earlier parameter values that are remembered in case they come back.
 _REMEMBERED = 3
 
@@ -71,8 +71,8 @@ def resolve(problem, state, frame, noise, drift, scales, is_narrow):
     tells whether a filter may go on with a mixture.
     """
     state = replace(state, frames=(*state.frames, frame))
-    count = len(state.frames)
-    if count not in _AWAITED:
+    passed = _times_passed(state, frame.end_ns)
+    if passed == _times_passed(state, frame.start_ns):
         return state, None, state.earlier_models, UpdateReport('batch')
     isolation = Isolation(problem, state.recent, state.frames, noise, drift)
     answer, is_final = _answered(isolation, state, scales)
@@ -83,10 +83,16 @@ def resolve(problem, state, frame, noise, drift, scales, is_narrow):
             report = UpdateReport('batch', events=(MOTION_LOST,))
             return None, state.known, state.earlier_models, report
         return None, None, (), UpdateReport('batch', events=('forgotten',))
-    if answer is None or not (count == _AWAITED[-1] or is_narrow(answer.mixture)):
+    if answer is None or not (passed == len(_AWAITED) or is_narrow(answer.mixture)):
         state = replace(state, answer=answer)
         return state, None, state.earlier_models, UpdateReport('batch', events=('fitted',))
     return None, answer.mixture, *_reported(isolation, answer.isolated, state.earlier_models)
+
+
+def _times_passed(state, stamp_ns):
+    """Return how many of the times of `_AWAITED` have passed at a stamp."""
+    detected_ns = state.recent[-1].frame.end_ns
+    return sum(has_passed(seconds, detected_ns, stamp_ns) for seconds in _AWAITED)
 
 
 def _answered(isolation, state, scales):
@@ -96,7 +102,7 @@ def _answered(isolation, state, scales):
         if answer is not None:
             return answer, True
     found = isolation.explain(state.earlier_models, scales)
-    is_last = len(state.frames) >= _ASKED[-1]
+    is_last = _times_passed(state, state.frames[-1].end_ns) >= len(_ASKED)
     is_sure = found.fits and found.probability > _SURE and not found.is_everything
     if not (is_last or is_sure):
         # Until the last attempt nothing that was known is discarded.

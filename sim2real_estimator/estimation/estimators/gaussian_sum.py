@@ -14,7 +14,7 @@ from functools import partial
 
 from ...records import UpdateReport
 from ..batch.first_fits import filter_of, FirstFits
-from ..changes.detection import ChangeDetector
+from ..changes.detection import ChangeDetector, has_passed, since
 from ..changes.moved_sensors import relocate_sensor
 from ..changes.pending import MOTION_LOST, pending_change, PendingChange, resolve
 from ..drift import Drift, drifted
@@ -36,12 +36,12 @@ from .base import AbstractEstimator
 _BANK = (0.0, 0.001, 0.003, 0.01, 0.014, 0.02, 0.028, 0.04, 0.056, 0.08, 0.11, LARGEST_DISTURBANCE)
 # Relative standard deviation of the mass matrix below which a filter goes on after a change.
 _CHANGED = 0.1
-# Where there are several sensors, a change is reported so many frames after its detection, unless
-# it was a sensor that was faulty from at most so many frames before (a frozen sensor is off by
-# little at first; the mixtures that it takes to filter again are kept for no longer).
-_WAITS, _SEEN = 6, 8
-# Number of the last frames in which it is asked whether a sensor was moved.
-_ASKED_ABOUT = 32
+# Where there are several sensors, a change is reported so long after its detection [s], unless it
+# was a sensor that was faulty from at most so long before (a frozen sensor is off by little at
+# first; mixtures from which to filter again are kept densely for no longer).
+_WAITS, _SEEN = 0.06, 0.08
+# The time before now in which it is asked whether a sensor was moved [s].
+_ASKED_ABOUT = 0.33
 
 
 class _RunningPhase(AbstractPhase):
@@ -97,7 +97,8 @@ class FilterPhase(_RunningPhase):
         frames = with_samples([each.frame for each in outcome.recent], outcome.newly_rejected)
         recent = tuple(replace(each, frame=f) for each, f in zip(outcome.recent, frames))
         pending = pending_change(recent, state.earlier_models, state.begun_ns, outcome.detection)
-        sensors = {s.sensor for each in recent[-_SEEN:] for s in each.frame.samples}
+        last = recent[since(recent, _SEEN) :]
+        sensors = {s.sensor for each in last for s in each.frame.samples}
         if len(sensors) > 1 and not outcome.is_blind:
             # Some frames later it shows whether one of them is faulty.
             return replace(pending, is_reported=False, wrong=state.wrong), report
@@ -107,10 +108,9 @@ class FilterPhase(_RunningPhase):
         """Return (state, `UpdateReport`) after it was asked whether a sensor was moved."""
         others = tuple(each for each in state.wrong if each is not faulty)
         asked = replace(state, wrong=(*others, replace(faulty, asked=faulty.number)))
-        known = [k for k, each in enumerate(state.recent[:-_ASKED_ABOUT]) if each.mixture]
-        recent = state.recent[known[-1] if known else 0 :]
-        if not recent:
+        if not state.recent:
             return asked, report
+        recent = state.recent[since(state.recent, _ASKED_ABOUT) :]
         drift = self.settings.drifts.since(state.begun_ns)
         mixture = relocate_sensor(problem, recent, faulty, self.settings.noise, drift)
         if mixture is None:
@@ -130,7 +130,7 @@ class PendingPhase(_RunningPhase):
         if state.is_reported:
             return self._isolated(problem, state, frame)
         state = replace(state, frames=(*state.frames, frame))
-        if len(state.frames) < _WAITS:
+        if not has_passed(_WAITS, state.recent[-1].frame.end_ns, frame.end_ns):
             return state, UpdateReport('batch')
         after = self._without_faulty(problem, state, frame)
         if after is not None:
@@ -139,9 +139,8 @@ class PendingPhase(_RunningPhase):
 
     def _without_faulty(self, problem, state, frame):
         """Return (state, report) of a filter where only a sensor was faulty, else None."""
-        before, last = state.recent[:-_SEEN], state.recent[-_SEEN:]
-        if not last or last[0].mixture is None:
-            return None
+        begin = since(state.recent, _SEEN)
+        before, last = state.recent[:begin], state.recent[begin:]
         begun, begin_ns = state.begun_ns, last[0].frame.start_ns
         more = {
             'detection': state.noticed,

@@ -24,6 +24,8 @@ from ..changes.detection import (
     bias_score,
     BiasScore,
     DetectorState,
+    FrameFit,
+    since,
     with_frame,
 )
 from ..drift import STILL, walk
@@ -100,6 +102,10 @@ class Step:
         """The number of surprising rows."""
         return int(self.surprising.sum())
 
+    def fit(self, frame):
+        """Return the `FrameFit` of the frame for the change detector."""
+        return FrameFit(frame.seconds, self.misfit, self.rows, self.surprises, self.score)
+
     def pruned(self, prune, merge):
         """Return the step with its components pruned and merged."""
         kept, log_weights = prune_and_merge(self.mixture, prune, merge)
@@ -172,7 +178,7 @@ def filter_frame(problem, state, frame, settings):
     # 3. Gates. First sensors that contradict the prediction however hard the robot was pushed.
     if step is None:
         status = Status.UPDATE_REFUSED
-    if step is None or detector.is_far_off(step.misfit, step.rows):
+    if step is None or detector.is_far_off(step.fit(frame)):
         implausible = implausible_sensors(problem, state.mixture, (frame,))
         if implausible:
             faulty = (*faulty, *reject(frame, implausible))
@@ -202,11 +208,9 @@ def filter_frame(problem, state, frame, settings):
 
     # 4. Change detection.
     if is_outlier:
-        detection = detector.pass_over(detection)
+        detection = detector.pass_over(detection, frame.seconds)
     else:
-        detection = detector.remember(
-            detection, step.misfit, step.rows, step.surprises, step.score
-        )
+        detection = detector.remember(detection, step.fit(frame))
     recent = with_frame(state.recent, frame, state.mixture, measured.log_evidence)
     outcome = FrameOutcome(step, recent, detection, events, faulty, left_out)
 
@@ -357,7 +361,7 @@ def _is_outlier(problem, detection, step, frame, settings):
         return False
     samples = problem.row_samples(frame)
     bad = len(np.unique(samples[step.surprising[: len(samples)]]))
-    return settings.detector.is_outlier(detection, step.misfit, step.rows, bad)
+    return settings.detector.is_outlier(detection, step.fit(frame), bad)
 
 
 def _left_out(whole, frame, first):
@@ -381,10 +385,9 @@ def _refiltered(problem, state, outcome, settings):
 
     None where no sensor is, or the others show a change as well.
     """
-    count = settings.detector.frames
-    before, last = outcome.recent[:-count], outcome.recent[-count:]
-    if not last or last[0].mixture is None:
-        return None
+    # Those that were tested: no earlier one showed it.
+    begin = since(outcome.recent, sum(fit.seconds for fit in outcome.detection.fits))
+    before, last = outcome.recent[:begin], outcome.recent[begin:]
     known = last[0].mixture
     lag = None if state.lag is None else FixedLagWindow.begun(known)
     begun = replace(state, mixture=known, lag=lag, recent=before, wrong=outcome.faulty)
@@ -412,9 +415,7 @@ def filter_without_faulty(problem, state, frames, settings):
         step = update_components(problem, state, frame, settings)
         if step is None:
             return None
-        detection = detector.remember(
-            detection, step.misfit, step.rows, step.surprises, step.score
-        )
+        detection = detector.remember(detection, step.fit(frame))
         if detector.has_changed(detection, settings.noise.expects_outliers):
             return None
         recent = with_frame(recent, frame, state.mixture, step.log_evidence)
