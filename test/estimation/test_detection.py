@@ -1,13 +1,18 @@
 """Change detection: neither noise nor single outliers raise an alarm."""
 
 import numpy as np
+import pytest
 
 from sim2real_estimator.estimation.changes.detection import (
     BiasScore,
     ChangeDetector,
     DetectorState,
     FrameFit,
+    since,
+    with_frame,
 )
+from sim2real_estimator.estimation.mixture import Mixture
+from sim2real_estimator.records import Frame
 
 DETECTOR = ChangeDetector()
 # Length of a frame [s].
@@ -149,3 +154,75 @@ def test_what_turned_out_to_be_no_change_is_no_change_the_next_time():
     again = [still] * 10 + [shifted] * 2
     assert not follow(state.begun_anew(was_nothing=True), again)[1]
     assert follow(state.begun_anew(was_nothing=False), again)[1]
+
+
+RATES = (25, 100, 250, 500)
+
+
+@pytest.mark.parametrize('rate', RATES)
+def test_false_alarms_are_as_many_an_hour_at_any_rate(rate):
+    # So many that some are seen in ten minutes.
+    allowed, seconds, rng = 1000.0, 600, np.random.default_rng(6)
+    detector, state, found, rested = ChangeDetector(allowed), DetectorState(), 0, 0
+    for misfit in rng.chisquare(2, seconds * rate):
+        state, rested = detector.remember(state, FrameFit(1 / rate, misfit, 2, 0)), rested - 1
+        if rested <= 0 and detector.has_changed(state, False):
+            # The same frames are counted once.
+            found, rested = found + 1, rate // 10
+    assert 0.15 * allowed < 3600 * found / seconds < 1.1 * allowed
+
+
+@pytest.mark.parametrize('rate', RATES)
+def test_a_shift_is_noticed_as_soon_at_any_rate(rate):
+    # Rows of a second have as much information at any rate.
+    push, information = 40.0 / rate**0.5, np.eye(2)
+    rng, delays = np.random.default_rng(7), []
+    for _ in range(20):
+        state = DetectorState()
+        for k in range(-rate, rate):
+            force = rng.standard_normal(2) + [push * (k >= 0), 0.0]
+            state = DETECTOR.remember(
+                state, FrameFit(1 / rate, 2.0, 2, 0, BiasScore(force, information))
+            )
+            if DETECTOR.has_changed(state, False):
+                delays.append((k + 1) / rate)
+                break
+    assert len(delays) == 20
+    assert 0.01 <= np.median(delays) <= 0.08
+
+
+def frames_of(rate, seconds):
+    """Return frames at a rate without samples."""
+    stamps = [round(1e9 * k / rate) for k in range(round(seconds * rate) + 1)]
+    return [Frame(*bounds, ()) for bounds in zip(stamps, stamps[1:])]
+
+
+@pytest.mark.parametrize('rate', RATES)
+def test_isolation_may_begin_at_instants_that_reach_back_as_far_at_any_rate(rate):
+    mixture = Mixture(np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1)), np.eye(2)[None])
+    recent, frames = (), frames_of(rate, 2.0)
+    for frame in frames:
+        recent = with_frame(recent, frame, mixture, 0.0)
+        assert recent[0].mixture is not None and recent[-1].mixture is not None
+    now = frames[-1].end_ns
+    begins = [1e-9 * (now - e.frame.start_ns) for e in recent if e.mixture is not None]
+    assert 0.54 < begins[0] < 0.70
+    steps = -np.diff(begins)
+    assert steps.max() <= max(0.08 + 1 / rate, 0.1) and steps.min() >= min(0.009, 1 / rate)
+    assert len(begins) <= 18
+    for seconds in (0.05, 0.08, 0.33):
+        begin = recent[since(recent, seconds)].frame.start_ns
+        assert seconds - 1e-3 <= 1e-9 * (now - begin) <= seconds + 0.1
+
+
+def test_two_frames_at_least_are_tested_together():
+    for rate in (5, 12, 25):
+        state = DetectorState()
+        for _ in range(10):
+            state = DETECTOR.remember(state, FrameFit(1 / rate, 2.0, 2, 0))
+        assert len(state.fits) == 2
+        # Once noise may put a frame so far off, twice it does not.
+        glitch = FrameFit(1 / rate, 26.0, 2, 0)
+        state = DETECTOR.remember(state, glitch)
+        assert not DETECTOR.has_changed(state, False)
+        assert DETECTOR.has_changed(DETECTOR.remember(state, glitch), False)

@@ -145,7 +145,7 @@ class ChangeDetector:
 
     def is_far_off(self, fit):
         """Tell whether a frame of a `FrameFit` fits worse than noise can explain."""
-        return fit.misfit > _bound(fit.rows, self._probability(fit, 1))
+        return fit.misfit > _bound(fit.rows, self._probability(fit))
 
     def remember(self, state, fit):
         """Return the state with the `FrameFit` of one more frame, whose bias is yet unknown."""
@@ -172,7 +172,7 @@ class ChangeDetector:
             return False
         latest_first, newest = state.fits[::-1], state.fits[-1]
         counts = _counts(latest_first)
-        probability = self._probability(newest, len(counts))
+        probability = self._probability(newest) / len(_WINDOWS)
         rows = [*accumulate(fit.rows for fit in latest_first)]
         if expects_outliers:
             share = state.outliers / state.rows
@@ -185,9 +185,14 @@ class ChangeDetector:
         misfits = [*accumulate(fit.misfit for fit in latest_first)]
         return any(misfits[k - 1] > _bound(rows[k - 1], probability) for k in counts)
 
-    def _probability(self, fit, tests):
-        """Return the probability of a false alarm of one of the tests of a frame (Bonferroni)."""
-        return self.false_alarms * fit.seconds / 3600 / tests
+    def _probability(self, fit):
+        """
+        Return the probability of a false alarm in a frame of a `FrameFit`.
+
+        The windows share it (Bonferroni). At low rates some of them are the same, at high ones
+        those of successive frames share most samples: both make false alarms rarer.
+        """
+        return self.false_alarms * fit.seconds / 3600
 
     def _bias(self, before, fit):
         """Return the largest bias statistic of a `FrameFit` and those before over its bound."""
@@ -197,7 +202,8 @@ class ChangeDetector:
         counts = _counts(scored[::-1])
         degrees = min(len(fit.score.gradient), fit.rows + sum(each.rows for each in before))
         statistics = bias_statistics([each.score for each in scored], counts)
-        return float(statistics.max() / _bound(degrees, self._probability(fit, len(counts))))
+        bound = _bound(degrees, self._probability(fit) / len(_WINDOWS))
+        return float(statistics.max() / bound)
 
 
 def _is_full(fits):
