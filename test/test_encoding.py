@@ -14,6 +14,7 @@ from sim2real_estimator.estimation.changes.isolation import (
     IsolatedChange,
 )
 from sim2real_estimator.estimation.changes.pending import PendingChange
+from sim2real_estimator.estimation.disturbances import NO_DISTURBANCE
 from sim2real_estimator.estimation.estimators import ESTIMATORS
 from sim2real_estimator.estimation.filter.smoother import Trajectories
 from sim2real_estimator.estimation.mixture import Mixture
@@ -73,7 +74,7 @@ def test_values_come_back_as_they_were(value):
 def test_a_memory_in_an_answer_is_still_the_one_that_is_remembered():
     earlier = EarlierModel('mass on lower', ('lower.mass',), np.zeros(1), np.eye(1))
     mixture = Mixture(np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1)), np.eye(2)[None])
-    hypothesis = Hypothesis('as before: mass on lower', np.float64(0.0), earlier=earlier)
+    hypothesis = Hypothesis('as before: mass on lower', NO_DISTURBANCE, earlier=earlier)
     trajectories = Trajectories(np.zeros((2, 1, 1)), np.zeros((1, 1)))
     answer = CarriedOn(IsolatedChange(hypothesis, 0.99, True, 3, trajectories), mixture, None)
     encoder = Encoder()

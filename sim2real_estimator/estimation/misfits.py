@@ -11,8 +11,8 @@ from scipy.stats import chi2, norm
 
 # Events: what is wrong, and that nothing is wrong any more; and that first fits did not converge.
 MISFIT, FITS, ASTRAY = 'misfit: ', 'misfit over', 'astray'
-# The largest scale of disturbances, in units of problems, which is taken for disturbances of any
-# size; and the weight of components of that scale from which on it is reported.
+# The largest size of disturbances, in units of problems, which is taken for disturbances of any
+# size; and the weight of components of that size from which on it is reported.
 LARGEST_DISTURBANCE, _MOSTLY = 0.3, 0.9
 # Tail probability under the prior from which on a posterior mean contradicts it; it is reported
 # until its distance falls below this part of the bound.
@@ -33,7 +33,7 @@ def misfits_of(problem, mixture, report, before=()):
     if found is not None:
         number, by = found
         yield 'prior', f'{MISFIT}prior {by:.2g} {problem.labels[number]}'
-    if mixture.weights[mixture.scales >= LARGEST_DISTURBANCE].sum() > _MOSTLY:
+    if mixture.weights[mixture.disturbances.sizes >= LARGEST_DISTURBANCE].sum() > _MOSTLY:
         yield 'efforts', f'{MISFIT}efforts'
     # Between two fits there is no new information.
     is_fit = 'fitted' in report.events or report.stage == 'filter'

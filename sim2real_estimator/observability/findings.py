@@ -11,6 +11,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from ..estimation.disturbances import NO_DISTURBANCE
 from ..estimation.misfits import FITS, MISFIT, misfits_of
 from ..parameters.parametrization import DirectParametrization
 from ..records import CombinationFinding, Estimate, Findings, ParameterFinding
@@ -386,9 +387,13 @@ def _beside_disturbances(problem, mixture, found):
 
 
 def _is_evident(mixture):
-    """Tell whether there is evidence for disturbances of some scale; all are equal a priori."""
-    weights = {s: mixture.weights[mixture.scales == s].sum() for s in set(mixture.scales.tolist())}
-    none = weights.pop(0.0, 0.0)
+    """Tell whether there is evidence for some disturbance; all are equal a priori."""
+    hypotheses = mixture.disturbances.each
+    weights = {
+        each: mixture.weights[[other == each for other in hypotheses]].sum()
+        for each in set(hypotheses)
+    }
+    none = weights.pop(NO_DISTURBANCE, 0.0)
     return max(weights.values(), default=0.0) > _EVIDENT * none
 
 

@@ -16,6 +16,7 @@ from ..estimation.batch.fit import Fits, Window
 from ..estimation.changes.detection import BiasScore, DetectorState, FrameFit, RecentFrame
 from ..estimation.changes.isolation import CarriedOn, EarlierModel, Hypothesis, IsolatedChange
 from ..estimation.changes.pending import PendingChange
+from ..estimation.disturbances import Disturbance, Disturbances
 from ..estimation.estimators.gumbel_mixture import GumbelState
 from ..estimation.estimators.kinematic_calibration import CalibrationState
 from ..estimation.estimators.multiple_shooting import ShootingState
@@ -65,6 +66,8 @@ KINDS = {
     'courses': Trajectories,
     'disruption': Disruption,
     'doubting state': AugmentedState,
+    'disturbance': Disturbance,
+    'disturbances': Disturbances,
     'earlier rows': Earlier,
     'estimate': Estimate,
     'explanation': IsolatedChange,

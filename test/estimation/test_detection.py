@@ -200,19 +200,22 @@ def frames_of(rate, seconds):
 @pytest.mark.parametrize('rate', RATES)
 def test_isolation_may_begin_at_instants_that_reach_back_as_far_at_any_rate(rate):
     mixture = Mixture(np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1)), np.eye(2)[None])
-    recent, frames = (), frames_of(rate, 2.0)
+    recent, frames = (), frames_of(rate, 4.0)
     for frame in frames:
         recent = with_frame(recent, frame, mixture, 0.0)
         assert recent[0].mixture is not None and recent[-1].mixture is not None
     now = frames[-1].end_ns
     begins = [1e-9 * (now - e.frame.start_ns) for e in recent if e.mixture is not None]
-    assert 0.54 < begins[0] < 0.70
+    # At a low rate as many frames as at 100 Hz.
+    longer = max(1.0, 100 / rate)
+    assert 0.54 * longer < begins[0] < 0.70 * longer
     steps = -np.diff(begins)
-    assert steps.max() <= max(0.08 + 1 / rate, 0.1) and steps.min() >= min(0.009, 1 / rate)
-    assert len(begins) <= 18
+    # The newest frame has one in any case.
+    assert steps[:-1].min() >= 0.009 and steps.max() <= 0.1 * longer
+    assert 10 <= len(begins) <= 18
     for seconds in (0.05, 0.08, 0.33):
         begin = recent[since(recent, seconds)].frame.start_ns
-        assert seconds - 1e-3 <= 1e-9 * (now - begin) <= seconds + 0.1
+        assert -1e-3 <= 1e-9 * (now - begin) - seconds * longer <= 0.1 * longer
 
 
 def test_two_frames_at_least_are_tested_together():
@@ -220,7 +223,7 @@ def test_two_frames_at_least_are_tested_together():
         state = DetectorState()
         for _ in range(10):
             state = DETECTOR.remember(state, FrameFit(1 / rate, 2.0, 2, 0))
-        assert len(state.fits) == 2
+        assert len(state.fits) == 5
         # Once noise may put a frame so far off, twice it does not.
         glitch = FrameFit(1 / rate, 26.0, 2, 0)
         state = DETECTOR.remember(state, glitch)

@@ -8,6 +8,7 @@ import pytest
 
 from sim2real_estimator.estimation.batch.fit import fit, Objective, Window
 from sim2real_estimator.estimation.batch.smoothed_fits import first_trajectories, fit_by_smoothing
+from sim2real_estimator.estimation.disturbances import bank
 from sim2real_estimator.estimation.filter.smoother import Smoother, Trajectories
 from sim2real_estimator.estimation.filter.update import (
     fixed_lag_update,
@@ -106,9 +107,11 @@ def test_disturbances_are_chosen_by_evidence(window, starts):
     chosen = []
     for each in (replace(pushed, frames=window.frames), pushed):
         begins = begins_at(problem, each, starts)
-        mixture, _, fits = fit_by_smoothing(problem, each, begins, NormalNoise(), (0.0, 0.03))
+        mixture, _, fits = fit_by_smoothing(
+            problem, each, begins, NormalNoise(), bank((0.0, 0.03))
+        )
         assert fits
-        chosen.append(mixture.scales[mixture.heaviest()])
+        chosen.append(mixture.disturbances.sizes[mixture.heaviest()])
     assert chosen == [0.0, 0.03]
 
 
@@ -211,7 +214,7 @@ class Edge:
 
     point_size, tangent_size, sd, blunt = 1, 1, 1e-3, 1e-4
 
-    def linearize(self, points, parameters, frames, scales=None):
+    def linearize(self, points, parameters, frames, disturbances=None):
         """Return the `Linearization` of frames that leave the state where it is."""
         x = parameters[0]
         near = x**2 + self.blunt
@@ -220,9 +223,9 @@ class Edge:
         residual = (x * near**-0.25)[:, None] / self.sd
         return Linearization(points, transition, residual, slope[:, None] / self.sd)
 
-    def process_noise(self, frames, scales, parameters, states):
+    def process_noise(self, frames, disturbances, parameters, states):
         """Return that nothing is added."""
-        return np.zeros((len(frames), len(scales), 1))
+        return np.zeros((len(frames), len(disturbances), 1))
 
     def input_noise(self, frame):
         """Return that nothing pushes."""

@@ -29,8 +29,9 @@ _FORGETTING_OF_BIAS = 2000.0
 # Frames of so long are tested together [s]: a large change shows at once, a small one in more of
 # them. At 100 Hz these are two to five frames.
 _WINDOWS = (0.02, 0.03, 0.04, 0.05)
-# The fewest frames that are tested together, at any rate: one may fit badly by a glitch.
-_FEWEST = 2
+# The fewest frames that are tested together, at any rate: one may fit badly by a glitch. And the
+# fewest that are remembered: a change that comes on gradually shows in those before a bad one.
+_FEWEST, _REMEMBERED = 2, 5
 # Stamps of frames jitter: so much shorter a time is as good [s].
 _JITTER = 1e-3
 # Probability of a misfit of the frames before a bad one, below which that is no single outlier.
@@ -43,6 +44,9 @@ _REGULARIZATION = 1e-9
 # Change isolation reaches back so far [s], since a small change is noticed late. Mixtures known
 # before a frame are kept at intervals of the first length for so long, and of the second before.
 _REACH, _DENSE, _INTERVALS = 0.64, 0.08, (0.01, 0.08)
+# What has changed shows in motion, which takes time, and in noisy samples, of which it takes a
+# number: at lower rates than this [1/s] isolation has as many frames as at it, in a longer time.
+_RATE = 100.0
 # Components of less weight are not kept with them.
 _NOTABLE = 0.01
 
@@ -96,7 +100,7 @@ class DetectorState:
     """
     The state of the change detector.
 
-    fits: `FrameFit`s of the frames that are tested together; outliers, rows: counts over the
+    fits: `FrameFit`s of the last frames; outliers, rows: counts over the
     frames before, with exponential forgetting; bias: the largest of theirs, forgotten more slowly;
     left_out: whether the last frame was left out as an outlier.
     """
@@ -201,14 +205,16 @@ class ChangeDetector:
             return 0.0
         counts = _counts(scored[::-1])
         degrees = min(len(fit.score.gradient), fit.rows + sum(each.rows for each in before))
+        if not degrees:
+            return 0.0
         statistics = bias_statistics([each.score for each in scored], counts)
         bound = _bound(degrees, self._probability(fit) / len(_WINDOWS))
         return float(statistics.max() / bound)
 
 
 def _is_full(fits):
-    """Tell whether frames, by their `FrameFit`s, are as long as the longest window."""
-    if len(fits) < _FEWEST:
+    """Tell whether `FrameFit`s are enough, and of frames as long as the longest window."""
+    if len(fits) < _REMEMBERED:
         return False
     return sum(fit.seconds for fit in fits) >= _WINDOWS[-1] - _JITTER
 
@@ -270,40 +276,45 @@ def bias_statistics(scores, counts):
 def with_frame(recent, frame, mixture, log_evidence):
     """Return `RecentFrame`s with one more; mixture: the prediction before it."""
     recent = [*recent, RecentFrame(frame, _notable(mixture), log_evidence)]
-    if has_passed(_REACH, recent[0].frame.start_ns, frame.start_ns):
+    starts = [each.frame.start_ns for each in recent]
+    if has_passed(_REACH, starts[0], starts[-1], len(recent) - 1):
         # From the next mixture on.
         recent = recent[next(k for k, each in enumerate(recent) if k and each.mixture) :]
-    last = None
+    starts, last = starts[-len(recent) :], None
     for k, each in enumerate(recent[:-1]):
         if each.mixture is None:
             continue
-        start_ns = each.frame.start_ns
-        interval = _INTERVALS[has_passed(_DENSE, start_ns, frame.start_ns)]
-        if last is None or has_passed(interval, last, start_ns):
-            last = start_ns
+        is_old = has_passed(_DENSE, starts[k], starts[-1], len(recent) - 1 - k)
+        if last is None or has_passed(_INTERVALS[is_old], starts[last], starts[k], k - last):
+            last = k
         else:
             recent[k] = replace(each, mixture=None)
     return tuple(recent)
 
 
-def since(recent, seconds):
+def since(recent, seconds, least=None):
     """
     Return the index of the `RecentFrame` from which on so many seconds are filtered again.
 
     It is the last one with a mixture that begins so long before the end of the newest, else the
-    first, which has one.
+    first, which has one. least: number of frames, as of `has_passed`.
     """
     end_ns = recent[-1].frame.end_ns
     for k in reversed(range(len(recent))):
-        is_old = has_passed(seconds, recent[k].frame.start_ns, end_ns)
+        is_old = has_passed(seconds, recent[k].frame.start_ns, end_ns, len(recent) - k, least)
         if is_old and recent[k].mixture is not None:
             return k
     return 0
 
 
-def has_passed(seconds, begin_ns, end_ns):
-    """Tell whether so many seconds have passed from one stamp to another."""
-    return 1e-9 * (end_ns - begin_ns) >= seconds - _JITTER
+def has_passed(seconds, begin_ns, end_ns, frames, least=None):
+    """
+    Tell whether so many seconds have passed from one stamp to another, and enough frames.
+
+    frames: their number; least: how many are enough, None: as many as at 100 Hz.
+    """
+    enough = round(_RATE * seconds) if least is None else least
+    return frames >= enough and 1e-9 * (end_ns - begin_ns) >= seconds - _JITTER
 
 
 def _notable(mixture):

@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 from scipy.special import chdtri
 
-from ..disturbances import forgotten, with_scales
+from ..disturbances import Disturbance, Disturbances, forgotten, with_disturbances
 from ..factors import lower_root
 from ..filter.smoother import Smoother, Trajectories
 from ..filter.update import measurement_update
@@ -34,7 +34,7 @@ _FEW_PASSES, _PASSES = 8, 15
 _INSTANTS, _MARGIN, _RECENT = 4, 20.0, 6
 # So many pairs of a hypothesis and an instant get a smoother of their own, within that margin.
 _EXAMINED = 6
-# Factor between the scales of disturbances that are compared: a change shows beside one of about
+# Factor between the sizes of disturbances that are compared: a change shows beside one of about
 # the right size.
 _APART = 2.5
 
@@ -63,12 +63,12 @@ class Hypothesis:
     """
     A hypothesis on what has changed.
 
-    jump: the `ModelChange`, or earlier: the values that hold again, or neither; scale: of the
-    disturbances since.
+    jump: the `ModelChange`, or earlier: the values that hold again, or neither;
+    disturbance: since then.
     """
 
     name: str
-    scale: float
+    disturbance: Disturbance
     jump: ModelChange | None = None
     earlier: EarlierModel | None = None
 
@@ -134,26 +134,27 @@ class Isolation:
     noise: object
     drift: float
 
-    def explain(self, earlier_models, scales):
+    def explain(self, earlier_models, bank):
         """
         Return the `IsolatedChange`.
 
-        earlier_models: `EarlierModel`s of earlier changes; scales: of the bank of disturbances.
+        earlier_models: `EarlierModel`s of earlier changes; bank: of `Disturbance`s.
         """
         # 1. Hypotheses.
         model_changes, others = hypotheses(
-            self.problem, self.recent[0].mixture, earlier_models, scales
+            self.problem, self.recent[0].mixture, earlier_models, bank
         )
         # 2. Instants at which a change of anything is the most probable, and trajectories since.
         trajectories = self._probable_instants(
-            union_of_changes(model_changes, others[-1].scale), [m.mean for m in earlier_models]
+            union_of_changes(model_changes, others[-1].disturbance),
+            [m.mean for m in earlier_models],
         )
         if not trajectories:
             return IsolatedChange(others[-1], 0.0, False, 0, None)
         # 3. Evidence of all hypotheses at each of these, from one filter.
         each, begins = [*model_changes, *others], list(trajectories)
         names = np.array([hypothesis.name for hypothesis in each])
-        # The scales of one kind share its prior probability.
+        # Disturbances of all sizes share the prior probability of a hypothesis.
         prior = -np.log([(names == name).sum() for name in names])
         screened = {
             k: self._screened(k, model_changes, others, trajectory)
@@ -302,19 +303,20 @@ class Isolation:
         guess = np.repeat(points[..., None], smoother.known.size, 2)
         return Trajectories(guess, smoother.known.means)
 
-    def carried_on(self, isolated, scales, before=None):
+    def carried_on(self, isolated, bank, before=None):
         """
         Return `CarriedOn` by an `IsolatedChange`, None where noise does not explain the rest.
 
         Every component of the mixture before the change goes on by the hypothesis; if only the
-        disturbances have changed, the heaviest goes on by each of the scales. before: `CarriedOn`
+        disturbances have changed, the heaviest goes on by each of the bank. before: `CarriedOn`
         to an earlier frame, whose trajectories are the initial guess.
         """
         known, chosen = self.recent[isolated.begin].mixture, isolated.hypothesis
-        each = [replace(chosen, scale=scale) for scale in known.scales]
+        each = [replace(chosen, disturbance=each) for each in known.disturbances.each]
         if isolated.is_nothing:
-            each = disturbed(self.problem, known.scales[known.heaviest()], scales)
-            known = known.pick([known.heaviest()] * len(each))
+            heaviest = known.heaviest()
+            each = disturbed(self.problem, known.disturbances.each[heaviest], bank)
+            known = known.pick([heaviest] * len(each))
         smoother = self._smoother(isolated.begin, each, known)
         guess = self._filtered_on(before, smoother.frames) if before else None
         found = smoother.run(guess or self._extended(isolated.trajectory, smoother), _PASSES)
@@ -370,43 +372,45 @@ def _top(values, count):
     return [tuple(int(k) for k in np.unravel_index(each, values.shape)) for each in order]
 
 
-def hypotheses(problem, mixture, earlier_models, scales):
+def hypotheses(problem, mixture, earlier_models, bank):
     """
     Return (hypotheses of a model change, the other hypotheses) on a robot known by a mixture.
 
-    earlier_models: `EarlierModel`s of earlier changes; scales: of disturbances.
+    earlier_models: `EarlierModel`s of earlier changes; bank: of `Disturbance`s.
     """
     heaviest = mixture.heaviest()
-    scale = mixture.scales[heaviest]
+    now = mixture.disturbances.each[heaviest]
     model_changes = problem.model_changes(mixture.means[:, heaviest])
-    return [Hypothesis(jump.name, scale, jump) for jump in model_changes], [
-        *(Hypothesis(f'as before: {each.name}', scale, earlier=each) for each in earlier_models),
-        *disturbed(problem, scale, scales),
-        Hypothesis(EVERYTHING, scale),
+    return [Hypothesis(jump.name, now, jump) for jump in model_changes], [
+        *(Hypothesis(f'as before: {each.name}', now, earlier=each) for each in earlier_models),
+        *disturbed(problem, now, bank),
+        Hypothesis(EVERYTHING, now),
     ]
 
 
-def union_of_changes(model_changes, scale):
+def union_of_changes(model_changes, disturbance):
     """Return the hypothesis that all changes of these hypotheses may have happened."""
     roots = [each.jump.root for each in model_changes]
-    return Hypothesis('', scale, ModelChange('', (), np.concatenate(roots, 1)) if roots else None)
+    jump = ModelChange('', (), np.concatenate(roots, 1)) if roots else None
+    return Hypothesis('', disturbance, jump)
 
 
-def disturbed(problem, scale, scales):
-    """Return the hypotheses that only the disturbances have changed, from a scale."""
+def disturbed(problem, now, bank):
+    """Return the hypotheses that only the `Disturbance` of now has changed, to one of a bank."""
     if not problem.disturbance_size:
-        return [Hypothesis(NOTHING, scale)]
-    # With too small a scale the parameters were estimated too precisely.
+        return [Hypothesis(NOTHING, now)]
+    # With too small a disturbance the parameters were estimated too precisely.
     inflated = ModelChange(NOTHING, (), forgotten(problem.prior))
-    each = _apart(sorted({*scales, scale}), scale)
-    return [Hypothesis(NOTHING, k, inflated if k > scale else None) for k in each]
+    each = _apart(sorted({*bank, now}), now)
+    return [Hypothesis(NOTHING, k, inflated if k > now else None) for k in each]
 
 
-def _apart(scales, kept):
-    """Return scales that are well apart, among them the smallest, the largest and `kept`."""
+def _apart(disturbances, kept):
+    """Return those whose sizes are well apart, among them the smallest, the largest and `kept`."""
     found = []
-    for each in scales:
-        if each in (kept, scales[-1]) or not found or each >= _APART * found[-1]:
+    for each in disturbances:
+        is_apart = not found or each.size >= _APART * found[-1].size
+        if is_apart or each in (kept, disturbances[-1]):
             found.append(each)
     return found
 
@@ -429,9 +433,9 @@ def under_hypotheses(problem, mixture, each, impulse):
             means[:, k] = instead.mean
             roots[k, :t, :t] = lower_root(root[None, :t])[0]
             roots[k, t:, t:] = instead.root
-    scales = np.array([hypothesis.scale for hypothesis in each])
-    found = replace(mixture, means=means, roots=roots, scales=scales)
-    return with_scales(problem, found)
+    disturbances = Disturbances.of([hypothesis.disturbance for hypothesis in each])
+    found = replace(mixture, means=means, roots=roots, disturbances=disturbances)
+    return with_disturbances(problem, found)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from .isolation import CarriedOn, Isolation, known_before
 
 # Event where sensors were faulty for so long that the state of the robot is unknown.
 MOTION_LOST = 'motion lost'
-# Times since the detection at which the change is isolated [s]; the last time decides.
+# Times since the detection at which the change is isolated [s]; the last time decides. As all
+# horizons of isolation they are longer at low rates, see `has_passed`.
 _ASKED = (0.12, 0.25, 0.5)
 # Probability of a hypothesis that is accepted before that.
 _SURE = 0.95
@@ -61,21 +62,21 @@ def pending_change(recent, earlier_models, begun_ns, noticed):
     return PendingChange(recent, (), recent[0].mixture, earlier_models, None, begun_ns, noticed)
 
 
-def resolve(problem, state, frame, noise, drift, scales, is_narrow):
+def resolve(problem, state, frame, noise, drift, bank, is_narrow):
     """
     Return (state, mixture now or None, `EarlierModel`s, `UpdateReport`) after one more frame.
 
     While the change is pending there is a state. Then there is a mixture with which to go on, or
     neither, where nothing that was known is of use. If the state of the robot is unknown because
-    of faulty sensors, the report has the event `MOTION_LOST`. scales: of disturbances; is_narrow:
+    of faulty sensors, the report has the event `MOTION_LOST`. bank: of `Disturbance`s; is_narrow:
     tells whether a filter may go on with a mixture.
     """
     state = replace(state, frames=(*state.frames, frame))
-    passed = _times_passed(state, frame.end_ns)
-    if passed == _times_passed(state, frame.start_ns):
+    passed = _times_passed(state, state.frames)
+    if passed == _times_passed(state, state.frames[:-1]):
         return state, None, state.earlier_models, UpdateReport('batch')
     isolation = Isolation(problem, state.recent, state.frames, noise, drift)
-    answer, is_final = _answered(isolation, state, scales)
+    answer, is_final = _answered(isolation, state, bank)
     if answer is None and is_final:
         # If it was a faulty sensor, the parameters known before are still of use.
         frames = [*(each.frame for each in state.recent), *state.frames]
@@ -89,27 +90,29 @@ def resolve(problem, state, frame, noise, drift, scales, is_narrow):
     return None, answer.mixture, *_reported(isolation, answer.isolated, state.earlier_models)
 
 
-def _times_passed(state, stamp_ns):
-    """Return how many of the times of `_AWAITED` have passed at a stamp."""
-    detected_ns = state.recent[-1].frame.end_ns
-    return sum(has_passed(seconds, detected_ns, stamp_ns) for seconds in _AWAITED)
+def _times_passed(state, frames):
+    """Return how many of the times of `_AWAITED` have passed with frames since the detection."""
+    if not frames:
+        return 0
+    stamps = state.recent[-1].frame.end_ns, frames[-1].end_ns
+    return sum(has_passed(seconds, *stamps, len(frames)) for seconds in _AWAITED)
 
 
-def _answered(isolation, state, scales):
+def _answered(isolation, state, bank):
     """Return (`CarriedOn` or None, whether that is final)."""
     if state.answer is not None:
-        answer = isolation.carried_on(state.answer.isolated, scales, state.answer)
+        answer = isolation.carried_on(state.answer.isolated, bank, state.answer)
         if answer is not None:
             return answer, True
-    found = isolation.explain(state.earlier_models, scales)
-    is_last = _times_passed(state, state.frames[-1].end_ns) >= len(_ASKED)
+    found = isolation.explain(state.earlier_models, bank)
+    is_last = _times_passed(state, state.frames) >= len(_ASKED)
     is_sure = found.fits and found.probability > _SURE and not found.is_everything
     if not (is_last or is_sure):
         # Until the last attempt nothing that was known is discarded.
         return None, False
     if found.is_everything or not found.fits:
         return None, True
-    return isolation.carried_on(found, scales), is_last
+    return isolation.carried_on(found, bank), is_last
 
 
 def _reported(isolation, isolated, earlier_models):

@@ -17,6 +17,7 @@ from ..batch.first_fits import filter_of, FirstFits
 from ..changes.detection import ChangeDetector, has_passed, since
 from ..changes.moved_sensors import relocate_sensor
 from ..changes.pending import MOTION_LOST, pending_change, PendingChange, resolve
+from ..disturbances import bank
 from ..drift import Drift, drifted
 from ..filter.gating import with_samples
 from ..filter.phases import (
@@ -31,14 +32,16 @@ from ..misfits import LARGEST_DISTURBANCE
 from ..noise import NormalNoise
 from .base import AbstractEstimator
 
-# Scales of disturbances. Evidence tells factors of a third apart within seconds, and with a scale
-# of half the true one intervals are too narrow. Those of friction, below 0.01, may be coarser.
-_BANK = (0.0, 0.001, 0.003, 0.01, 0.014, 0.02, 0.028, 0.04, 0.056, 0.08, 0.11, LARGEST_DISTURBANCE)
+# Sizes of forces of unknown origin. Evidence tells factors of a third apart within seconds, and
+# with half the true size intervals are too narrow.
+_FORCES = (0.0, 0.01, 0.014, 0.02, 0.028, 0.04, 0.056, 0.08, 0.11, LARGEST_DISTURBANCE)
+# Sizes of errors of the friction model, away from reversal. They may be coarser.
+_FRICTION_ERRORS = (0.001, 0.003)
 # Relative standard deviation of the mass matrix below which a filter goes on after a change.
 _CHANGED = 0.1
 # Where there are several sensors, a change is reported so long after its detection [s], unless it
 # was a sensor that was faulty from at most so long before (a frozen sensor is off by little at
-# first; mixtures from which to filter again are kept densely for no longer).
+# first; mixtures from which to filter again are kept densely for no longer). Longer at low rates.
 _WAITS, _SEEN = 0.06, 0.08
 # The time before now in which it is asked whether a sensor was moved [s].
 _ASKED_ABOUT = 0.33
@@ -130,7 +133,8 @@ class PendingPhase(_RunningPhase):
         if state.is_reported:
             return self._isolated(problem, state, frame)
         state = replace(state, frames=(*state.frames, frame))
-        if not has_passed(_WAITS, state.recent[-1].frame.end_ns, frame.end_ns):
+        detected_ns = state.recent[-1].frame.end_ns
+        if not has_passed(_WAITS, detected_ns, frame.end_ns, len(state.frames)):
             return state, UpdateReport('batch')
         after = self._without_faulty(problem, state, frame)
         if after is not None:
@@ -165,7 +169,7 @@ class PendingPhase(_RunningPhase):
             frame,
             settings.noise,
             settings.drifts.since(begun),
-            settings.disturbances,
+            settings.bank,
             partial(FirstFits(settings).is_narrow, problem, limit=_CHANGED),
         )
         if state is not None:
@@ -198,8 +202,9 @@ class GaussianSum(AbstractEstimator):
     filter takes over (a larger one with disturbances), if the effective share of the batch's
     mixture is at least `share`, or has not grown since the last fit, or the batch has `longest`
     frames; noise: of the residuals; prune, merge: weight and squared distance below which
-    components are pruned and merged; detector: of changes; disturbances: scales of the bank, in
-    the problem's units; drift: relative standard deviation by which parameters change in an hour,
+    components are pruned and merged; detector: of changes; disturbances: sizes of forces of
+    unknown origin, 0: none, in the problem's units; friction_errors: of errors of the friction
+    model; drift: relative standard deviation by which parameters change in an hour,
     see `Drift`, which bounds how narrow a posterior gets; drift_of_dissipation: of damping and
     friction; drift_of_efforts: of all efforts at once; drift_of_clocks: of the sensors' clocks [s
     in 1 s]; lag: frames of the fixed-lag smoother where joints are driven, two at most where
@@ -216,7 +221,8 @@ class GaussianSum(AbstractEstimator):
     prune: float = 1e-6
     merge: float = 0.5
     detector: ChangeDetector = field(default_factory=ChangeDetector)
-    disturbances: tuple = _BANK
+    disturbances: tuple = _FORCES
+    friction_errors: tuple = _FRICTION_ERRORS
     drift: float = 1e-3
     drift_of_dissipation: float = 5e-3
     drift_of_efforts: float = 1e-2
@@ -227,6 +233,11 @@ class GaussianSum(AbstractEstimator):
 
     name = 'gaussian_sum'
     learns_noise = True
+
+    @property
+    def bank(self):
+        """The `Disturbance`s that are weighed by evidence."""
+        return bank(self.disturbances, self.friction_errors)
 
     @property
     def drifts(self):

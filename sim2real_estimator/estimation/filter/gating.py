@@ -191,7 +191,7 @@ def implausible_sensors(problem, mixture, frames):
         behind = undisturbed_step - step
         behind = np.concatenate([(moved @ behind[..., None])[..., 0], behind[:, size:]], 1)
         process_noise = problem.process_noise(
-            (frame,), mixture.scales, means, (mixture.points, points)
+            (frame,), mixture.disturbances, means, (mixture.points, points)
         )[0]
         disturbed, undisturbed = (predict(each, moved, process_noise) for each in roots)
     return implausible
@@ -223,7 +223,7 @@ def _notable(mixture):
 def _linearized(problem, mixture, frame):
     """Return the `Linearization` of a frame, whitened with the estimated noise."""
     with np.errstate(all='ignore'):
-        found = problem.linearize(mixture.points, mixture.means, (frame,), mixture.scales)
+        found = problem.linearize(mixture.points, mixture.means, (frame,), mixture.disturbances)
     if mixture.noises is None:
         return found
     return whitened(mixture.noises, problem.row_noises((frame,)), found)[0]

@@ -132,7 +132,7 @@ class AbstractPhase(ABC):
         that no length of observation removes (`lasting_root`).
         """
         if state.mixture is not None:
-            if not state.mixture.scales.any():
+            if not state.mixture.disturbances.sizes.any():
                 return state.mixture
             return replace(state.mixture, lasting=problem.lasting_root)
         size, prior = problem.tangent_size, problem.prior

@@ -195,7 +195,7 @@ class Smoother:
         if before:
             mean, root = before[-1].mean_on, before[-1].root_on
         frames, walks = self.frames[len(before) :], self._walks[len(before) :]
-        at = self.known.scales, trajectories.parameters, trajectories.points[len(before) :]
+        at = self.known.disturbances, trajectories.parameters, trajectories.points[len(before) :]
         process_noise = self.problem.process_noise(frames, *at)
         found_of_all = self._linearized(trajectories) if found is None else found
         for k, found in enumerate(found_of_all):
@@ -234,7 +234,7 @@ class Smoother:
 
     def _linearized(self, trajectories):
         """Return the `Linearization` of every frame about the trajectories at its start."""
-        given = trajectories.points, trajectories.parameters, self.frames, self.known.scales
+        given = trajectories.points, trajectories.parameters, self.frames, self.known.disturbances
         return split_by_frame(
             linearize_window(self.problem, *given), trajectories.points.shape[-1]
         )
@@ -294,7 +294,7 @@ class Smoother:
             self.problem.retract(points, step.mean_on[:, : self.size].T),
             trajectories.parameters + step.mean_on[:, self.size :].T,
             step.root_on,
-            self.known.scales,
+            self.known.disturbances,
             step.noises,
         )
 
@@ -327,7 +327,7 @@ class Smoother:
             trajectories.points[-1],
             trajectories.parameters,
             summary.roots,
-            self.known.scales,
+            self.known.disturbances,
             noises,
         )
         return Smoothed(
@@ -483,21 +483,21 @@ def with_input_noise(problem, roots, frame):
     return predict(roots, still, input_noise)
 
 
-def linearize_along(problem, states, parameters, frames, scales=None):
+def linearize_along(problem, states, parameters, frames, disturbances=None):
     """
     Return the `Linearization` of H frames along K trajectories, of H * K columns, frame by frame.
 
-    states [H (+ 1), nx, K]: at the beginnings of frames; parameters [p, K]; scales [K]: of
-    disturbances, None where there are none.
+    states [H (+ 1), nx, K]: at the beginnings of frames; parameters [p, K]; disturbances:
+    `Disturbances` of K columns, None where there are none.
     """
     count = parameters.shape[1]
     lanes = np.moveaxis(states[: len(frames)], 0, 1).reshape(states.shape[1], -1)
     repeated = [frame for frame in frames for _ in range(count)]
-    scales = None if scales is None else np.tile(scales, len(frames))
-    return problem.linearize(lanes, parameters, repeated, scales)
+    each = None if disturbances is None else disturbances.tiled(len(frames))
+    return problem.linearize(lanes, parameters, repeated, each)
 
 
-def linearize_window(problem, states, parameters, frames, scales):
+def linearize_window(problem, states, parameters, frames, disturbances):
     """
     Return the same, with derivatives by parameters taken where no disturbance acts.
 
@@ -506,13 +506,13 @@ def linearize_window(problem, states, parameters, frames, scales):
     the same motion, and fits would lead to a robot without inertia: the prior density of motions,
     which is lower for a lighter robot, is no part of a least squares cost.
     """
-    if not (scales > 0).any():
-        return linearize_along(problem, states, parameters, frames, scales)
-    calm, count = states.copy(), len(frames) * len(scales)
+    if not (disturbances.sizes > 0).any():
+        return linearize_along(problem, states, parameters, frames, disturbances)
+    calm, count = states.copy(), len(frames) * len(disturbances)
     calm[:, -problem.disturbance_size :] = 0.0
     # In one call: for few columns most of the time is the overhead of a call.
     both = np.concatenate([states[: len(frames)], calm[: len(frames)]])
-    found = linearize_along(problem, both, parameters, (*frames, *frames), scales)
+    found = linearize_along(problem, both, parameters, (*frames, *frames), disturbances)
     found, instead = found.pick(slice(count)), found.pick(slice(count, None))
     for moved, other in ((found.slope, instead.slope), (found.transition, instead.transition)):
         moved[..., problem.tangent_size :] = other[..., problem.tangent_size :]

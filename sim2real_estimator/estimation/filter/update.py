@@ -247,7 +247,7 @@ def measurement_update(problem, mixture, frame, noise, drift=STILL):
     roots = with_input_noise(problem, mixture.roots, frame)
     # Linearize motion and samples about every component's mean.
     begin, noises = (mixture.points, mixture.means), mixture.noises
-    found = problem.linearize(*begin, (frame,), mixture.scales)
+    found = problem.linearize(*begin, (frame,), mixture.disturbances)
     # Update mean, square root of the covariance, and scales of the noise.
     sensors = None if noises is None else problem.row_noises((frame,))
     with np.errstate(all='ignore'):
@@ -267,12 +267,12 @@ def measurement_update(problem, mixture, frame, noise, drift=STILL):
         predict(
             update.root,
             found.transition,
-            problem.process_noise((frame,), mixture.scales, mixture.means, (mixture.points, ends))[
-                0
-            ],
+            problem.process_noise(
+                (frame,), mixture.disturbances, mixture.means, (mixture.points, ends)
+            )[0],
             walk(problem, drift, frame.start_ns, frame.end_ns),
         ),
-        mixture.scales,
+        mixture.disturbances,
         noises,
     )
     if not after.is_finite:
@@ -332,7 +332,7 @@ def fixed_lag_update(problem, lag, frame, noise, depth, drift=STILL):
 def _iterated(problem, lag, frame, smoother):
     """Return the `Trajectories` of a window on to a new frame's end, after one iteration."""
     trajectories, known = lag.trajectories, lag.known
-    at = trajectories.points[-1:], trajectories.parameters, (frame,), known.scales
+    at = trajectories.points[-1:], trajectories.parameters, (frame,), known.disturbances
     new = linearize_window(problem, *at)
     trajectories = Trajectories(
         np.concatenate([trajectories.points, new.ends[None]]), trajectories.parameters
@@ -386,7 +386,8 @@ def _refiltered(problem, state, outcome, settings):
     None where no sensor is, or the others show a change as well.
     """
     # Those that were tested: no earlier one showed it.
-    begin = since(outcome.recent, sum(fit.seconds for fit in outcome.detection.fits))
+    fits = outcome.detection.fits
+    begin = since(outcome.recent, sum(fit.seconds for fit in fits), len(fits))
     before, last = outcome.recent[:begin], outcome.recent[begin:]
     known = last[0].mixture
     lag = None if state.lag is None else FixedLagWindow.begun(known)
@@ -445,10 +446,11 @@ def prune_and_merge(mixture, prune, merge):
     order = [k for k in order if log_weights[k] > np.log(prune)]
     informations = np.linalg.inv(mixture.parameter_covariances())
     squared = distances(mixture.means, informations)
-    kept = distinct(order, squared, merge, mixture.scales)
+    alike = mixture.disturbances.alike
+    kept = distinct(order, squared, merge, alike)
     for index in order:
         if index not in kept:
-            same = [k for k in kept if mixture.scales[k] == mixture.scales[index]]
+            same = [k for k in kept if alike[k, index]]
             nearest = same[int(np.argmin(squared[same, index]))]
             log_weights[nearest] = np.logaddexp(log_weights[nearest], log_weights[index])
     return np.array(kept), log_weights
