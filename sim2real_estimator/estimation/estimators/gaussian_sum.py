@@ -198,7 +198,7 @@ class GaussianSum(AbstractEstimator):
     See the module.
 
     starts: of the batch; horizons: frame counts at which the growing batch is fitted, then
-    growing by a quarter; handover: relative standard deviation of the mass matrix below which the
+    growing by a quarter (counts, since what a fit costs and can tell goes by them); handover: relative standard deviation of the mass matrix below which the
     filter takes over (a larger one with disturbances), if the effective share of the batch's
     mixture is at least `share`, or has not grown since the last fit, or the batch has `longest`
     frames; noise: of the residuals; prune, merge: weight and squared distance below which

@@ -33,6 +33,7 @@ _KEPT = 64
 # Number of rejected samples after which it is asked whether the sensor was moved (fewer if nothing
 # was known of its clock), the factor by which that number grows until it is asked again, and the
 # number on end, with no sample of another sensor, after which the robot itself may have changed.
+# These and those above are of samples, at whatever rate they come: each is evidence for itself.
 _ASKED, _FEW, _AGAIN, _BLIND = 100, 32, 1.5, 25
 
 
