@@ -197,19 +197,19 @@ class GaussianSum(AbstractEstimator):
     """
     See the module.
 
-    starts: of the batch; horizons: frame counts at which the growing batch is fitted, then
-    growing by a quarter (counts, since what a fit costs and can tell goes by them); handover: relative standard deviation of the mass matrix below which the
-    filter takes over (a larger one with disturbances), if the effective share of the batch's
-    mixture is at least `share`, or has not grown since the last fit, or the batch has `longest`
-    frames; noise: of the residuals; prune, merge: weight and squared distance below which
-    components are pruned and merged; detector: of changes; disturbances: sizes of forces of
-    unknown origin, 0: none, in the problem's units; friction_errors: of errors of the friction
-    model; drift: relative standard deviation by which parameters change in an hour,
-    see `Drift`, which bounds how narrow a posterior gets; drift_of_dissipation: of damping and
-    friction; drift_of_efforts: of all efforts at once; drift_of_clocks: of the sensors' clocks [s
-    in 1 s]; lag: frames of the fixed-lag smoother where joints are driven, two at most where
-    disturbances act; shooting: number of parameters up to which the first fits are single
-    shooting, else smoother fits; seed: of all draws.
+    starts: of the batch; horizons: frame counts at which the growing batch is fitted, then growing
+    by a quarter (counts, since what a fit costs and can tell goes by them); handover: relative
+    standard deviation of the mass matrix below which the filter takes over (a larger one with
+    disturbances), if the effective share of the batch's mixture is at least `share`, or has not
+    grown since the last fit, or the batch has `longest` frames; noise: of the residuals; prune,
+    merge: weight and squared distance below which components are pruned and merged; detector: of
+    changes; disturbances: sizes of forces of unknown origin, 0: none, in the problem's units;
+    friction_errors: of errors of the friction model; drift: relative standard deviation by which
+    parameters change in an hour, see `Drift`, which bounds how narrow a posterior gets;
+    drift_of_dissipation: of damping and friction; drift_of_efforts: of all efforts at once;
+    drift_of_clocks: of the sensors' clocks [s in 1 s]; lag: frames of the fixed-lag smoother where
+    joints are driven, two at most where disturbances act; shooting: number of parameters up to
+    which the first fits are single shooting, else smoother fits; seed: of all draws.
     """
 
     starts: int = 8
