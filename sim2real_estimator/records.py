@@ -92,6 +92,11 @@ class Frame:
     after_gap: bool = False
     is_last: bool = False
 
+    @property
+    def seconds(self):
+        """Its length [s]."""
+        return 1e-9 * (self.end_ns - self.start_ns)
+
     @cached_property
     def held(self):
         """The efforts [E, nu] of its inputs."""

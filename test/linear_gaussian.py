@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from sim2real_estimator.estimation.disturbances import Disturbance, Disturbances, Kind
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.estimation.protocol import Gaussian, Linearization, ModelChange
 from sim2real_estimator.estimation.windows.shooting import ConstantEfforts
@@ -83,22 +84,23 @@ class LinearProblem:
         """Tell whether nothing is known of the motion after a frame."""
         return frame.after_gap
 
-    def process_noise(self, frames, scales, parameters, states):
+    def process_noise(self, frames, disturbances, parameters, states):
         """Return what disturbances add to the deviation of states at the ends of frames."""
-        one = np.stack([np.zeros_like(scales), PUSH * scales], -1)
+        sizes = disturbances.sizes
+        one = np.stack([np.zeros_like(sizes), PUSH * sizes], -1)
         return np.broadcast_to(one, (len(frames), *one.shape))
 
-    def disturbances(self, scales, parameters, points):
+    def disturbances(self, disturbances, parameters, points):
         """Return nothing: a disturbance does not last."""
-        return np.zeros((len(scales), 0))
+        return np.zeros((len(disturbances), 0))
 
     def input_noise(self, frame):
         """Return what unknown inputs do."""
         return np.zeros(2)
 
     def impulse(self, frame):
-        """Return what a change within a frame does to the state in it."""
-        return np.zeros(2)
+        """Return what a change within a frame does to the state in it: as a usual drive does."""
+        return np.array([0.0, PERIOD])
 
     def row_samples(self, frame):
         """Return the sample of each row."""
@@ -127,7 +129,7 @@ class LinearProblem:
             states.append(_ON @ states[-1] + forced)
         return np.array(states)
 
-    def linearize(self, points, parameters, frames, scales=None):
+    def linearize(self, points, parameters, frames, disturbances=None):
         """Return the `Linearization` of frames side by side."""
         count = points.shape[1]
         frames = [*frames] * (count // len(frames)) if len(frames) < count else frames
@@ -292,5 +294,5 @@ def known_before(scales=(0.0,)):
         np.zeros((2, count)),
         np.repeat(PRIOR.mean[:, None], count, 1),
         np.repeat(root[None], count, 0),
-        np.array(scales, dtype=float),
+        Disturbances.of([Disturbance(Kind.FORCE, scale) for scale in scales]),
     )

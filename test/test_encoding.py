@@ -9,11 +9,12 @@ import pytest
 
 from sim2real_estimator.estimation.changes.isolation import (
     CarriedOn,
+    EarlierModel,
     Hypothesis,
     IsolatedChange,
-    Memory,
 )
 from sim2real_estimator.estimation.changes.pending import PendingChange
+from sim2real_estimator.estimation.disturbances import NO_DISTURBANCE
 from sim2real_estimator.estimation.estimators import ESTIMATORS
 from sim2real_estimator.estimation.filter.smoother import Trajectories
 from sim2real_estimator.estimation.mixture import Mixture
@@ -71,16 +72,16 @@ def test_values_come_back_as_they_were(value):
 
 
 def test_a_memory_in_an_answer_is_still_the_one_that_is_remembered():
-    memory = Memory('mass on lower', ('lower.mass',), np.zeros(1), np.eye(1))
+    earlier = EarlierModel('mass on lower', ('lower.mass',), np.zeros(1), np.eye(1))
     mixture = Mixture(np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1)), np.eye(2)[None])
-    hypothesis = Hypothesis('as before: mass on lower', np.float64(0.0), memory=memory)
+    hypothesis = Hypothesis('as before: mass on lower', NO_DISTURBANCE, earlier=earlier)
     trajectories = Trajectories(np.zeros((2, 1, 1)), np.zeros((1, 1)))
     answer = CarriedOn(IsolatedChange(hypothesis, 0.99, True, 3, trajectories), mixture, None)
     encoder = Encoder()
-    content = encoder.encode(PendingChange((), (), mixture, (memory,), answer))
+    content = encoder.encode(PendingChange((), (), mixture, (earlier,), answer))
     state = Decoder(*encoder.tables()).decode(content)
     # Only so does it go when it holds again.
-    assert state.answer.isolated.hypothesis.memory is state.memories[0]
+    assert state.answer.isolated.hypothesis.earlier is state.earlier_models[0]
     assert state.mixture is state.known
 
 

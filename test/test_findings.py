@@ -11,6 +11,7 @@ from problems.common import roll, states_of
 import pytest
 import torch
 
+from sim2real_estimator.estimation.disturbances import bank, Disturbances
 from sim2real_estimator.estimation.estimators import ESTIMATORS
 from sim2real_estimator.observability.findings import Assessment, find, shares_cut, spread_at_zero
 from sim2real_estimator.parameters.parametrization import DirectParametrization, Prior
@@ -248,7 +249,7 @@ def test_a_run_that_was_stopped_says_the_same(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('scales', 'weights', 'is_aliased'),
+    ('sizes', 'weights', 'is_aliased'),
     [
         ((0.0,), (1.0,), False),
         ((0.02,), (1.0,), True),
@@ -257,10 +258,12 @@ def test_a_run_that_was_stopped_says_the_same(tmp_path):
         ((0.0, 0.02, 0.1), (0.1, 0.8, 0.1), True),
     ],
 )
-def test_losses_are_aliased_with_efforts_that_evidence_is_for(driven, scales, weights, is_aliased):
+def test_losses_are_aliased_with_efforts_that_evidence_is_for(driven, sizes, weights, is_aliased):
     problem, mixture, stamp = driven
-    mixture = mixture.pick([mixture.heaviest()] * len(scales))
-    mixture = replace(mixture, scales=np.array(scales), log_weights=np.log(weights))
+    mixture = mixture.pick([mixture.heaviest()] * len(sizes))
+    mixture = replace(
+        mixture, disturbances=Disturbances.of(bank(sizes)), log_weights=np.log(weights)
+    )
     for each in find(problem, mixture, stamp, exact=False).parameters:
         is_dissipation = each.name.endswith('.damping')
         named = 'efforts of unknown origin' in each.aliases

@@ -100,7 +100,7 @@ def test_the_stops_are_where_they_should_be(runs):
     assert isinstance(in_gap, BatchState) and in_gap.knowledge is not None
     assert 'commands.delay' in load(runs['late'].stops[0][0]).identity['parameters']
     disturbed = state_of(runs['disturbed'].stops[-1][0]).mixture
-    assert disturbed.scales[np.argmax(disturbed.log_weights)] > 0
+    assert disturbed.disturbances.sizes[np.argmax(disturbed.log_weights)] > 0
     assert 'Student' in str(load(runs['with_outliers'].stops[0][0]).identity['estimator'])
     centres = state_of(runs['ambiguous'].stops[-1][0]).mixture
     heavy = np.sort(centres.means[0, centres.weights > 0.1])

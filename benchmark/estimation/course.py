@@ -66,5 +66,5 @@ def follow_from_prior(problem, frames, marks):
     whole[0, :size, :size], whole[0, size:, size:] = root, problem.prior.root
     mixture = Mixture(np.zeros(1), point[:, None], problem.prior.mean[:, None], whole)
     # Else it would notice its own misfit, and begin again.
-    deaf = ESTIMATORS['gaussian_sum'](detector=ChangeDetector(probability=0.0))
+    deaf = ESTIMATORS['gaussian_sum'](detector=ChangeDetector(false_alarms=0.0))
     return follow(problem, deaf, frames, marks, FilterState(mixture))

@@ -80,7 +80,7 @@ def measure(config, robot, hears_from=0.0, moves_from=0.0):
         named = problem.parametrization.to_named(mixture.moments()[0][:, None])
         record[str(mark)] = judge(mixture, part(whole, ~is_dissipation)) | {
             'torque': torque_error(problem, values, named),
-            'scale': float(mixture.scales[mixture.heaviest()]),
+            'scale': float(mixture.disturbances.sizes[mixture.heaviest()]),
         }
         record[f'losses {mark}'] = judge(mixture, part(whole, is_dissipation))
     found = find(problem, mixture, 0, exact=False)

@@ -31,6 +31,7 @@ STUDIES = (
     'p2_long',
     'p2_warming',
     'p2_delay',
+    'frame_rates',
     'noise_scale',
     'identifiability',
     'late_mocap',

@@ -55,7 +55,9 @@ def record_arm(folder, seconds):
     settings = load_synthetic(robot)
     config = load_estimator(settings)
     estimator = config.estimator
-    estimator = replace(estimator, settings={**estimator.settings, 'disturbances': [0.0]})
+    estimator = replace(
+        estimator, settings={**estimator.settings, 'disturbances': [0.0], 'friction_errors': []}
+    )
     config = replace(
         config, estimator=estimator, frames=replace(config.frames, max_rate=_ARM_FRAMES)
     )

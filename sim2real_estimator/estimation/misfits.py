@@ -17,8 +17,8 @@ from ..reported_events import (
     MotionNotExplained,
 )
 
-# The largest scale of disturbances, in units of problems, which is taken for disturbances of any
-# size; and the weight of components of that scale from which on it is reported.
+# The largest size of disturbances, in units of problems, which is taken for disturbances of any
+# size; and the weight of components of that size from which on it is reported.
 LARGEST_DISTURBANCE, _MOSTLY = 0.3, 0.9
 # Tail probability under the prior from which on a posterior mean contradicts it; it is reported
 # until its distance falls below this part of the bound.
@@ -39,7 +39,7 @@ def misfits_of(problem, mixture, report, before=()):
     if found is not None:
         number, by = found
         yield FarFromPrior(problem.labels[number], by)
-    if mixture.weights[mixture.scales >= LARGEST_DISTURBANCE].sum() > _MOSTLY:
+    if mixture.weights[mixture.disturbances.sizes >= LARGEST_DISTURBANCE].sum() > _MOSTLY:
         yield DisturbancesTooLarge()
     # Between two fits there is no new information.
     is_fit = Happened.FITTED in report.events or report.stage == 'filter'

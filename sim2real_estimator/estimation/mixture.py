@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .disturbances import Disturbances
 from .factors import lower_root
 from .gaussian import each_times, log_normalized
 from .noise import NoiseScales
@@ -14,25 +15,26 @@ class Mixture:
     """
     K components with log weights [K].
 
-    points [nx, K]: states; means [p, K]: parameters; roots [K, n, n]: of the covariance of
-    z = (local state, parameters); scales [K]: standard deviation of the disturbances that each
-    component assumes, zero if not given; noises: of sensors whose noise is estimated;
-    lasting [p, r]: root of the covariance that disturbances of scale one leave in the parameters,
-    however long they are observed, in addition to that of `roots`; None: none.
+    points [nx, K]: states; means [p, K]: parameters; roots [K, n, n]: of the covariance of z =
+    (local state, parameters); disturbances: `Disturbances` that each component assumes, none if
+    not given; noises: of sensors whose noise is estimated; lasting [p, r]: root of the covariance
+    that disturbances of size one leave in the parameters, however long they are observed, in
+    addition to that of `roots`; None: none.
     """
 
     log_weights: np.ndarray
     points: np.ndarray
     means: np.ndarray
     roots: np.ndarray
-    scales: np.ndarray | None = None
+    disturbances: Disturbances | None = None
     noises: NoiseScales | None = None
     lasting: np.ndarray | None = None
 
     def __post_init__(self):
-        """Set scales to zero if not given."""
-        if self.scales is None:
-            object.__setattr__(self, 'scales', np.zeros(len(self.log_weights)))
+        """Assume no disturbances if not given."""
+        if self.disturbances is None:
+            none = Disturbances.none(len(self.log_weights))
+            object.__setattr__(self, 'disturbances', none)
 
     @property
     def size(self):
@@ -51,7 +53,7 @@ class Mixture:
             self.points[:, which],
             self.means[:, which],
             self.roots[which],
-            self.scales[which],
+            self.disturbances.pick(which),
             None if self.noises is None else self.noises.pick(which),
             self.lasting,
         )
@@ -71,7 +73,7 @@ class Mixture:
         roots = self.roots[:, -len(self.means) :]
         if self.lasting is None:
             return roots
-        return np.concatenate([roots, self.scales[:, None, None] * self.lasting], -1)
+        return np.concatenate([roots, self.disturbances.sizes[:, None, None] * self.lasting], -1)
 
     def parameter_covariances(self):
         """Return the parameters' covariances [K, p, p]."""
@@ -113,17 +115,17 @@ def distances(means, informations):
     return np.einsum('kja,kab,kjb->kj', away, informations, away)
 
 
-def distinct(order, squared, limit=0.5, kinds=None):
+def distinct(order, squared, limit=0.5, alike=None):
     """
     Return the indices of `order` that are not within a squared distance `limit` of an earlier one.
 
-    squared [K, K]: in the metric of the row, the earlier one; kinds [K]: only components of one
-    kind are compared.
+    squared [K, K]: in the metric of the row, the earlier one; alike [K, K]: which components may
+    be compared.
     """
     is_near = squared < limit
     np.fill_diagonal(is_near, False)
-    if kinds is not None:
-        is_near &= kinds[:, None] == kinds
+    if alike is not None:
+        is_near &= alike
     if not is_near.any():
         return [int(index) for index in order]
     kept = []

@@ -5,7 +5,8 @@ Noise of the sensors: densities of whitened residuals, unknown scales, and updat
 standard deviation of a sensor is itself uncertain, `NoiseScales` holds the inverse gamma
 distribution of its squared factor (conjugate to normal noise): a batch fits it with the cost of
 `ScaledNoise`, and a filter updates it frame by frame with `update_noise_scales`.
-`measure_robustly` is the measurement update of a filter for any of these densities.
+`measure_robustly` is the measurement update of a filter for any of these densities, and
+`measure_with_scales` the same with the scales of sensors learned.
 """
 
 from dataclasses import dataclass, replace
@@ -326,6 +327,28 @@ def measure_robustly(roots, found, noise):
     rows = left.shape[-1]
     log_evidence = curved.log_evidence + 0.5 * rows * np.log(2 * np.pi) - cost
     return Update(update.step, curved.root, 2 * cost, log_evidence, seen), 2 * cost
+
+
+def measure_with_scales(roots, found, noise, noises, sensors, mean=None):
+    """
+    Return (`Linearization` as used, `Update`, cost [K], `NoiseScales` after, log scale [K]).
+
+    The measurement update by one frame, of a filter as of a smoother about its trajectory. Rows
+    are whitened with the scales of sensors before, and their residuals are innovations: of
+    `mean` [K, n], deviations of the prediction from the point of linearization; None: from there.
+    noises: `NoiseScales` or None, sensors: as of `whitened`. The log evidence of the rows is that
+    of the `Update`, which is of whitened rows, less the log scale.
+    """
+    log_scale = 0.0
+    if noises is not None:
+        found, log_scale = whitened(noises, sensors, found)
+    if mean is not None:
+        innovation = found.residual + (found.slope @ mean[..., None])[..., 0]
+        found = replace(found, residual=innovation)
+    update, cost = measure_robustly(roots, found, noise)
+    if noises is not None:
+        noises = update_noise_scales(noises, sensors, found, update, noise)
+    return found, update, cost, noises, log_scale
 
 
 def standardised(residual, seen):

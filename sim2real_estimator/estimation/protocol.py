@@ -97,12 +97,12 @@ class Dynamics(Protocol):
     def trajectory(self, points, parameters, frames):
         """Return the states [H + 1, nx, B] at the bounds of consecutive frames."""
 
-    def linearize(self, points, parameters, frames, scales=None):
+    def linearize(self, points, parameters, frames, disturbances=None):
         """
         Return the `Linearization` of one frame for every column, or of one for all.
 
-        parameters [p, B']: of B' columns that repeat; scales [B]: of disturbances, None where
-        there are none.
+        parameters [p, B']: of B' columns that repeat; disturbances: `Disturbances` of B
+        columns, None where there are none.
         """
 
     def residuals(self, states, parameters, frames):
@@ -180,16 +180,16 @@ class ProcessNoise(Protocol):
     constant_efforts: object
     commanded_velocities: list
 
-    def process_noise(self, frames, scales, parameters, states):
+    def process_noise(self, frames, disturbances, parameters, states):
         """
         Return what consecutive frames add to the standard deviation of the state, [H, K, t].
 
-        scales [K]: of the disturbances of each column; parameters [p, K]; states: H + 1 times
+        disturbances: `Disturbances` of K columns; parameters [p, K]; states: H + 1 times
         [nx, K], before and after.
         """
 
-    def disturbances(self, scales, parameters, points):
-        """Return the standard deviations [K, d] of disturbances of scales [K] at states."""
+    def disturbances(self, disturbances, parameters, points):
+        """Return the standard deviations [K, d] of `Disturbances` at states."""
 
     def input_noise(self, frame):
         """Return the standard deviation [t] of what unknown efforts do to the state."""

@@ -11,6 +11,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from ..estimation.disturbances import NO_DISTURBANCE
 from ..estimation.misfits import misfits_of
 from ..parameters.parametrization import DirectParametrization
 from ..records import CombinationFinding, Estimate, Findings, ParameterFinding
@@ -102,8 +103,8 @@ class Assessment:
         Return the `Assessment` after a frame.
 
         mixture, report: the posterior and the `UpdateReport` of this frame; last_change: function
-        that returns the `Memory` of the posterior before the last change, or None; called only
-        when findings are due.
+        that returns the `EarlierModel` of the posterior before the last change, or None; called
+        only when findings are due.
         """
         new, unknown_efforts = self, problem.unknown_efforts(frame)
         if unknown_efforts != self.unknown_efforts:
@@ -186,7 +187,7 @@ class Assessment:
         return not is_fresh and not self.tangents.hold(mixture, _MOVED)
 
     def find(self, problem, mixture, stamp_ns, report, exact, change=None):
-        """Return the `Findings` of a mixture, see `find`; change: the `Memory` of the last one."""
+        """Return the `Findings` of a mixture, see `find`; change: an `EarlierModel` or None."""
         tangents = tangents_of(problem.parametrization, mixture, self.tangents)
         found = find(problem, mixture, stamp_ns, exact, tangents)
         if self.changed_ns is not None and 0 <= stamp_ns - self.changed_ns < _CHANGED_FOR:
@@ -401,9 +402,13 @@ def _beside_disturbances(problem, mixture, found):
 
 
 def are_disturbances_evident(mixture):
-    """Tell whether there is evidence for disturbances of some scale; all are equal a priori."""
-    weights = {s: mixture.weights[mixture.scales == s].sum() for s in set(mixture.scales.tolist())}
-    none = weights.pop(0.0, 0.0)
+    """Tell whether there is evidence for some disturbance; all are equal a priori."""
+    hypotheses = mixture.disturbances.each
+    weights = {
+        each: mixture.weights[[other == each for other in hypotheses]].sum()
+        for each in set(hypotheses)
+    }
+    none = weights.pop(NO_DISTURBANCE, 0.0)
     return max(weights.values(), default=0.0) > _EVIDENT * none
 
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from ..errors import DataError
 from ..estimation.batch.fit import Fits, Window
-from ..estimation.changes.detection import BiasScore, ChangeMemory, FrameFit, Past
-from ..estimation.changes.isolation import CarriedOn, Hypothesis, IsolatedChange, Memory
+from ..estimation.changes.detection import BiasScore, DetectorState, FrameFit, RecentFrame
+from ..estimation.changes.isolation import CarriedOn, EarlierModel, Hypothesis, IsolatedChange
 from ..estimation.changes.pending import PendingChange
+from ..estimation.disturbances import Disturbance, Disturbances
 from ..estimation.estimators.gumbel_mixture import GumbelState
 from ..estimation.estimators.kinematic_calibration import CalibrationState
 from ..estimation.estimators.multiple_shooting import ShootingState
@@ -62,10 +63,12 @@ KINDS = {
     'branch': Branch,
     'calibration state': CalibrationState,
     'carried on': CarriedOn,
-    'change memory': ChangeMemory,
+    'change memory': DetectorState,
     'combination finding': CombinationFinding,
     'courses': Trajectories,
     'disruption': Disruption,
+    'disturbance': Disturbance,
+    'disturbances': Disturbances,
     'earlier rows': Earlier,
     'estimate': Estimate,
     'explanation': IsolatedChange,
@@ -84,7 +87,7 @@ KINDS = {
     'lag': FixedLagWindow,
     'linearization': Linearization,
     'load finding': LoadFinding,
-    'memory': Memory,
+    'memory': EarlierModel,
     'misfit hypothesis': MisfitHypothesis,
     'misfit watch': MisfitWatch,
     'mixture': Mixture,
@@ -93,7 +96,7 @@ KINDS = {
     'noise scales': NoiseScales,
     'onset': Onset,
     'parameter finding': ParameterFinding,
-    'past': Past,
+    'past': RecentFrame,
     'pose fit': PoseFit,
     'pose state': PoseState,
     'pose sums': PoseSums,

@@ -13,7 +13,6 @@ import numpy as np
 from ..dynamics.decay_rates import random_pose
 from ..dynamics.mass_matrix import mass_matrix
 from ..dynamics.rnea import inverse_dynamics
-from ..estimation.disturbances import are_of_friction
 from ..model.robot import realize
 from ..parameters.parametrization import DirectParametrization
 
@@ -60,52 +59,56 @@ class ProcessNoise:
         found = (self._names[k] for k in frame.unknown if k not in driven)
         return tuple(dict.fromkeys(found))
 
-    def of_frames(self, frames, decay, scales, parameters, states):
+    def of_frames(self, frames, decay, disturbances, parameters, states):
         """
         Return the process noise of consecutive frames, [H, K, t].
 
-        decay [H, k]: of the disturbance states over each frame, None where there are none; scales
-        [K]: of the disturbances of each column; parameters [p, K]: have the friction; states
+        decay [H, k]: of the disturbance states over each frame, None where there are none;
+        disturbances: `Disturbances` of K columns; parameters [p, K]: have the friction; states
         [H + 1, nx, K]: before and after.
         """
-        result = np.empty((len(frames), len(scales), len(self._least)))
+        result = np.empty((len(frames), len(disturbances), len(self._least)))
         result[:] = self._least
         for added, frame in zip(result, frames):
             added += self.input_noise(frame)
         if decay is None:
             return result
-        result[..., 2 * self._nv :] += self._of_disturbances(decay, scales, states)
-        if scales.any():
+        result[..., 2 * self._nv :] += self._of_disturbances(decay, disturbances, states)
+        if disturbances.sizes.any():
             result[..., -self._disturbance.disturbance_size :] *= self._ratios.of(parameters)
         return result
 
-    def _of_disturbances(self, decay, scales, states):
+    def _of_disturbances(self, decay, disturbances, states):
         """
         Return the process noise [H, K, k] of disturbance states; arguments as of `of_frames`.
 
         It keeps each at its stationary deviation s: q = s sqrt(1 - decay^2), or, where s depends
         on speed, what lacks of s after the frame.
         """
-        if not self.depends_on_speed(scales):
-            return self._disturbance.deviations(scales) * np.sqrt(1 - decay**2)[:, None]
-        repeated = np.concatenate([scales] * len(decay))
+        if not self.depends_on_speed(disturbances):
+            return (
+                self._disturbance.deviations(disturbances.sizes) * np.sqrt(1 - decay**2)[:, None]
+            )
+        repeated = disturbances.tiled(len(decay))
         starts, ends = (np.concatenate(each, 1) for each in (states[:-1], states[1:]))
         before, after = (self._deviations(repeated, points) for points in (starts, ends))
-        kept = np.repeat(decay, len(scales), 0) * self.lasting_part(repeated, starts) * before
-        return np.sqrt(after**2 - kept**2).reshape(len(decay), len(scales), -1)
+        kept = (
+            np.repeat(decay, len(disturbances), 0) * self.lasting_part(repeated, starts) * before
+        )
+        return np.sqrt(after**2 - kept**2).reshape(len(decay), len(disturbances), -1)
 
-    def disturbances(self, scales, parameters, points):
+    def disturbances(self, disturbances, parameters, points):
         """Return the stationary deviations [K, d] of disturbances at states [nx, K]."""
         rest = self._disturbance.size - self._disturbance.disturbance_size
-        return self._deviations(scales, points)[:, rest:] * self._ratios.of(parameters)
+        return self._deviations(disturbances, points)[:, rest:] * self._ratios.of(parameters)
 
-    def depends_on_speed(self, scales):
-        """Tell whether disturbances of some of the scales [K] are larger near reversal."""
-        return bool(are_of_friction(scales).any())
+    def depends_on_speed(self, disturbances):
+        """Tell whether some of the `Disturbances` are larger near reversal."""
+        return bool(disturbances.of_friction.any())
 
-    def lasting_part(self, scales, points):
+    def lasting_part(self, disturbances, points):
         """Return the part [K, k] of disturbance states at points that outlasts a frame."""
-        return self._disturbance.lasting_part(scales, points[self._velocities])
+        return self._disturbance.lasting_part(disturbances, points[self._velocities])
 
     def input_noise(self, frame):
         """
@@ -130,9 +133,10 @@ class ProcessNoise:
         length = 1e-9 * (frame.end_ns - frame.start_ns)
         return bool((length * self.input_noise(frame) > self._options.position_sd).any())
 
-    def _deviations(self, scales, points):
+    def _deviations(self, disturbances, points):
         """Return the stationary deviations [K, k] of disturbance states at points [nx, K]."""
-        return self._disturbance.deviations(scales, points[self._velocities])
+        velocities = points[self._velocities]
+        return self._disturbance.deviations_at(disturbances, velocities)
 
     @cached_property
     def _least(self):
@@ -158,8 +162,8 @@ class DisturbanceStates:
        Gauss-Markov processes that are constant during a frame and decay at its end.
     All are in units of what is usual, see `effort_scales`.
 
-    A friction model is least certain near reversal. Disturbances of a scale that stands for
-    friction therefore have another part there, as large as the friction, that is independent from
+    A friction model is least certain near reversal. Disturbances of
+    that kind therefore have another part there, as large as the friction, that is independent from
     frame to frame.
 
     size: number of all entries k; driven: velocities of driven joints; disturbance_size: number of
@@ -297,34 +301,34 @@ class DisturbanceStates:
         """
         return np.exp(-lengths / np.minimum(self._times, self._time))
 
-    def deviations(self, scales, velocities=None):
-        """
-        Return the stationary standard deviations [K, k].
-
-        scales [K]: of the lasting disturbances; velocities [nv, K]: by which the part near
-        reversal is added, None: without that part.
-        """
-        result = np.ones((len(scales), self.size))
+    def deviations(self, sizes):
+        """Return the stationary standard deviations [K, k] of disturbances of sizes [K]."""
+        result = np.ones((len(sizes), self.size))
         result[:, self._rates] = 1 / self._time
-        result[:, 2 * self._split :] = scales[:, None]
-        if velocities is not None:
-            at_reversal = self._at_reversal(scales, velocities)
-            result[:, 2 * self._split :] = np.hypot(scales[:, None], at_reversal)
+        result[:, 2 * self._split :] = sizes[:, None]
         return result
 
-    def lasting_part(self, scales, velocities):
-        """Return the part [K, k] of each that outlasts a frame; arguments as of `deviations`."""
-        result = np.ones((len(scales), self.size))
+    def deviations_at(self, disturbances, velocities):
+        """Return those of `Disturbances` at velocities [nv, K], with the part near reversal."""
+        result = self.deviations(disturbances.sizes)
+        at_reversal = self._at_reversal(disturbances, velocities)
+        result[:, 2 * self._split :] = np.hypot(disturbances.sizes[:, None], at_reversal)
+        return result
+
+    def lasting_part(self, disturbances, velocities):
+        """Return the part [K, k] of each that outlasts a frame; arguments as of the last."""
+        sizes = disturbances.sizes
+        result = np.ones((len(sizes), self.size))
         # Without disturbances nothing has to decay.
-        lasting = np.where(scales > 0, scales, 1.0)[:, None] ** 2
-        at_reversal = self._at_reversal(scales, velocities)
+        lasting = np.where(sizes > 0, sizes, 1.0)[:, None] ** 2
+        at_reversal = self._at_reversal(disturbances, velocities)
         result[:, 2 * self._split :] = lasting / (lasting + at_reversal**2)
         return result
 
-    def _at_reversal(self, scales, velocities):
+    def _at_reversal(self, disturbances, velocities):
         """Return the standard deviations [K, d] of the part near reversal."""
         speeds = velocities[self.disturbed].T / self._slow
-        of_friction = are_of_friction(scales)[:, None]
+        of_friction = disturbances.of_friction[:, None]
         return np.where(of_friction, self._frictions / (1 + speeds**2), 0.0)
 
 

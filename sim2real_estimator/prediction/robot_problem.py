@@ -324,21 +324,21 @@ class RobotProblem:
         """Return the names of the commands and wrenches that are unknown in part of a frame."""
         return self._noise.unknown_efforts(frame)
 
-    def process_noise(self, frames, scales, parameters, states):
+    def process_noise(self, frames, disturbances, parameters, states):
         """
         Return the process noise of consecutive frames, standard deviations [H, K, t].
 
-        scales [K]: of the disturbances of each column; parameters [p, K]; states: H + 1 times
+        disturbances: `Disturbances` of K columns; parameters [p, K]; states: H + 1 times
         [nx, K], before and after.
         """
         decay = None
         if self._disturbance.size:
             decay = self._linearizer.decay(self._timelines.line(frames)).T
-        return self._noise.of_frames(frames, decay, scales, parameters, states)
+        return self._noise.of_frames(frames, decay, disturbances, parameters, states)
 
-    def disturbances(self, scales, parameters, points):
-        """Return the stationary standard deviations [K, d] of disturbances of scales [K]."""
-        return self._noise.disturbances(scales, parameters, points)
+    def disturbances(self, disturbances, parameters, points):
+        """Return the stationary standard deviations [K, d] of `Disturbances` at states [nx, K]."""
+        return self._noise.disturbances(disturbances, parameters, points)
 
     def input_noise(self, frame):
         """Return the input noise of a frame: standard deviations [t] due to unknown efforts."""
@@ -450,16 +450,17 @@ class RobotProblem:
         sizes = [self.sensors[index].row_size for index in order]
         return np.repeat(np.array(numbers, dtype=int), sizes)
 
-    def linearize(self, points, parameters, frames, scales=None):
+    def linearize(self, points, parameters, frames, disturbances=None):
         """
         Return the `Linearization` of one frame for every column, or of one for all.
 
-        parameters [p, B']: for B' columns that repeat; scales [B]: of disturbances, None where
-        there are none.
+        parameters [p, B']: for B' columns that repeat; disturbances: `Disturbances` of B
+        columns, None where there are none.
         """
         found = self._linearizer.through(points, parameters, self._timelines.line(frames))
-        if scales is not None and self.disturbance_size and self._noise.depends_on_speed(scales):
-            kept = self._noise.lasting_part(scales, points)
+        is_disturbed = disturbances is not None and self.disturbance_size
+        if is_disturbed and self._noise.depends_on_speed(disturbances):
+            kept = self._noise.lasting_part(disturbances, points)
             found.ends[self.model.state_size :] *= kept.T
             found.transition[:, 2 * self.model.velocity_size :] *= kept[..., None]
         return found

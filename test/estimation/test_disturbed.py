@@ -11,7 +11,7 @@ import torch
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.estimation.batch.fit import Window
 from sim2real_estimator.estimation.batch.smoothed_fits import first_trajectories, fit_by_smoothing
-from sim2real_estimator.estimation.disturbances import are_of_friction, neighbours
+from sim2real_estimator.estimation.disturbances import bank, Kind, neighbours, NO_DISTURBANCE
 from sim2real_estimator.estimation.estimators import ESTIMATORS
 from sim2real_estimator.estimation.filter.phases import FilterState
 from sim2real_estimator.estimation.noise import NormalNoise
@@ -58,7 +58,7 @@ def pushed(frames):
 
 def test_an_undisturbed_filter_knows_the_dynamics_well_and_does_not_look_back(problem, frames):
     state, _ = handed_over(problem, frames)
-    is_undisturbed = state.mixture.scales == 0
+    is_undisturbed = state.mixture.disturbances.sizes == 0
     assert state.lag is None and state.mixture.weights[is_undisturbed].sum() > 0.05
     known = state.mixture.pick(np.flatnonzero(is_undisturbed))
     assert (problem.spread(known.means, known.parameter_roots()) <= ESTIMATOR.handover).all()
@@ -68,8 +68,9 @@ def test_a_disturbed_filter_takes_over_with_less_known_and_looks_back(problem, f
     state, left = handed_over(problem, pushed(frames))
     mixture = state.mixture.pick([state.mixture.heaviest()])
     spread = problem.spread(mixture.means, mixture.parameter_roots())[0]
-    assert mixture.scales[0] > 0
-    assert ESTIMATOR.handover < spread <= np.sqrt(ESTIMATOR.handover**2 + mixture.scales[0])
+    size = mixture.disturbances.sizes[0]
+    assert size > 0
+    assert ESTIMATOR.handover < spread <= np.sqrt(ESTIMATOR.handover**2 + size)
     for frame in left[:5]:
         state, report = ESTIMATOR.update(problem, state, frame)
         assert report.events == ()
@@ -83,17 +84,19 @@ def test_a_shot_that_misses_is_followed_by_fits_that_reckon_with_disturbances(pr
         for frame in each[:80]:
             state, _ = estimator.update(problem, state, frame)
         chosen.append(state)
-    assert chosen[0].trajectories is None and (chosen[0].mixture.scales == 0).all()
-    assert chosen[1].mixture.scales[chosen[1].mixture.heaviest()] > 0
+    assert chosen[0].trajectories is None
+    first, second = (each.mixture for each in chosen)
+    assert (first.disturbances.sizes == 0).all()
+    assert second.disturbances.sizes[second.heaviest()] > 0
 
 
 def test_where_no_disturbance_of_the_bank_leads_anywhere_the_first_fit_stays(problem, frames):
     window = Window(frames[:40], *problem.first_state(frames[:40]))
     begins = first_trajectories(problem, window, problem.prior.mean[:, None], NormalNoise())
     mixture, _, fits = fit_by_smoothing(
-        problem, window, begins, NormalNoise(), (1e200, 1e250), 0.0
+        problem, window, begins, NormalNoise(), bank((1e200, 1e250)), NO_DISTURBANCE
     )
-    assert fits and mixture.scales.tolist() == [0.0]
+    assert fits and mixture.disturbances.each == (NO_DISTURBANCE,)
 
 
 def test_disturbances_leave_something_uncertain_for_good(problem, frames):
@@ -101,16 +104,28 @@ def test_disturbances_leave_something_uncertain_for_good(problem, frames):
     said = ESTIMATOR.mixture(problem, state)
     more = said.parameter_covariances() - state.mixture.parameter_covariances()
     # Relative to their size, all inertial combinations are wrong by about as much.
-    for scale, added in zip(said.scales, more):
+    sizes = said.disturbances.sizes
+    for size, added in zip(sizes, more):
         leave = np.sqrt(np.diag(added))
-        assert (leave >= 0.05 * scale).all() and (leave <= scale).all()
-    assert 0.0 in said.scales and said.scales.max() > 0
+        assert (leave >= 0.05 * size).all() and (leave <= size).all()
+    assert 0.0 in sizes and sizes.max() > 0
 
 
-def test_scales_next_to_what_was_found_are_tried_and_one_of_friction():
-    scales = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
-    tried = [neighbours(scales, each) for each in ([0.0], [0.003], [0.1, 0.0])]
-    assert tried == [(0.0, 0.001, 0.003), (0.001, 0.003, 0.01), (0.0, 0.001, 0.003, 0.03, 0.1)]
+def test_sizes_next_to_what_was_found_are_tried_and_one_of_friction():
+    each = none, small, large, *forces = bank((0.0, 0.01, 0.03, 0.1), (0.001, 0.003))
+    tried = [neighbours(each, found) for found in ([none], [large], [forces[2], none])]
+    assert tried == [
+        (none, small, large),
+        (small, large, forces[0]),
+        (none, small, large, *forces[1:]),
+    ]
+
+
+def test_a_small_force_is_no_error_of_friction():
+    none, friction, force = bank((0.0, 0.003), (0.003,))
+    assert none == NO_DISTURBANCE
+    assert (friction.kind, force.kind) == (Kind.FRICTION, Kind.FORCE)
+    assert friction.size == force.size == 0.003
 
 
 def test_a_joint_that_sticks_more_than_its_model_is_put_down_to_friction():
@@ -119,8 +134,9 @@ def test_a_joint_that_sticks_more_than_its_model_is_put_down_to_friction():
     problem, (values, frames) = p2.make_problem(options, prior, FINE), sticking()
     window = Window(frames, *problem.first_state(frames))
     begins = first_trajectories(problem, window, problem.prior.mean[:, None], NormalNoise())
-    mixture, _, fits = fit_by_smoothing(problem, window, begins, NormalNoise(), (0.0, 0.003, 0.03))
-    assert fits and are_of_friction(mixture.scales[mixture.heaviest()])
+    hypotheses = bank((0.0, 0.03), (0.003,))
+    mixture, _, fits = fit_by_smoothing(problem, window, begins, NormalNoise(), hypotheses)
+    assert fits and mixture.disturbances.of_friction[mixture.heaviest()]
     drawn = problem.parametrization.to_named(mixture.draw(500, np.random.default_rng(3)))
     rows = [problem.parametrization.names.index(name) for name in p2.NAMES]
     found = p2.base_parameters(drawn[rows])[:5]

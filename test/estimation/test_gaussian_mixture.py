@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sim2real_estimator.estimation.disturbances import bank, Disturbances
 from sim2real_estimator.estimation.mixture import distances, distinct, Mixture
 
 
@@ -42,7 +43,7 @@ def test_what_is_known_a_billion_times_as_well_as_the_rest_has_a_root():
 
 def test_what_disturbances_leave_for_good_widens_the_components_that_reckon_with_any(mixture):
     lasting = np.array([[0.5, 0.0, 0.1], [0.0, 2.0, 0.0]])
-    augmented = replace(mixture, scales=np.array([0.0, 0.3]), lasting=lasting)
+    augmented = replace(mixture, disturbances=Disturbances.of(bank((0.0, 0.3))), lasting=lasting)
     before, after = mixture.parameter_covariances(), augmented.parameter_covariances()
     np.testing.assert_allclose(after[0], before[0])
     np.testing.assert_allclose(after[1] - before[1], 0.09 * lasting @ lasting.T)

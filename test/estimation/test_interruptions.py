@@ -137,7 +137,7 @@ def test_samples_that_stay_off_are_a_change(problem, frames):
     state, events = run(problem, [*frames[150:160], *spoilt], before)
     assert events == [Happened.OUTLIER, Happened.CHANGED] and isinstance(state, PendingChange)
     # What was left out at first is evidence of what has changed.
-    assert state.past[-2].frame is spoilt[0] and state.past[-1].frame is spoilt[1]
+    assert state.recent[-2].frame is spoilt[0] and state.recent[-1].frame is spoilt[1]
 
 
 def test_what_no_push_does_is_a_change_once_nobody_has_seen_the_robot_for_long(problem, frames):
@@ -151,7 +151,7 @@ def test_what_no_push_does_is_a_change_once_nobody_has_seen_the_robot_for_long(p
     assert np.abs(misses(problem, there)[0]).max() < 4
     state, events = run(problem, spoilt[20:26], state)
     assert events == [Happened.CHANGED] and isinstance(state, PendingChange)
-    assert [each.frame for each in state.past[-20:-5]] == spoilt[5:20]
+    assert [each.frame for each in state.recent[-20:-5]] == spoilt[5:20]
 
 
 def test_where_nothing_that_was_known_fits_after_a_gap_it_is_forgotten(problem, frames):

@@ -95,12 +95,12 @@ def test_what_is_found_goes_on_where_a_component_was_lost_on_the_way(told):
     _, (problem, _, _, found) = told
     suspected = found[happened(found, Explained)[0] - 1][2]
     settings = GaussianSum()
-    scales, rest = settings.disturbances, (settings.noise, STILL)
-    first = Isolation(problem, suspected.past, suspected.frames[:-3], *rest)
-    answer = first.carried_on(first.explain((), scales), scales)
-    later = Isolation(problem, suspected.past, suspected.frames, *rest)
-    lost = later.carried_on(answer.isolated, scales, replace(answer, trajectories=None))
-    kept = later.carried_on(answer.isolated, scales, answer)
+    bank, rest = settings.bank, (settings.noise, STILL)
+    first = Isolation(problem, suspected.recent, suspected.frames[:-3], *rest)
+    answer = first.carried_on(first.explain((), bank), bank)
+    later = Isolation(problem, suspected.recent, suspected.frames, *rest)
+    lost = later.carried_on(answer.isolated, bank, replace(answer, trajectories=None))
+    kept = later.carried_on(answer.isolated, bank, answer)
     deviations = np.linalg.norm(kept.mixture.parameter_roots()[0], axis=-1)
     away = lost.mixture.means[:, 0] - kept.mixture.means[:, 0]
     assert (np.abs(away) < 0.1 * deviations).all()

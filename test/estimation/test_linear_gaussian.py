@@ -165,7 +165,9 @@ def test_posteriors_of_two_recordings_join_exactly():
 
 def followed(frames, **settings):
     """Return (estimator's last state, events) of the estimator of the filter."""
-    estimator = ESTIMATORS['gaussian_sum'](disturbances=(0.0,), drift=0.0, **settings)
+    estimator = ESTIMATORS['gaussian_sum'](
+        disturbances=(0.0,), friction_errors=(), drift=0.0, **settings
+    )
     estimator = replace(
         estimator, drift_of_dissipation=0.0, drift_of_efforts=0.0, drift_of_clocks=0.0
     )

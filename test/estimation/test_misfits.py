@@ -7,6 +7,7 @@ from posteriors import pipeline_of
 import pytest
 from simulated import config, record
 
+from sim2real_estimator.estimation.disturbances import bank, Disturbances
 from sim2real_estimator.estimation.misfits import (
     far_from_prior,
     LARGEST_DISTURBANCE,
@@ -78,7 +79,8 @@ def same(mixture):
 
 
 def pushed(mixture):
-    return replace(mixture, scales=np.full(mixture.size, LARGEST_DISTURBANCE))
+    each = bank((LARGEST_DISTURBANCE,)) * mixture.size
+    return replace(mixture, disturbances=Disturbances.of(each))
 
 
 def far(mixture):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sim2real_estimator.estimation.changes.isolation import Memory
+from sim2real_estimator.estimation.changes.isolation import EarlierModel
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.estimation.protocol import ModelChange
 from sim2real_estimator.observability.payload import body_since
@@ -22,7 +22,7 @@ def test_it_is_that_of_an_estimate_of_robot_and_body_at_once():
     root = np.tril(rng.standard_normal((SIZE, SIZE)))
     known, by_body = rng.standard_normal(SIZE), rng.standard_normal((SIZE, 10))
     body = rng.standard_normal((10, DRAWS)) / np.sqrt(DRAWS)
-    memory = Memory('', (), known, root, ModelChange('', (), by_body @ body, body, 'hand'))
+    earlier = EarlierModel('', (), known, root, ModelChange('', (), by_body @ body, body, 'hand'))
     slope, measured = rng.standard_normal((ROWS, SIZE)), 3 * rng.standard_normal(ROWS)
     # Robot before and body in one vector; data tell of their sum.
     both = np.zeros((SIZE + 10, SIZE + 10))
@@ -37,12 +37,12 @@ def test_it_is_that_of_an_estimate_of_robot_and_body_at_once():
     mixture = Mixture(
         np.zeros(1), state.T, now[:, None], np.linalg.cholesky(spread)[None], np.zeros(1)
     )
-    found = body_since(memory, mixture)
+    found = body_since(earlier, mixture)
     np.testing.assert_allclose(found.mean, mean[SIZE:], atol=1e-9)
     np.testing.assert_allclose(found.covariance, covariance[SIZE:, SIZE:], atol=1e-7)
 
 
 @pytest.mark.parametrize('jump', [None, ModelChange('friction of elbow', (), np.eye(SIZE))])
 def test_there_is_none_where_none_came(jump):
-    memory = Memory('', (), np.zeros(SIZE), np.eye(SIZE), jump)
-    assert body_since(memory, None) is None
+    earlier = EarlierModel('', (), np.zeros(SIZE), np.eye(SIZE), jump)
+    assert body_since(earlier, None) is None

@@ -8,6 +8,7 @@ import pytest
 
 from sim2real_estimator.estimation.batch.fit import fit, Objective, Window
 from sim2real_estimator.estimation.batch.smoothed_fits import first_trajectories, fit_by_smoothing
+from sim2real_estimator.estimation.disturbances import bank
 from sim2real_estimator.estimation.filter.smoother import Smoother, Trajectories
 from sim2real_estimator.estimation.filter.update import (
     fixed_lag_update,
@@ -93,7 +94,7 @@ def test_evidence_of_two_models_differs_as_that_of_fits(problem, window, starts)
 def test_a_window_of_unknown_noise_tells_how_much_there_is(window):
     problem = p2.make_problem(noise=0.5 * p2.NOISE, noises={'encoders': Prior(1.0, 0.7, True)})
     begins = begins_at(problem, window, problem.prior.mean[:, None])
-    mixture, _, fits = fit_by_smoothing(problem, window, begins, NormalNoise(), (0.0,))
+    mixture, _, fits = fit_by_smoothing(problem, window, begins, NormalNoise(), bank((0.0,)))
     mean, deviation = (x[0, 0] for x in mixture.noises.logs())
     assert fits
     assert abs(mean - np.log(2.0)) < 4 * deviation
@@ -106,9 +107,11 @@ def test_disturbances_are_chosen_by_evidence(window, starts):
     chosen = []
     for each in (replace(pushed, frames=window.frames), pushed):
         begins = begins_at(problem, each, starts)
-        mixture, _, fits = fit_by_smoothing(problem, each, begins, NormalNoise(), (0.0, 0.03))
+        mixture, _, fits = fit_by_smoothing(
+            problem, each, begins, NormalNoise(), bank((0.0, 0.03))
+        )
         assert fits
-        chosen.append(mixture.scales[mixture.heaviest()])
+        chosen.append(mixture.disturbances.sizes[mixture.heaviest()])
     assert chosen == [0.0, 0.03]
 
 
@@ -140,7 +143,7 @@ def test_a_fixed_lag_smoother_does_not_work_out_again_what_it_knows(window, star
     frames = disturbed(p2.draw(5, 1.1)[1])
     pushed = Window(frames[:FRAMES], *problem.first_state(frames[:FRAMES]))
     begins = begins_at(problem, pushed, starts[:, :1])
-    known = fit_by_smoothing(problem, pushed, begins, NormalNoise(), (0.01, 0.03))[0]
+    known = fit_by_smoothing(problem, pushed, begins, NormalNoise(), bank((0.01, 0.03)))[0]
     columns, linearize = [], problem.linearize
 
     def counted(points, *arguments):
@@ -195,7 +198,9 @@ def test_of_twins_the_one_that_stays_has_the_weight_of_both_in_all_the_window(pr
 def test_courses_found_before_are_led_on_by_a_filter_and_are_half_of_the_starts(problem, window):
     short = replace(window, frames=window.frames[:60])
     begins = begins_at(problem, short, problem.prior.mean[:, None])
-    mixture, trajectories, fits = fit_by_smoothing(problem, short, begins, NormalNoise(), (0.0,))
+    mixture, trajectories, fits = fit_by_smoothing(
+        problem, short, begins, NormalNoise(), bank((0.0,))
+    )
     draws = np.full((len(problem.labels), 4), 7.0)
     led = first_trajectories(problem, window, draws, NormalNoise(), mixture, trajectories)
     assert fits
@@ -211,7 +216,7 @@ class Edge:
 
     point_size, tangent_size, sd, blunt = 1, 1, 1e-3, 1e-4
 
-    def linearize(self, points, parameters, frames, scales=None):
+    def linearize(self, points, parameters, frames, disturbances=None):
         """Return the `Linearization` of frames that leave the state where it is."""
         x = parameters[0]
         near = x**2 + self.blunt
@@ -220,9 +225,9 @@ class Edge:
         residual = (x * near**-0.25)[:, None] / self.sd
         return Linearization(points, transition, residual, slope[:, None] / self.sd)
 
-    def process_noise(self, frames, scales, parameters, states):
+    def process_noise(self, frames, disturbances, parameters, states):
         """Return that nothing is added."""
-        return np.zeros((len(frames), len(scales), 1))
+        return np.zeros((len(frames), len(disturbances), 1))
 
     def input_noise(self, frame):
         """Return that nothing pushes."""

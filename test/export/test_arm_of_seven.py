@@ -49,7 +49,7 @@ def robot(request, arm):
     generator, prior = np.random.default_rng(request.param), problem.prior
     mean = problem.parametrization.combinations @ buildable(problem.parametrization, generator)
     mean += AWAY * prior.root @ generator.standard_normal(len(mean))
-    mixture = replace(posterior.mixture, means=mean[:, None], scales=None)
+    mixture = replace(posterior.mixture, means=mean[:, None], disturbances=None)
     return robot_of(problem, replace(posterior, mixture=mixture))
 
 

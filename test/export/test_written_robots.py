@@ -209,7 +209,7 @@ def test_losses_below_zero_are_written_as_none():
     problem, posterior = posterior_of(config, away=0.0)
     mixture = posterior.mixture
     means = mixture.means + np.array([[-0.2], [0.0]])
-    below = replace(posterior, mixture=replace(mixture, means=means, scales=None))
+    below = replace(posterior, mixture=replace(mixture, means=means, disturbances=None))
     robot = robot_of(problem, below)
     assert robot.raised == {'shoulder.damping': pytest.approx(-0.12)}
     text = urdf_bytes(robot).decode()
@@ -228,7 +228,7 @@ def test_the_heaviest_answer_is_written():
         points=np.zeros((0, 2)),
         means=np.concatenate([other, mixture.means], 1),
         roots=np.repeat(mixture.roots, 2, 0),
-        scales=None,
+        disturbances=None,
     )
     one = robot_of(problem, posterior)
     found = robot_of(problem, replace(posterior, mixture=two))

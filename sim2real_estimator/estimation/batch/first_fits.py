@@ -150,7 +150,7 @@ class FirstFits(AbstractPhase):
             events = Happened.FITTED, Happened.NOT_YET_GAUSSIAN
             return replace(state, share=share), UpdateReport('batch', events=events)
         # 4. The switch to the filter.
-        mixture = spread_over_bank(problem, mixture, self.settings.disturbances)
+        mixture = spread_over_bank(problem, mixture, self.settings.bank)
         begun_ns, end_ns = window.frames[0].start_ns, window.frames[-1].end_ns
         left_out = Counter(name for name, _ in state.wrong)
         left_out = tuple(
@@ -205,11 +205,13 @@ class FirstFits(AbstractPhase):
         starts = cover_prior(problem, self.settings.starts, generator, state.mixture)
         before = state.mixture, state.trajectories, state.is_astray
         begins = first_trajectories(problem, window, starts, self.settings.noise, *before)
-        first, near = None, self.settings.disturbances
+        first, near = None, self.settings.bank
         if problem.disturbance_size and state.trajectories:
-            # Evidence of few frames is weak, and with too small a scale a fit does not converge.
-            first = state.mixture.pick(state.mixture.weights > _NOTABLE).scales.max()
-            near = neighbours(near, state.mixture.scales)
+            # Evidence of few frames is weak, and with too small a disturbance a fit does not
+            # converge.
+            notable = state.mixture.pick(state.mixture.weights > _NOTABLE)
+            first = max(notable.disturbances.each)
+            near = neighbours(near, state.mixture.disturbances.each)
         mixture, trajectories, fits = self._smoothed(problem, window, begins, near, first)
         if mixture is None:
             return self._bounded(state), UpdateReport('batch', events=(Happened.UPDATE_REFUSED,))
@@ -219,10 +221,10 @@ class FirstFits(AbstractPhase):
         if not (fits and (is_long or self.is_narrow(problem, mixture))):
             events = (Happened.FITTED,) if fits else (Happened.FITTED, Happened.POOR_FIT)
             return self._bounded(state), UpdateReport('batch', events=events)
-        beyond = neighbours(self.settings.disturbances, mixture.scales)
+        beyond = neighbours(self.settings.bank, mixture.disturbances.each)
         if set(beyond) - set(near):
-            # Components of scales farther from these have been pruned.
-            first = mixture.scales[mixture.heaviest()]
+            # Components of hypotheses farther from these have been pruned.
+            first = mixture.disturbances.each[mixture.heaviest()]
             begins = trajectories.pick([mixture.heaviest()])
             augmented = self._smoothed(problem, window, begins, beyond, first)[0]
             mixture = mixture if augmented is None else augmented
@@ -241,14 +243,14 @@ class FirstFits(AbstractPhase):
         """Return the `Drift` of parameters that are observed since a window's beginning."""
         return self.settings.drifts.since(window.frames[0].start_ns)
 
-    def _smoothed(self, problem, window, begins, scales, first):
+    def _smoothed(self, problem, window, begins, hypotheses, first):
         """Return (mixture or None, its `Trajectories`, whether they fit the window)."""
         mixture, trajectories, fits = fit_by_smoothing(
             problem,
             window,
             begins,
             self.settings.noise,
-            scales,
+            hypotheses,
             first,
             self._drifts(window),
             self.settings.merge,
@@ -294,7 +296,7 @@ class FirstFits(AbstractPhase):
         are larger it may be as large.
         """
         spread = problem.spread(mixture.means, mixture.parameter_roots())
-        enough = np.sqrt((limit or self.settings.handover) ** 2 + mixture.scales)
+        enough = np.sqrt((limit or self.settings.handover) ** 2 + mixture.disturbances.sizes)
         return bool((spread <= enough)[mixture.weights > _NOTABLE].all())
 
     def resume(self, problem, state):
@@ -309,14 +311,15 @@ class FirstFits(AbstractPhase):
         known = state.knowledge
         fits, log_weights, noises, fitting = refit(problem, window, known, self.settings.noise)
         fitting &= bool(np.isfinite(log_weights).all())
-        if not (fitting or known.scales.any()) and state.tries < _TRIES:
+        if not (fitting or known.disturbances.sizes.any()) and state.tries < _TRIES:
             # Sensors may be faulty still: later frames are tried with what is known.
             state = replace(state, tries=state.tries + 1).emptied()
             return state, UpdateReport('batch', events=(Happened.UPDATE_REFUSED,))
         if not np.isfinite(log_weights).all():
             return self._resumed(problem, window, None, None)
-        scales = state.knowledge.scales
-        mixture = mixture_at_end(problem, window, fits, log_weights, drifts, scales, noises)
+        disturbances = state.knowledge.disturbances
+        known = drifts, disturbances, noises
+        mixture = mixture_at_end(problem, window, fits, log_weights, *known)
         return self._resumed(problem, window, mixture, state.begun_ns)
 
     def _resumed(self, problem, window, mixture, begun_ns):
@@ -348,6 +351,6 @@ class FirstFits(AbstractPhase):
 
 def filter_of(problem, mixture, begun_ns, end_ns, **more):
     """Return the filter that begins with a mixture at a stamp; more: fields of `FilterState`."""
-    is_disturbed = mixture.weights[mixture.scales == 0].sum() < _NOTABLE
+    is_disturbed = mixture.weights[mixture.disturbances.sizes == 0].sum() < _NOTABLE
     lag = FixedLagWindow.begun(mixture) if problem.is_driven or is_disturbed else None
     return FilterState(mixture, begun_ns=begun_ns, end_ns=end_ns, lag=lag, **more)

@@ -63,7 +63,12 @@ class Fits:
         )
 
     def log_evidence(self):
-        """Return Laplace's log evidence of every fit, less a constant common to all."""
+        """
+        Return the log evidence of every fit, less a constant common to all.
+
+        By Laplace's approximation: a batch has one optimum and the information there, and no
+        innovations frame by frame, of which filters and smoothers add up theirs.
+        """
         return -self.costs - 0.5 * np.linalg.slogdet(self.information)[1]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..disturbances import with_scales
+from ..disturbances import with_disturbances
 from ..drift import walk
 from ..factors import lower_root
 from ..filter.smoother import linearize_along, split_by_frame
@@ -203,29 +203,31 @@ def _is_minimum(information):
     return True
 
 
-def mixture_at_end(problem, window, fits, log_weights, drift, scales=None, noises=None):
+def mixture_at_end(problem, window, fits, log_weights, drift, disturbances=None, noises=None):
     """
     Return the Laplace mixture at a window's end from modes at its beginning.
 
-    drift: `Drift` of the parameters; scales [K]: of the disturbances that each component assumes.
+    drift: `Drift` of the parameters; disturbances: `Disturbances` that each component assumes.
     """
     points = problem.retract(np.repeat(window.point[:, None], len(fits.costs), 1), fits.offsets)
     factor = np.linalg.cholesky(fits.information)
     eye = np.broadcast_to(np.eye(factor.shape[-1]), factor.shape)
     roots = np.swapaxes(np.linalg.solve(factor, eye), -1, -2)
-    mixture = Mixture(log_weights, points, fits.parameters, roots, scales, noises)
+    mixture = Mixture(log_weights, points, fits.parameters, roots, disturbances, noises)
     states = problem.trajectory(points, fits.parameters, window.frames)
-    pieces = linearize_along(problem, states, fits.parameters, window.frames, mixture.scales)
+    pieces = linearize_along(problem, states, fits.parameters, window.frames, mixture.disturbances)
     pieces = split_by_frame(pieces, mixture.size)
     for begin, frame, found in zip(states, window.frames, pieces):
         roots = predict(
             roots,
             found.transition,
-            problem.process_noise((frame,), mixture.scales, mixture.means, (begin, found.ends))[0],
+            problem.process_noise(
+                (frame,), mixture.disturbances, mixture.means, (begin, found.ends)
+            )[0],
             walk(problem, drift, frame.start_ns, frame.end_ns),
         )
     mixture = replace(mixture, points=found.ends, roots=roots)
-    return mixture if scales is None else with_scales(problem, mixture)
+    return mixture if disturbances is None else with_disturbances(problem, mixture)
 
 
 def effective_share(objective, fits, log_weights, generator, draws=400, wanted=1.0):

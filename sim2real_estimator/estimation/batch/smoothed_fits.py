@@ -1,8 +1,8 @@
 """
 Smoother fits of a window: all states are unknowns, since unknown forces act on the robot.
 
-`fit_by_smoothing` converges from several trajectories with one, large scale of disturbances; then
-every scale of the bank is tried from there, and the evidence weighs them.
+`fit_by_smoothing` converges from several trajectories with one, large disturbance; then
+every one of the bank is tried from there, and the evidence weighs them.
 """
 
 from dataclasses import replace
@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import chdtri
 
+from ..disturbances import Disturbances, NO_DISTURBANCE
 from ..drift import STILL
 from ..factors import lower_root
 from ..filter.smoother import Smoother, Trajectories
@@ -29,35 +30,37 @@ _HOPELESS = 30.0
 _LARGE = 0.15
 
 
-def fit_by_smoothing(problem, window, begins, noise, scales, first=None, drift=STILL, merge=0.5):
+def fit_by_smoothing(
+    problem, window, begins, noise, hypotheses, first=None, drift=STILL, merge=0.5
+):
     """
     Return (`Mixture` at the end or None, its `Trajectories`, whether they fit the window).
 
-    window: `Window`; begins: initial `Trajectories`; scales: of disturbances, weighted by
-    evidence; first: the scale with which fits converge from the initial trajectories, None: a
+    window: `Window`; begins: initial `Trajectories`; hypotheses: `Disturbance`s, weighted by
+    evidence; first: the one with which fits converge from the initial trajectories, None: a
     large one; merge: squared distance below which two fits are the same.
     """
     count = begins.parameters.shape[1]
-    bank = scales if problem.disturbance_size else (0.0,)
+    bank = hypotheses if problem.disturbance_size else (NO_DISTURBANCE,)
     if first is None:
-        first = max((each for each in bank if each <= _LARGE), default=min(bank))
-    known = _before(problem, window, np.full(count, first))
+        first = max((each for each in bank if each.size <= _LARGE), default=min(bank))
+    known = _before(problem, window, [first] * count)
     found = Smoother(problem, window.frames, noise, known, drift).run(begins)
     kept = _distinct(found, problem.tangent_size, merge)
     if not kept:
         return None, None, False
     if len(bank) > 1:
-        known = _before(problem, window, np.repeat(np.array(bank), len(kept)))
+        known = _before(problem, window, [each for each in bank for _ in kept])
         smoother = Smoother(problem, window.frames, noise, known, drift)
-        # Other scales move the trajectories little from here. With scale zero none may fit.
+        # Others move the trajectories little from here. Without disturbances none may fit.
         begins = found.trajectories.pick(np.tile(kept, len(bank)))
         spread = smoother.run(begins, _FEW_PASSES, _HOPELESS)
         finite = np.flatnonzero(np.isfinite(spread.log_evidence))
         if len(finite):
             found, kept = spread, finite
     best = kept[int(np.argmax(found.log_evidence[kept]))]
-    rows = found.rows[best]
-    limit = max(chdtri(rows, _IMPROBABLE), _OF_DISTURBED * rows * (found.mixture.scales[best] > 0))
+    rows, is_disturbed = found.rows[best], found.mixture.disturbances.sizes[best] > 0
+    limit = max(chdtri(rows, _IMPROBABLE), _OF_DISTURBED * rows * is_disturbed)
     fits = found.is_converged[best] and (noise.expects_outliers or found.misfits[best] < limit)
     return found.mixture.pick(kept), found.trajectories.pick(kept), bool(fits)
 
@@ -108,7 +111,7 @@ def resume_by_smoothing(problem, window, before, noise, drift=STILL):
 
     before: the `Mixture` that is the prior of parameters and noises; its states are not used.
     """
-    known = _before(problem, window, before.scales, before)
+    known = _before(problem, window, before.disturbances.each, before)
     guess = _guessed(problem, window.frames, before.size)
     found = Smoother(problem, window.frames, noise, known, drift).run(
         Trajectories(guess, before.means)
@@ -117,22 +120,23 @@ def resume_by_smoothing(problem, window, before, noise, drift=STILL):
     return found.mixture.pick(finite) if len(finite) else None
 
 
-def _before(problem, window, scales, parameters=None):
+def _before(problem, window, hypotheses, parameters=None):
     """
-    Return the prior at a window's beginning, one component for every scale.
+    Return the prior at a window's beginning, one component for every `Disturbance`.
 
     parameters: `Mixture` that is the prior of parameters and noises; None: the problem's prior.
     """
-    t, n, count = problem.tangent_size, problem.tangent_size + len(problem.labels), len(scales)
+    t, n, count = problem.tangent_size, problem.tangent_size + len(problem.labels), len(hypotheses)
     roots = np.zeros((count, n, n))
     roots[:, :t, :t] = window.root
+    disturbances = Disturbances.of(hypotheses)
     rows = np.arange(t - problem.disturbance_size, t)
     points = np.repeat(window.point[:, None], count, 1)
     means = np.repeat(problem.prior.mean[:, None], count, 1)
     if parameters is not None:
         means = parameters.means
-    roots[:, rows, rows] = problem.disturbances(scales, means, points)
-    even = Mixture(np.zeros(count), points, np.zeros((n - t, count)), roots, scales)
+    roots[:, rows, rows] = problem.disturbances(disturbances, means, points)
+    even = Mixture(np.zeros(count), points, np.zeros((n - t, count)), roots, disturbances)
     if parameters is None:
         roots[:, t:, t:] = problem.prior.root
         noises = problem.noise_prior

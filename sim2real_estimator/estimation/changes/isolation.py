@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 from scipy.special import chdtri
 
-from ..disturbances import forgotten, with_scales
+from ..disturbances import Disturbance, Disturbances, forgotten, with_disturbances
 from ..factors import lower_root
 from ..filter.smoother import Smoother, Trajectories
 from ..filter.update import measurement_update
@@ -34,26 +34,28 @@ _FEW_PASSES, _PASSES = 8, 15
 _INSTANTS, _MARGIN, _RECENT = 4, 20.0, 6
 # So many pairs of a hypothesis and an instant get a smoother of their own, within that margin.
 _EXAMINED = 6
-# Factor between the scales of disturbances that are compared: a change shows beside one of about
+# Factor between the sizes of disturbances that are compared: a change shows beside one of about
 # the right size.
 _APART = 2.5
 
 
 @dataclass(frozen=True)
-class Memory:
+class EarlierModel:
     """
-    The posterior of the parameters before a change.
+    The posterior of the parameters before a change, to which the robot may return.
 
     name: of the change that ended it; parameters: names of those that the change concerned; mean
-    [p], root [p, p]; jump: the `ModelChange` by which the robot came to that change, None where it
-    was a return to earlier values.
+    [p], root [p, p]; left_by: the `ModelChange` that ended it, reached_by: the one before, by
+    which the robot had come to these parameters; each None where it was a return to still earlier
+    ones, or is not known.
     """
 
     name: str
     parameters: tuple
     mean: np.ndarray
     root: np.ndarray
-    jump: ModelChange | None = None
+    left_by: ModelChange | None = None
+    reached_by: ModelChange | None = None
 
 
 @dataclass(frozen=True)
@@ -61,19 +63,19 @@ class Hypothesis:
     """
     A hypothesis on what has changed.
 
-    jump: the `ModelChange`, or memory: of values that hold again, or neither; scale: of the
-    disturbances since.
+    jump: the `ModelChange`, or earlier: the values that hold again, or neither;
+    disturbance: since then.
     """
 
     name: str
-    scale: float
+    disturbance: Disturbance
     jump: ModelChange | None = None
-    memory: Memory | None = None
+    earlier: EarlierModel | None = None
 
     @property
     def parameters(self):
         """Names of the parameters that it concerns, none where all or none are."""
-        return getattr(self.jump or self.memory, 'parameters', ())
+        return getattr(self.jump or self.earlier, 'parameters', ())
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,9 @@ class IsolatedChange:
     """
     The most probable `Hypothesis`.
 
-    probability: among all; fits: whether noise explains the rest; begin: index of the `Past` at
-    whose beginning it happened; trajectory: since then, approximate; None where no motion fits.
+    probability: among all; fits: whether noise explains the rest; begin: index of the
+    `RecentFrame` at whose beginning it happened; trajectory: since then, approximate; None where
+    no motion fits.
     """
 
     hypothesis: Hypothesis
@@ -121,34 +124,37 @@ class Isolation:
     """
     The comparison of hypotheses on a change at one of the last frames.
 
-    past: `Past`s of the frames up to its detection, the first with its mixture; frames: those
-    since; noise, drift: as of the `Smoother`.
+    recent: `RecentFrame`s of the frames up to its detection, the first with its mixture; frames:
+    those since; noise, drift: as of the `Smoother`.
     """
 
     problem: object
-    past: tuple
+    recent: tuple
     frames: tuple
     noise: object
     drift: float
 
-    def explain(self, memories, scales):
+    def explain(self, earlier_models, bank):
         """
         Return the `IsolatedChange`.
 
-        memories: `Memory`s of earlier changes; scales: of the bank of disturbances.
+        earlier_models: `EarlierModel`s of earlier changes; bank: of `Disturbance`s.
         """
         # 1. Hypotheses.
-        model_changes, others = hypotheses(self.problem, self.past[0].mixture, memories, scales)
+        model_changes, others = hypotheses(
+            self.problem, self.recent[0].mixture, earlier_models, bank
+        )
         # 2. Instants at which a change of anything is the most probable, and trajectories since.
         trajectories = self._probable_instants(
-            union_of_changes(model_changes, others[-1].scale), [m.mean for m in memories]
+            union_of_changes(model_changes, others[-1].disturbance),
+            [m.mean for m in earlier_models],
         )
         if not trajectories:
             return IsolatedChange(others[-1], 0.0, False, 0, None)
         # 3. Evidence of all hypotheses at each of these, from one filter.
         each, begins = [*model_changes, *others], list(trajectories)
         names = np.array([hypothesis.name for hypothesis in each])
-        # The scales of one kind share its prior probability.
+        # Disturbances of all sizes share the prior probability of a hypothesis.
         prior = -np.log([(names == name).sum() for name in names])
         screened = {
             k: self._screened(k, model_changes, others, trajectory)
@@ -174,7 +180,7 @@ class Isolation:
 
         hypothesis: that anything may have changed; remembered: further initial guesses [p].
         """
-        begins = [k for k, each in enumerate(self.past) if each.mixture is not None]
+        begins = [k for k, each in enumerate(self.recent) if each.mixture is not None]
         found = self._at_begins(begins[-_RECENT:], hypothesis, remembered)
         if self._most_probable(found)[:1] in ([], begins[-_RECENT:][:1]):
             # The earliest of these is the best, or none is finite: it was detected late.
@@ -204,11 +210,11 @@ class Isolation:
 
     def _before(self, begin):
         """Return the log evidence of the frames before an instant."""
-        return sum(each.log_evidence for each in self.past[:begin])
+        return sum(each.log_evidence for each in self.recent[:begin])
 
     def _window(self, begin):
         """Return the frames from an instant on."""
-        return (*(each.frame for each in self.past[begin:]), *self.frames)
+        return (*(each.frame for each in self.recent[begin:]), *self.frames)
 
     def _smoother(self, begin, each, known):
         """Return the `Smoother` from an instant on, with a column for every hypothesis."""
@@ -225,7 +231,7 @@ class Isolation:
         evidence = change_evidence(steps, len(self.problem.labels))
         changes = [evidence.of(each.jump.root) for each in model_changes]
         mean = smoother.known.means[:, 0]
-        instead = [mean if each.memory is None else each.memory.mean for each in others[:-1]]
+        instead = [mean if each.earlier is None else each.earlier.mean for each in others[:-1]]
         parameters = [*(mean + move for _, _, move in changes), *instead]
         parameters.append(trajectory.parameters[:, 0])
         return np.array([*(plain + gain for gain, _, _ in changes), *rest]), Trajectories(
@@ -245,8 +251,9 @@ class Isolation:
         evidence, fits = np.full(screened.shape, -np.inf), np.zeros(screened.shape, dtype=bool)
         pairs = _top(screened, _EXAMINED)
         pairs = [pair for pair in pairs if screened[pair] >= screened[pairs[0]] - _MARGIN]
-        # A memory is so narrow that about the trajectory of another hypothesis it seems too bad.
-        remembered = [k for k, hypothesis in enumerate(each) if hypothesis.memory is not None]
+        # An earlier model is so narrow that about the trajectory of another hypothesis it seems
+        # too bad.
+        remembered = [k for k, hypothesis in enumerate(each) if hypothesis.earlier is not None]
         pairs = list(dict.fromkeys([*pairs, *product(range(len(begins)), remembered)]))
         trajectories = {
             (row, k): seen[begin][1].pick([k])
@@ -270,7 +277,7 @@ class Isolation:
 
     def _heaviest(self, begin, count):
         """Return the heaviest component known at an instant, repeated `count` times."""
-        known = self.past[begin].mixture
+        known = self.recent[begin].mixture
         known = known.pick([known.heaviest()] * count)
         return replace(known, log_weights=np.zeros(count))
 
@@ -296,19 +303,20 @@ class Isolation:
         guess = np.repeat(points[..., None], smoother.known.size, 2)
         return Trajectories(guess, smoother.known.means)
 
-    def carried_on(self, isolated, scales, before=None):
+    def carried_on(self, isolated, bank, before=None):
         """
         Return `CarriedOn` by an `IsolatedChange`, None where noise does not explain the rest.
 
         Every component of the mixture before the change goes on by the hypothesis; if only the
-        disturbances have changed, the heaviest goes on by each of the scales. before: `CarriedOn`
+        disturbances have changed, the heaviest goes on by each of the bank. before: `CarriedOn`
         to an earlier frame, whose trajectories are the initial guess.
         """
-        known, chosen = self.past[isolated.begin].mixture, isolated.hypothesis
-        each = [replace(chosen, scale=scale) for scale in known.scales]
+        known, chosen = self.recent[isolated.begin].mixture, isolated.hypothesis
+        each = [replace(chosen, disturbance=each) for each in known.disturbances.each]
         if isolated.is_nothing:
-            each = disturbed(self.problem, known.scales[known.heaviest()], scales)
-            known = known.pick([known.heaviest()] * len(each))
+            heaviest = known.heaviest()
+            each = disturbed(self.problem, known.disturbances.each[heaviest], bank)
+            known = known.pick([heaviest] * len(each))
         smoother = self._smoother(isolated.begin, each, known)
         guess = self._filtered_on(before, smoother.frames) if before else None
         found = smoother.run(guess or self._extended(isolated.trajectory, smoother), _PASSES)
@@ -344,11 +352,11 @@ class Isolation:
         return Trajectories(np.array(points), mixture.means)
 
 
-def known_before(past, isolated):
-    """Return the `Memory` of the posterior before a change at one of the `Past`s."""
+def known_before(recent, isolated):
+    """Return the `EarlierModel` of the posterior before a change at one of the `RecentFrame`s."""
     chosen = isolated.hypothesis
-    known = past[isolated.begin].mixture.spread()
-    return Memory(chosen.name, chosen.parameters, *known, chosen.jump)
+    known = recent[isolated.begin].mixture.spread()
+    return EarlierModel(chosen.name, chosen.parameters, *known, chosen.jump)
 
 
 def _best(found):
@@ -364,43 +372,45 @@ def _top(values, count):
     return [tuple(int(k) for k in np.unravel_index(each, values.shape)) for each in order]
 
 
-def hypotheses(problem, mixture, memories, scales):
+def hypotheses(problem, mixture, earlier_models, bank):
     """
     Return (hypotheses of a model change, the other hypotheses) on a robot known by a mixture.
 
-    memories: `Memory`s of earlier changes; scales: of disturbances.
+    earlier_models: `EarlierModel`s of earlier changes; bank: of `Disturbance`s.
     """
     heaviest = mixture.heaviest()
-    scale = mixture.scales[heaviest]
+    now = mixture.disturbances.each[heaviest]
     model_changes = problem.model_changes(mixture.means[:, heaviest])
-    return [Hypothesis(jump.name, scale, jump) for jump in model_changes], [
-        *(Hypothesis(f'as before: {each.name}', scale, memory=each) for each in memories),
-        *disturbed(problem, scale, scales),
-        Hypothesis(EVERYTHING, scale),
+    return [Hypothesis(jump.name, now, jump) for jump in model_changes], [
+        *(Hypothesis(f'as before: {each.name}', now, earlier=each) for each in earlier_models),
+        *disturbed(problem, now, bank),
+        Hypothesis(EVERYTHING, now),
     ]
 
 
-def union_of_changes(model_changes, scale):
+def union_of_changes(model_changes, disturbance):
     """Return the hypothesis that all changes of these hypotheses may have happened."""
     roots = [each.jump.root for each in model_changes]
-    return Hypothesis('', scale, ModelChange('', (), np.concatenate(roots, 1)) if roots else None)
+    jump = ModelChange('', (), np.concatenate(roots, 1)) if roots else None
+    return Hypothesis('', disturbance, jump)
 
 
-def disturbed(problem, scale, scales):
-    """Return the hypotheses that only the disturbances have changed, from a scale."""
+def disturbed(problem, now, bank):
+    """Return the hypotheses that only the `Disturbance` of now has changed, to one of a bank."""
     if not problem.disturbance_size:
-        return [Hypothesis(NOTHING, scale)]
-    # With too small a scale the parameters were estimated too precisely.
+        return [Hypothesis(NOTHING, now)]
+    # With too small a disturbance the parameters were estimated too precisely.
     inflated = ModelChange(NOTHING, (), forgotten(problem.prior))
-    each = _apart(sorted({*scales, scale}), scale)
-    return [Hypothesis(NOTHING, k, inflated if k > scale else None) for k in each]
+    each = _apart(sorted({*bank, now}), now)
+    return [Hypothesis(NOTHING, k, inflated if k > now else None) for k in each]
 
 
-def _apart(scales, kept):
-    """Return scales that are well apart, among them the smallest, the largest and `kept`."""
+def _apart(disturbances, kept):
+    """Return those whose sizes are well apart, among them the smallest, the largest and `kept`."""
     found = []
-    for each in scales:
-        if each in (kept, scales[-1]) or not found or each >= _APART * found[-1]:
+    for each in disturbances:
+        is_apart = not found or each.size >= _APART * found[-1].size
+        if is_apart or each in (kept, disturbances[-1]):
             found.append(each)
     return found
 
@@ -416,16 +426,16 @@ def under_hypotheses(problem, mixture, each, impulse):
     for k, hypothesis in enumerate(each):
         jump = None if hypothesis.jump is None else hypothesis.jump.root
         root = predict(mixture.roots[[k]], np.eye(n)[None, :t], impulse, jump)[0]
-        instead = problem.prior if hypothesis.name == EVERYTHING else hypothesis.memory
+        instead = problem.prior if hypothesis.name == EVERYTHING else hypothesis.earlier
         if instead is None:
             roots[k] = root
         else:
             means[:, k] = instead.mean
             roots[k, :t, :t] = lower_root(root[None, :t])[0]
             roots[k, t:, t:] = instead.root
-    scales = np.array([hypothesis.scale for hypothesis in each])
-    found = replace(mixture, means=means, roots=roots, scales=scales)
-    return with_scales(problem, found)
+    disturbances = Disturbances.of([hypothesis.disturbance for hypothesis in each])
+    found = replace(mixture, means=means, roots=roots, disturbances=disturbances)
+    return with_disturbances(problem, found)
 
 
 @dataclass(frozen=True)
@@ -433,6 +443,8 @@ class ChangeEvidence:
     """
     The likelihood of a change x [p] of the parameters just before the first of some frames.
 
+    The innovations form of the evidence, as of the smoother, but as a function of x: one filter
+    serves all hypotheses, where the smoother needs a column for each.
     Linearized about one trajectory, its logarithm relative to that of no change is
     `score x - x precision x / 2`: score [p], precision [p, p].
     """

@@ -34,16 +34,16 @@ def unknown_sensors(problem, mixture):
     return tuple(found)
 
 
-def relocate_sensor(problem, past, faulty, noise, drift):
+def relocate_sensor(problem, recent, faulty, noise, drift):
     """
     Return the `Mixture` after the last frames with a `FaultySensor` at another pose or delay.
 
-    None where noise does not explain its samples even so. past: `Past`s of the frames, the first
-    with the mixture before it. The sensor's own parameters get their prior back, all else stays
-    known; fits begin at several delays.
+    None where noise does not explain its samples even so. recent: `RecentFrame`s of the frames,
+    the first with the mixture before it. The sensor's own parameters get their prior back, all
+    else stays known; fits begin at several delays.
     """
     own = [k for k, label in enumerate(problem.labels) if label.startswith(f'{faulty.sensor}.')]
-    known, frames = past[0].mixture, tuple(each.frame for each in past)
+    known, frames = recent[0].mixture, tuple(each.frame for each in recent)
     if not own or known is None:
         return None
     points = _filtered(problem, known, frames, noise, drift)

@@ -39,7 +39,7 @@ class AbstractEstimator(ABC):
         """Return a state with these frames in place of those that it keeps."""
 
     def last_change(self, state):
-        """Return the `Memory` of the parameters before the last change, None without one."""
+        """Return the `EarlierModel` of the parameters before the last change, None without one."""
         return getattr(state, 'last_change', None)
 
     @abstractmethod

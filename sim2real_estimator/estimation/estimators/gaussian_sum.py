@@ -15,9 +15,10 @@ from functools import partial
 from ...records import UpdateReport
 from ...reported_events import Happened, SensorMoved, SensorRight
 from ..batch.first_fits import filter_of, FirstFits
-from ..changes.detection import ChangeDetector
+from ..changes.detection import ChangeDetector, has_passed, since
 from ..changes.moved_sensors import relocate_sensor
 from ..changes.pending import pending_change, PendingChange, resolve
+from ..disturbances import bank
 from ..drift import Drift, drifted
 from ..filter.gating import with_samples
 from ..filter.phases import AbstractPhase, BatchState, FilterState
@@ -26,17 +27,19 @@ from ..misfits import LARGEST_DISTURBANCE
 from ..noise import NormalNoise
 from .base import AbstractEstimator
 
-# Scales of disturbances. Evidence tells factors of a third apart within seconds, and with a scale
-# of half the true one intervals are too narrow. Those of friction, below 0.01, may be coarser.
-_BANK = (0.0, 0.001, 0.003, 0.01, 0.014, 0.02, 0.028, 0.04, 0.056, 0.08, 0.11, LARGEST_DISTURBANCE)
+# Sizes of forces of unknown origin. Evidence tells factors of a third apart within seconds, and
+# with half the true size intervals are too narrow.
+_FORCES = (0.0, 0.01, 0.014, 0.02, 0.028, 0.04, 0.056, 0.08, 0.11, LARGEST_DISTURBANCE)
+# Sizes of errors of the friction model, away from reversal. They may be coarser.
+_FRICTION_ERRORS = (0.001, 0.003)
 # Relative standard deviation of the mass matrix below which a filter goes on after a change.
 _CHANGED = 0.1
-# Where there are several sensors, a change is reported so many frames after its detection, unless
-# it was a sensor that was faulty from at most so many frames before (a frozen sensor is off by
-# little at first; the mixtures that it takes to filter again are kept for no longer).
-_WAITS, _SEEN = 6, 8
-# Number of the last frames in which it is asked whether a sensor was moved.
-_ASKED_ABOUT = 32
+# Where there are several sensors, a change is reported so long after its detection [s], unless it
+# was a sensor that was faulty from at most so long before (a frozen sensor is off by little at
+# first; mixtures from which to filter again are kept densely for no longer). Longer at low rates.
+_WAITS, _SEEN = 0.06, 0.08
+# The time before now in which it is asked whether a sensor was moved [s].
+_ASKED_ABOUT = 0.33
 
 
 class _RunningPhase(AbstractPhase):
@@ -89,10 +92,11 @@ class FilterPhase(_RunningPhase):
             events = (*report.events, Happened.CHANGED, Happened.FORGOTTEN)
             return self.settings.init(problem), replace(report, events=events)
         # Samples that were rejected just now may belong to the change.
-        frames = with_samples([each.frame for each in outcome.past], outcome.newly_rejected)
-        past = tuple(replace(each, frame=f) for each, f in zip(outcome.past, frames))
-        pending = pending_change(past, state.memories, state.begun_ns, outcome.memory)
-        sensors = {s.sensor for each in past[-_SEEN:] for s in each.frame.samples}
+        frames = with_samples([each.frame for each in outcome.recent], outcome.newly_rejected)
+        recent = tuple(replace(each, frame=f) for each, f in zip(outcome.recent, frames))
+        pending = pending_change(recent, state.earlier_models, state.begun_ns, outcome.detection)
+        last = recent[since(recent, _SEEN) :]
+        sensors = {s.sensor for each in last for s in each.frame.samples}
         if len(sensors) > 1 and not outcome.is_blind:
             # Some frames later it shows whether one of them is faulty.
             return replace(pending, is_reported=False, wrong=state.wrong), report
@@ -102,16 +106,15 @@ class FilterPhase(_RunningPhase):
         """Return (state, `UpdateReport`) after it was asked whether a sensor was moved."""
         others = tuple(each for each in state.wrong if each is not faulty)
         asked = replace(state, wrong=(*others, replace(faulty, asked=faulty.number)))
-        known = [k for k, each in enumerate(state.past[:-_ASKED_ABOUT]) if each.mixture]
-        past = state.past[known[-1] if known else 0 :]
-        if not past:
+        if not state.recent:
             return asked, report
+        recent = state.recent[since(state.recent, _ASKED_ABOUT) :]
         drift = self.settings.drifts.since(state.begun_ns)
-        mixture = relocate_sensor(problem, past, faulty, self.settings.noise, drift)
+        mixture = relocate_sensor(problem, recent, faulty, self.settings.noise, drift)
         if mixture is None:
             return asked, report
-        more = {'memory': state.memory.begun_anew(was_nothing=False), 'share': state.share}
-        more |= {'memories': state.memories, 'wrong': others}
+        more = {'detection': state.detection.begun_anew(was_nothing=False), 'share': state.share}
+        more |= {'earlier_models': state.earlier_models, 'wrong': others}
         after = filter_of(problem, mixture, state.begun_ns, frame.end_ns, **more)
         event = (SensorRight if faulty.is_new else SensorMoved)(faulty.sensor)
         return after, replace(report, events=(*report.events, event))
@@ -125,7 +128,8 @@ class PendingPhase(_RunningPhase):
         if state.is_reported:
             return self._isolated(problem, state, frame)
         state = replace(state, frames=(*state.frames, frame))
-        if len(state.frames) < _WAITS:
+        detected_ns = state.recent[-1].frame.end_ns
+        if not has_passed(_WAITS, detected_ns, frame.end_ns, len(state.frames)):
             return state, UpdateReport('batch')
         after = self._without_faulty(problem, state, frame)
         if after is not None:
@@ -134,13 +138,16 @@ class PendingPhase(_RunningPhase):
 
     def _without_faulty(self, problem, state, frame):
         """Return (state, report) of a filter where only a sensor was faulty, else None."""
-        past, recent = state.past[:-_SEEN], state.past[-_SEEN:]
-        if not recent or recent[0].mixture is None:
-            return None
-        begun, begin_ns = state.begun_ns, recent[0].frame.start_ns
-        more = {'memory': state.noticed, 'memories': state.memories, 'past': past}
-        known = filter_of(problem, recent[0].mixture, begun, begin_ns, wrong=state.wrong, **more)
-        frames = (*(each.frame for each in recent), *state.frames)
+        begin = since(state.recent, _SEEN)
+        before, last = state.recent[:begin], state.recent[begin:]
+        begun, begin_ns = state.begun_ns, last[0].frame.start_ns
+        more = {
+            'detection': state.noticed,
+            'earlier_models': state.earlier_models,
+            'recent': before,
+        }
+        known = filter_of(problem, last[0].mixture, begun, begin_ns, wrong=state.wrong, **more)
+        frames = (*(each.frame for each in last), *state.frames)
         outcome = filter_without_faulty(problem, known, frames, self.settings)
         if outcome is None:
             return None
@@ -151,13 +158,13 @@ class PendingPhase(_RunningPhase):
     def _isolated(self, problem, state, frame):
         """Isolate the change; go on with what is still known, or begin again."""
         settings, begun, noticed = self.settings, state.begun_ns, state.noticed
-        state, mixture, memories, report = resolve(
+        state, mixture, earlier_models, report = resolve(
             problem,
             state,
             frame,
             settings.noise,
             settings.drifts.since(begun),
-            settings.disturbances,
+            settings.bank,
             partial(FirstFits(settings).is_narrow, problem, limit=_CHANGED),
         )
         if state is not None:
@@ -166,8 +173,8 @@ class PendingPhase(_RunningPhase):
             return settings.init(problem), report
         if Happened.MOTION_LOST in report.events:
             return BatchState.resuming(mixture, begun), report
-        memory = noticed.begun_anew(was_nothing=not report.changed)
-        more = {'memory': memory, 'memories': memories}
+        detection = noticed.begun_anew(was_nothing=not report.changed)
+        more = {'detection': detection, 'earlier_models': earlier_models}
         return filter_of(problem, mixture, begun, frame.end_ns, **more), report
 
 
@@ -180,18 +187,19 @@ class GaussianSum(AbstractEstimator):
     """
     See the module.
 
-    starts: of the batch; horizons: frame counts at which the growing batch is fitted, then
-    growing by a quarter; handover: relative standard deviation of the mass matrix below which the
-    filter takes over (a larger one with disturbances), if the effective share of the batch's
-    mixture is at least `share`, or has not grown since the last fit, or the batch has `longest`
-    frames; noise: of the residuals; prune, merge: weight and squared distance below which
-    components are pruned and merged; detector: of changes; disturbances: scales of the bank, in
-    the problem's units; drift: relative standard deviation by which parameters change in an hour,
-    see `Drift`, which bounds how narrow a posterior gets; drift_of_dissipation: of damping and
-    friction; drift_of_efforts: of all efforts at once; drift_of_clocks: of the sensors' clocks [s
-    in 1 s]; lag: frames of the fixed-lag smoother where joints are driven, two at most where
-    disturbances act; shooting: number of parameters up to which the first fits are single
-    shooting, else smoother fits; seed: of all draws.
+    starts: of the batch; horizons: frame counts at which the growing batch is fitted, then growing
+    by a quarter (counts, since what a fit costs and can tell goes by them); handover: relative
+    standard deviation of the mass matrix below which the filter takes over (a larger one with
+    disturbances), if the effective share of the batch's mixture is at least `share`, or has not
+    grown since the last fit, or the batch has `longest` frames; noise: of the residuals; prune,
+    merge: weight and squared distance below which components are pruned and merged; detector: of
+    changes; disturbances: sizes of forces of unknown origin, 0: none, in the problem's units;
+    friction_errors: of errors of the friction model; drift: relative standard deviation by which
+    parameters change in an hour, see `Drift`, which bounds how narrow a posterior gets;
+    drift_of_dissipation: of damping and friction; drift_of_efforts: of all efforts at once;
+    drift_of_clocks: of the sensors' clocks [s in 1 s]; lag: frames of the fixed-lag smoother where
+    joints are driven, two at most where disturbances act; shooting: number of parameters up to
+    which the first fits are single shooting, else smoother fits; seed: of all draws.
     """
 
     starts: int = 8
@@ -203,7 +211,8 @@ class GaussianSum(AbstractEstimator):
     prune: float = 1e-6
     merge: float = 0.5
     detector: ChangeDetector = field(default_factory=ChangeDetector)
-    disturbances: tuple = _BANK
+    disturbances: tuple = _FORCES
+    friction_errors: tuple = _FRICTION_ERRORS
     drift: float = 1e-3
     drift_of_dissipation: float = 5e-3
     drift_of_efforts: float = 1e-2
@@ -214,6 +223,11 @@ class GaussianSum(AbstractEstimator):
 
     name = 'gaussian_sum'
     learns_noise = True
+
+    @property
+    def bank(self):
+        """The `Disturbance`s that are weighed by evidence."""
+        return bank(self.disturbances, self.friction_errors)
 
     @property
     def drifts(self):
@@ -250,7 +264,7 @@ class GaussianSum(AbstractEstimator):
         return problem.marginal(self._phase(state).mixture(problem.augmented, state))
 
     def last_change(self, state):
-        """Return the `Memory` before the last change, None without one of the problem itself."""
+        """Return the `EarlierModel` before the last change of the problem itself, or None."""
         return None if state.is_augmented else super().last_change(state)
 
     def _phase(self, state):

@@ -32,7 +32,7 @@ from functools import partial
 import numpy as np
 
 from ...reported_events import Explained, ExplainedInPart, Happened, kinds_of
-from ..changes.isolation import Memory
+from ..changes.isolation import EarlierModel
 from ..protocol import Gaussian
 from ..torque import poses as pose_regression
 from ..torque.changes import find_changes, isolate, name_of_return, Onset, Snapshot, with_noisier
@@ -304,10 +304,10 @@ class MeasuredTorque(AbstractEstimator):
         known = replace(origin.fit, noise=noise)
         # The noise of joints may have changed as well: the former one counts for a while only.
         last, usual = state.last_change, noise.of_rigid(state.is_elastic)
-        jump = None if last is None else last.jump
+        reached_by = None if last is None else last.left_by
         parameters = (causes[0].memory or causes[0].jump).parameters
         root = old_root(problem.torque, known)
-        memory = Memory(causes[0].name, parameters, known.mean, root, jump)
+        memory = EarlierModel(causes[0].name, parameters, known.mean, root, reached_by=reached_by)
         state = replace(
             state.without_responses(),
             earlier=Earlier.of(origin.sums, usual, _NOISE_ROWS),
@@ -372,7 +372,7 @@ class MeasuredTorque(AbstractEstimator):
         model, known, last = problem.torque, state.onset.known, state.last_change
         found, name = state.fit, name_of_return(last.name)
         prior = Gaussian(known.mean, old_root(model, known))
-        memory = Memory(name, last.parameters, found.mean, old_root(model, found))
+        memory = EarlierModel(name, last.parameters, found.mean, old_root(model, found))
         first = np.flatnonzero(taken.any(1))[-1] + 1
         recent, visited = state.recent[first:], state.visited[first:]
         sums = state.sums.of(rows for _, rows in recent)
@@ -485,7 +485,7 @@ def _with_new_rows(model, state, rows, until_ns, report):
 
 
 def _with_likelier_cause(state, before, report):
-    """Return the state with another cause of the last change reported; before: its `Memory`."""
+    """Return the state with another cause of the last change reported; before: as it was."""
     is_reported = Explained in kinds_of(report.events)
     if before is not None and before.name != state.last_change.name and not is_reported:
         report.explain(state.branches[0])

@@ -59,8 +59,8 @@ class ShootingState:
     end of the last frame, root of its covariance given the parameters, derivative by them; latest:
     (misfit per degree over the usual one, mean, root) of the last windows, by what was known
     before them; misfits [2]: sum of the misfits per degree, and number, of windows of the known
-    robot; prior: (mean, root) since the last change, None: the problem's; last_change: `Memory` of
-    before that.
+    robot; prior: (mean, root) since the last change, None: the problem's; last_change:
+    `EarlierModel` of before that.
     """
 
     pending: tuple = ()

@@ -33,6 +33,7 @@ _KEPT = 64
 # Number of rejected samples after which it is asked whether the sensor was moved (fewer if nothing
 # was known of its clock), the factor by which that number grows until it is asked again, and the
 # number on end, with no sample of another sensor, after which the robot itself may have changed.
+# These and those above are of samples, at whatever rate they come: each is evidence for itself.
 _ASKED, _FEW, _AGAIN, _BLIND = 100, 32, 1.5, 25
 
 
@@ -191,7 +192,7 @@ def implausible_sensors(problem, mixture, frames):
         behind = undisturbed_step - step
         behind = np.concatenate([(moved @ behind[..., None])[..., 0], behind[:, size:]], 1)
         process_noise = problem.process_noise(
-            (frame,), mixture.scales, means, (mixture.points, points)
+            (frame,), mixture.disturbances, means, (mixture.points, points)
         )[0]
         disturbed, undisturbed = (predict(each, moved, process_noise) for each in roots)
     return implausible
@@ -223,7 +224,7 @@ def _notable(mixture):
 def _linearized(problem, mixture, frame):
     """Return the `Linearization` of a frame, whitened with the estimated noise."""
     with np.errstate(all='ignore'):
-        found = problem.linearize(mixture.points, mixture.means, (frame,), mixture.scales)
+        found = problem.linearize(mixture.points, mixture.means, (frame,), mixture.disturbances)
     if mixture.noises is None:
         return found
     return whitened(mixture.noises, problem.row_noises((frame,)), found)[0]

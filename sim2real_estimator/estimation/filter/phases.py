@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..batch.fit import Fits, Window
-from ..changes.detection import ChangeMemory
+from ..changes.detection import DetectorState
 from ..mixture import Mixture
 from .smoother import Trajectories
 from .update import FixedLagWindow
@@ -62,38 +62,39 @@ class FilterState:
     """
     The mixture at the end of the last frame.
 
-    memory: of the change detector; share: effective share of the batch's mixture when the filter
-    took over; begun_ns, end_ns: stamps of the first frame that the mixture comes from and of the
-    end of the last, None where unknown; lag: window of a fixed-lag smoother, None of a filter;
-    past, memories: `Past`s of the last frames and `Memory`s of earlier changes; wrong:
-    `FaultySensor`s; is_augmented: whether all this is of the augmented problem.
+    detection: of the change detector; share: effective share of the batch's mixture when the
+    filter took over; begun_ns, end_ns: stamps of the first frame that the mixture comes from and
+    of the end of the last, None where unknown; lag: window of a fixed-lag smoother, None of a
+    filter; recent, earlier_models: `RecentFrame`s of the last frames and `EarlierModel`s of
+    earlier changes; wrong: `FaultySensor`s; is_augmented: whether all this is of the augmented
+    problem.
     """
 
     mixture: Mixture
-    memory: ChangeMemory = ChangeMemory()
+    detection: DetectorState = DetectorState()
     share: float = 1.0
     begun_ns: int | None = None
     end_ns: int | None = None
     lag: FixedLagWindow | None = None
-    past: tuple = ()
-    memories: tuple = ()
+    recent: tuple = ()
+    earlier_models: tuple = ()
     wrong: tuple = ()
     is_augmented: bool = False
 
     @property
     def last_change(self):
-        """The `Memory` of the parameters before the last change, None where there was none."""
-        return self.memories[-1] if self.memories else None
+        """The `EarlierModel` that the last change has ended, None where there was none."""
+        return self.earlier_models[-1] if self.earlier_models else None
 
     def after(self, outcome, end_ns):
         """Return the state after the `FrameOutcome` of frames up to a stamp."""
         return replace(
             self,
             mixture=outcome.step.mixture,
-            memory=outcome.memory,
+            detection=outcome.detection,
             end_ns=end_ns,
             lag=outcome.step.lag,
-            past=outcome.past,
+            recent=outcome.recent,
             wrong=outcome.faulty,
         )
 
@@ -128,7 +129,7 @@ class AbstractPhase(ABC):
         that no length of observation removes (`lasting_root`).
         """
         if state.mixture is not None:
-            if not state.mixture.scales.any():
+            if not state.mixture.disturbances.sizes.any():
                 return state.mixture
             return replace(state.mixture, lasting=problem.lasting_root)
         size, prior = problem.tangent_size, problem.prior

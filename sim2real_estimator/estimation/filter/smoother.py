@@ -21,11 +21,10 @@ from ..gaussian import log_normalized, measure, predict
 from ..mixture import Mixture
 from ..noise import (
     is_measured,
-    measure_robustly,
+    measure_with_scales,
     NoiseScales,
     NormalNoise,
     padding_evidence,
-    update_noise_scales,
     whitened,
 )
 from ..protocol import Linearization
@@ -196,7 +195,7 @@ class Smoother:
         if before:
             mean, root = before[-1].mean_on, before[-1].root_on
         frames, walks = self.frames[len(before) :], self._walks[len(before) :]
-        at = self.known.scales, trajectories.parameters, trajectories.points[len(before) :]
+        at = self.known.disturbances, trajectories.parameters, trajectories.points[len(before) :]
         process_noise = self.problem.process_noise(frames, *at)
         found_of_all = self._linearized(trajectories) if found is None else found
         for k, found in enumerate(found_of_all):
@@ -227,20 +226,15 @@ class Smoother:
 
     def _update_by_innovation(self, found, mean, root, noises):
         """Return the same with rows weighted by their innovation, and the noises updated."""
-        log_scale = 0.0
-        if noises is not None:
-            found, log_scale = whitened(noises, self._sensors, found)
-        missed = found.residual + (found.slope @ mean[..., None])[..., 0]
-        found = replace(found, residual=missed)
-        update, cost = measure_robustly(root, found, self.noise)
-        if noises is not None:
-            noises = update_noise_scales(noises, self._sensors, found, update, self.noise)
-            update = replace(update, log_evidence=update.log_evidence - log_scale)
-        return found, missed, update, cost, noises
+        found, update, cost, noises, log_scale = measure_with_scales(
+            root, found, self.noise, noises, self._sensors, mean
+        )
+        update = replace(update, log_evidence=update.log_evidence - log_scale)
+        return found, found.residual, update, cost, noises
 
     def _linearized(self, trajectories):
         """Return the `Linearization` of every frame about the trajectories at its start."""
-        given = trajectories.points, trajectories.parameters, self.frames, self.known.scales
+        given = trajectories.points, trajectories.parameters, self.frames, self.known.disturbances
         return split_by_frame(
             linearize_window(self.problem, *given), trajectories.points.shape[-1]
         )
@@ -300,12 +294,18 @@ class Smoother:
             self.problem.retract(points, step.mean_on[:, : self.size].T),
             trajectories.parameters + step.mean_on[:, self.size :].T,
             step.root_on,
-            self.known.scales,
+            self.known.disturbances,
             step.noises,
         )
 
     def log_evidence(self, steps):
-        """Return the log evidence of the frames and the prior weights, [K]."""
+        """
+        Return the log evidence of the frames and the prior weights, [K].
+
+        In its innovations form: the sum of log densities of each frame's rows given the frames
+        before, by the same update as in a filter. Of a linear problem it is exact, and the same as
+        that of a batch by Laplace's approximation (`Fits.log_evidence`), but for a constant.
+        """
         return self.known.log_weights + sum(
             step.log_evidence + padding_evidence(step.is_row, self.noise) for step in steps
         )
@@ -327,7 +327,7 @@ class Smoother:
             trajectories.points[-1],
             trajectories.parameters,
             summary.roots,
-            self.known.scales,
+            self.known.disturbances,
             noises,
         )
         return Smoothed(
@@ -483,21 +483,21 @@ def with_input_noise(problem, roots, frame):
     return predict(roots, still, input_noise)
 
 
-def linearize_along(problem, states, parameters, frames, scales=None):
+def linearize_along(problem, states, parameters, frames, disturbances=None):
     """
     Return the `Linearization` of H frames along K trajectories, of H * K columns, frame by frame.
 
-    states [H (+ 1), nx, K]: at the beginnings of frames; parameters [p, K]; scales [K]: of
-    disturbances, None where there are none.
+    states [H (+ 1), nx, K]: at the beginnings of frames; parameters [p, K]; disturbances:
+    `Disturbances` of K columns, None where there are none.
     """
     count = parameters.shape[1]
     lanes = np.moveaxis(states[: len(frames)], 0, 1).reshape(states.shape[1], -1)
     repeated = [frame for frame in frames for _ in range(count)]
-    scales = None if scales is None else np.tile(scales, len(frames))
-    return problem.linearize(lanes, parameters, repeated, scales)
+    each = None if disturbances is None else disturbances.tiled(len(frames))
+    return problem.linearize(lanes, parameters, repeated, each)
 
 
-def linearize_window(problem, states, parameters, frames, scales):
+def linearize_window(problem, states, parameters, frames, disturbances):
     """
     Return the same, with derivatives by parameters taken where no disturbance acts.
 
@@ -506,13 +506,13 @@ def linearize_window(problem, states, parameters, frames, scales):
     the same motion, and fits would lead to a robot without inertia: the prior density of motions,
     which is lower for a lighter robot, is no part of a least squares cost.
     """
-    if not (scales > 0).any():
-        return linearize_along(problem, states, parameters, frames, scales)
-    calm, count = states.copy(), len(frames) * len(scales)
+    if not (disturbances.sizes > 0).any():
+        return linearize_along(problem, states, parameters, frames, disturbances)
+    calm, count = states.copy(), len(frames) * len(disturbances)
     calm[:, -problem.disturbance_size :] = 0.0
     # In one call: for few columns most of the time is the overhead of a call.
     both = np.concatenate([states[: len(frames)], calm[: len(frames)]])
-    found = linearize_along(problem, both, parameters, (*frames, *frames), scales)
+    found = linearize_along(problem, both, parameters, (*frames, *frames), disturbances)
     found, instead = found.pick(slice(count)), found.pick(slice(count, None))
     for moved, other in ((found.slope, instead.slope), (found.transition, instead.transition)):
         moved[..., problem.tangent_size :] = other[..., problem.tangent_size :]

@@ -24,7 +24,9 @@ from ...reported_events import Happened, SensorRight, SensorWrong
 from ..changes.detection import (
     bias_score,
     BiasScore,
-    ChangeMemory,
+    DetectorState,
+    FrameFit,
+    since,
     with_frame,
 )
 from ..drift import STILL, walk
@@ -32,11 +34,9 @@ from ..gaussian import log_normalized, predict
 from ..mixture import distances, distinct, Mixture
 from ..noise import (
     is_measured,
-    measure_robustly,
+    measure_with_scales,
     padding_evidence,
     standardised,
-    update_noise_scales,
-    whitened,
 )
 from .gating import implausible_sensors, reject, still_faulty, without
 from .smoother import linearize_window, Smoother, Trajectories, with_input_noise
@@ -103,6 +103,10 @@ class Step:
         """The number of surprising rows."""
         return int(self.surprising.sum())
 
+    def fit(self, frame):
+        """Return the `FrameFit` of the frame for the change detector."""
+        return FrameFit(frame.seconds, self.misfit, self.rows, self.surprises, self.score)
+
     def pruned(self, prune, merge):
         """Return the step with its components pruned and merged."""
         kept, log_weights = prune_and_merge(self.mixture, prune, merge)
@@ -122,15 +126,15 @@ class FrameOutcome:
     """
     The result of one frame.
 
-    step: `Step`, None where nothing finite can be computed; past: `Past`s of the last frames;
-    memory: of the change detector; events: to be reported; faulty: `FaultySensor`s; left_out: of
-    samples, as in an `UpdateReport`; is_changed: whether noise does not explain the last frames;
-    is_blind: whether faulty sensors have hidden the motion for too long.
+    step: `Step`, None where nothing finite can be computed; recent: `RecentFrame`s of the last
+    frames; detection: of the change detector; events: to be reported; faulty: `FaultySensor`s;
+    left_out: of samples, as in an `UpdateReport`; is_changed: whether noise does not explain the
+    last frames; is_blind: whether faulty sensors have hidden the motion for too long.
     """
 
     step: Step | None
-    past: tuple
-    memory: ChangeMemory
+    recent: tuple
+    detection: DetectorState
     events: tuple
     faulty: tuple
     left_out: tuple
@@ -158,7 +162,7 @@ def filter_frame(problem, state, frame, settings):
 
     state: `FilterState`; settings: of the estimator (noise, detector, drifts, lag, prune, merge).
     """
-    whole, memory, detector = frame, state.memory, settings.detector
+    whole, detection, detector = frame, state.detection, settings.detector
 
     # 1. Sensors that are known to be faulty.
     frame, faulty = still_faulty(problem, state.mixture, state.wrong, frame)
@@ -176,7 +180,7 @@ def filter_frame(problem, state, frame, settings):
     status, rejected = Status.OUTLIER, Happened.OUTLIER
     if step is None:
         status, rejected = Status.UPDATE_REFUSED, Happened.UPDATE_REFUSED
-    if step is None or detector.is_far_off(step.misfit, step.rows):
+    if step is None or detector.is_far_off(step.fit(frame)):
         implausible = implausible_sensors(problem, state.mixture, (frame,))
         if implausible:
             faulty = (*faulty, *reject(frame, implausible))
@@ -192,9 +196,9 @@ def filter_frame(problem, state, frame, settings):
     first = {each.sensor: status for each in faulty if each.number == 1}
     left_out = _left_out(whole, frame, first)
     # Then a single outlier: the motion goes on without the frame's samples. Should it be the
-    # beginning of a change, `past` has them.
+    # beginning of a change, `recent` has them.
     measured, bare = step, replace(frame, samples=())
-    is_outlier = step is not None and _is_outlier(problem, memory, step, frame, settings)
+    is_outlier = step is not None and _is_outlier(problem, detection, step, frame, settings)
     if step is None:
         frame, events, left_out = bare, (*events, Happened.UPDATE_REFUSED), ()
         step = measured = update_components(problem, state, bare, settings)
@@ -202,18 +206,18 @@ def filter_frame(problem, state, frame, settings):
         events, left_out = (*events, Happened.OUTLIER), ()
         step = update_components(problem, state, bare, settings)
     if step is None:
-        return FrameOutcome(None, (), memory, events, faulty, left_out)
+        return FrameOutcome(None, (), detection, events, faulty, left_out)
 
     # 4. Change detection.
     if is_outlier:
-        memory = detector.pass_over(memory)
+        detection = detector.pass_over(detection, frame.seconds)
     else:
-        memory = detector.remember(memory, step.misfit, step.rows, step.surprises, step.score)
-    past = with_frame(state.past, frame, state.mixture, measured.log_evidence)
-    outcome = FrameOutcome(step, past, memory, events, faulty, left_out)
+        detection = detector.remember(detection, step.fit(frame))
+    recent = with_frame(state.recent, frame, state.mixture, measured.log_evidence)
+    outcome = FrameOutcome(step, recent, detection, events, faulty, left_out)
 
     # 5. If it is a faulty sensor that has changed, the last frames are filtered without it.
-    is_changed = detector.has_changed(memory, settings.noise.expects_outliers)
+    is_changed = detector.has_changed(detection, settings.noise.expects_outliers)
     refiltered = _refiltered(problem, state, outcome, settings) if is_changed else None
     if refiltered is not None:
         outcome, is_changed = refiltered, False
@@ -245,16 +249,13 @@ def measurement_update(problem, mixture, frame, noise, drift=STILL):
     roots = with_input_noise(problem, mixture.roots, frame)
     # Linearize motion and samples about every component's mean.
     begin, noises = (mixture.points, mixture.means), mixture.noises
-    found = problem.linearize(*begin, (frame,), mixture.scales)
-    log_scale = 0.0
-    if noises is not None:
-        sensors = problem.row_noises((frame,))
-        found, log_scale = whitened(noises, sensors, found)
+    found = problem.linearize(*begin, (frame,), mixture.disturbances)
     # Update mean, square root of the covariance, and scales of the noise.
+    sensors = None if noises is None else problem.row_noises((frame,))
     with np.errstate(all='ignore'):
-        update, cost = measure_robustly(roots, found, noise)
-        if noises is not None:
-            noises = update_noise_scales(noises, sensors, found, update, noise)
+        found, update, cost, noises, log_scale = measure_with_scales(
+            roots, found, noise, noises, sensors
+        )
     # Weigh the components by the evidence of the rows.
     log_weights = mixture.log_weights + update.log_evidence - log_scale
     # Advance to the frame's end, with process noise and the drift of the parameters.
@@ -268,12 +269,12 @@ def measurement_update(problem, mixture, frame, noise, drift=STILL):
         predict(
             update.root,
             found.transition,
-            problem.process_noise((frame,), mixture.scales, mixture.means, (mixture.points, ends))[
-                0
-            ],
+            problem.process_noise(
+                (frame,), mixture.disturbances, mixture.means, (mixture.points, ends)
+            )[0],
             walk(problem, drift, frame.start_ns, frame.end_ns),
         ),
-        mixture.scales,
+        mixture.disturbances,
         noises,
     )
     if not after.is_finite:
@@ -333,7 +334,7 @@ def fixed_lag_update(problem, lag, frame, noise, depth, drift=STILL):
 def _iterated(problem, lag, frame, smoother):
     """Return the `Trajectories` of a window on to a new frame's end, after one iteration."""
     trajectories, known = lag.trajectories, lag.known
-    at = trajectories.points[-1:], trajectories.parameters, (frame,), known.scales
+    at = trajectories.points[-1:], trajectories.parameters, (frame,), known.disturbances
     new = linearize_window(problem, *at)
     trajectories = Trajectories(
         np.concatenate([trajectories.points, new.ends[None]]), trajectories.parameters
@@ -356,13 +357,13 @@ def _innovations(problem, residual, seen, slope, noise):
     return surprising, bias_score(residual, seen, slope[:, : problem.position_count])
 
 
-def _is_outlier(problem, memory, step, frame, settings):
+def _is_outlier(problem, detection, step, frame, settings):
     """Tell whether a frame fits as badly as only one bad sample does, where none is expected."""
     if settings.noise.expects_outliers or not step.surprises:
         return False
     samples = problem.row_samples(frame)
     bad = len(np.unique(samples[step.surprising[: len(samples)]]))
-    return settings.detector.is_outlier(memory, step.misfit, step.rows, bad)
+    return settings.detector.is_outlier(detection, step.fit(frame), bad)
 
 
 def _left_out(whole, frame, first):
@@ -386,14 +387,14 @@ def _refiltered(problem, state, outcome, settings):
 
     None where no sensor is, or the others show a change as well.
     """
-    count = settings.detector.frames
-    past, recent = outcome.past[:-count], outcome.past[-count:]
-    if not recent or recent[0].mixture is None:
-        return None
-    known = recent[0].mixture
+    # Those that were tested: no earlier one showed it.
+    fits = outcome.detection.fits
+    begin = since(outcome.recent, sum(fit.seconds for fit in fits), len(fits))
+    before, last = outcome.recent[:begin], outcome.recent[begin:]
+    known = last[0].mixture
     lag = None if state.lag is None else FixedLagWindow.begun(known)
-    begun = replace(state, mixture=known, lag=lag, past=past, wrong=outcome.faulty)
-    frames = tuple(each.frame for each in recent)
+    begun = replace(state, mixture=known, lag=lag, recent=before, wrong=outcome.faulty)
+    frames = tuple(each.frame for each in last)
     found = filter_without_faulty(problem, begun, frames, settings)
     if found is None:
         return None
@@ -410,17 +411,17 @@ def filter_without_faulty(problem, state, frames, settings):
     faulty_names = implausible_sensors(problem, state.mixture, frames)
     if not faulty_names or not any(without(frame, faulty_names).samples for frame in frames):
         return None
-    memory, past, faulty = replace(state.memory, recent=()), state.past, state.wrong
+    detection, recent, faulty = replace(state.detection, fits=()), state.recent, state.wrong
     detector, step = settings.detector, None
     for whole in frames:
         faulty, frame = reject(whole, faulty_names, faulty), without(whole, faulty_names)
         step = update_components(problem, state, frame, settings)
         if step is None:
             return None
-        memory = detector.remember(memory, step.misfit, step.rows, step.surprises, step.score)
-        if detector.has_changed(memory, settings.noise.expects_outliers):
+        detection = detector.remember(detection, step.fit(frame))
+        if detector.has_changed(detection, settings.noise.expects_outliers):
             return None
-        past = with_frame(past, frame, state.mixture, step.log_evidence)
+        recent = with_frame(recent, frame, state.mixture, step.log_evidence)
         state = replace(state, mixture=step.mixture, lag=step.lag)
     numbers = Counter(
         sample.sensor
@@ -430,7 +431,7 @@ def filter_without_faulty(problem, state, frames, settings):
     )
     left_out = tuple((name, Status.SENSOR_WRONG.value, number) for name, number in numbers.items())
     events = tuple(SensorWrong(name) for name in faulty_names)
-    return FrameOutcome(step, past, memory, events, faulty, left_out)
+    return FrameOutcome(step, recent, detection, events, faulty, left_out)
 
 
 def prune_and_merge(mixture, prune, merge):
@@ -447,10 +448,11 @@ def prune_and_merge(mixture, prune, merge):
     order = [k for k in order if log_weights[k] > np.log(prune)]
     informations = np.linalg.inv(mixture.parameter_covariances())
     squared = distances(mixture.means, informations)
-    kept = distinct(order, squared, merge, mixture.scales)
+    alike = mixture.disturbances.alike
+    kept = distinct(order, squared, merge, alike)
     for index in order:
         if index not in kept:
-            same = [k for k in kept if mixture.scales[k] == mixture.scales[index]]
+            same = [k for k in kept if alike[k, index]]
             nearest = same[int(np.argmin(squared[same, index]))]
             log_weights[nearest] = np.logaddexp(log_weights[nearest], log_weights[index])
     return np.array(kept), log_weights

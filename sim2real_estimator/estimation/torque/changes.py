@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...reported_events import TorqueNoisier
-from ..changes.isolation import Memory
+from ..changes.isolation import EarlierModel
 from ..factors import solve_triangular
 from .regression import Fit, Rows, Sums
 
@@ -73,15 +73,15 @@ class Cause:
     """
     A hypothesis on what has changed, judged on a window.
 
-    name: for people; jump: the `ModelChange`, of a return that of the memory; memory: `Memory` to
-    which the robot returns, None of any other cause; evidence: log Bayes factor against no change;
-    since: `Snapshot` at which the window began, once causes are compared that of the likeliest
-    onset.
+    name: for people; jump: the `ModelChange`, of a return the one that had led there; memory:
+    `EarlierModel` to which the robot returns, None of any other cause; evidence: log Bayes factor
+    against no change; since: `Snapshot` at which the window began, once causes are compared that
+    of the likeliest onset.
     """
 
     name: str
     jump: object
-    memory: Memory | None
+    memory: EarlierModel | None
     evidence: float
     since: Snapshot
 
@@ -221,13 +221,13 @@ def name_of_return(name):
 
 
 def _causes(window, since, jumps, memories, is_refined=False):
-    """Return a `Cause` for every `ModelChange` and `Memory`, the most probable first."""
+    """Return a `Cause` for every `ModelChange` and `EarlierModel`, the most probable first."""
     found = [
         Cause(jump.name, jump, None, value, since)
         for jump, value in zip(jumps, window.evidence_of(jumps, is_refined))
     ]
     found += [
-        Cause(name_of_return(m.name), m.jump, m, window.evidence_of_memory(m), since)
+        Cause(name_of_return(m.name), m.reached_by, m, window.evidence_of_memory(m), since)
         for m in memories
     ]
     return sorted(found, key=lambda cause: -cause.evidence - prior_log_odds(jumps, cause))
@@ -359,7 +359,7 @@ class _Window:
         return result
 
     def evidence_of_memory(self, memory):
-        """Return the log Bayes factor of a return to a `Memory` against no change."""
+        """Return the log Bayes factor of a return to an `EarlierModel` against no change."""
         return self._refined_evidence(Cause(memory.name, None, memory, 0.0, None))
 
     def factors_with(self, cause):

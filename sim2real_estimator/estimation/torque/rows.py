@@ -252,9 +252,9 @@ def _with_geometry(problem, state):
 def _prior_before_rows(problem, branch):
     """Return the prior of a `Branch` before any rows, of before the last change or since."""
     prior, memory = problem.prior, branch.memory
-    if memory is None or memory.jump is None:
+    if memory is None or memory.left_by is None:
         return prior
-    return after_change(prior, memory.jump)
+    return after_change(prior, memory.left_by)
 
 
 def _derivative_by_geometry(problem, state, columns, slope):

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...records import UpdateReport
 from ...reported_events import Explained, TorqueNotExplained
-from ..changes.isolation import Memory
+from ..changes.isolation import EarlierModel
 from ..mixture import Mixture
 from ..protocol import Gaussian
 from .changes import FREEDOM, name_of_return, Onset, prior_log_odds
@@ -56,7 +56,7 @@ class Branch:
 
     prior: Gaussian
     fit: Fit
-    memory: Memory | None = None
+    memory: EarlierModel | None = None
     log_weight: float = 0.0
     prior_log_odds: float = 0.0
 
@@ -155,7 +155,7 @@ class TorqueState:
 
     @property
     def last_change(self):
-        """The `Memory` of what was known before the last change, None where there was none."""
+        """The `EarlierModel` that the last change has ended, None where there was none."""
         return self.branches[0].memory
 
 
@@ -238,7 +238,7 @@ def branches_of(model, state, causes):
         else:
             prior = after_change(Gaussian(known.mean, root), cause.jump)
         parameters = (cause.memory or cause.jump).parameters
-        memory = Memory(cause.name, parameters, known.mean, root, cause.jump)
+        memory = EarlierModel(cause.name, parameters, known.mean, root, cause.jump)
         begun = replace(known, mean=prior.mean, root=prior.root)
         more = prior_log_odds(model.model_changes(), cause)
         begun = fits.get(cause.name, begun)

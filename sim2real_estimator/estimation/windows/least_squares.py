@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..changes.isolation import Memory
+from ..changes.isolation import EarlierModel
 from ..factors import lower_root, solve_triangular
 from ..protocol import ModelChange
 from .shooting import fit_window, Quadratic
@@ -101,7 +101,7 @@ def fit_windows(problem, state, most):
 
 def isolate(problem, state, since):
     """
-    Return (`Memory` of what was known, (mean, root) of the changed robot) by windows since then.
+    Return (`EarlierModel`, (mean, root) of the changed robot) by windows since the change.
 
     Hypotheses: each possible change, all of them at once, or a return to what was known before the
     last change. Windows are fitted anew under each of them, and evidence decides.
@@ -128,7 +128,7 @@ def isolate(problem, state, since):
         found.append((fit.log_evidence() + jump.log_odds, jump, prior))
     _, jump, prior = max(found, key=lambda each: each[0])
     known = jump if jump.root.shape[1] and jump is not every else None
-    return Memory(jump.name, jump.parameters, state.mean, state.root, known), prior
+    return EarlierModel(jump.name, jump.parameters, state.mean, state.root, known), prior
 
 
 def misfit_of(window, root):

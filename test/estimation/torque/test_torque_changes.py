@@ -4,7 +4,7 @@ from linear_robots import JOINTS, LinearRobot, rows_of, SIZE
 import numpy as np
 import pytest
 
-from sim2real_estimator.estimation.changes.isolation import Memory
+from sim2real_estimator.estimation.changes.isolation import EarlierModel
 from sim2real_estimator.estimation.torque.changes import (
     find_changes,
     isolate,
@@ -139,7 +139,7 @@ def test_what_was_known_before_is_recognised():
     """It is believed no later than what is new, and stands before it."""
     noisy, took = (3.0, 1.0), []
     before = Course(sd=noisy).snapshots[-1].fit
-    memory = Memory('mass on hand', ('hand.mass',), before.mean, before.root)
+    memory = EarlierModel('mass on hand', ('hand.mass',), before.mean, before.root)
     for memories in ((memory,), ()):
         course = Course(seconds=0.3, sd=noisy)
         course.go_on(HEAVIER, BEFORE)
