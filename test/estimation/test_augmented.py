@@ -73,7 +73,7 @@ def test_a_state_of_the_augmented_problem_stays_one(monkeypatch, is_augmented):
     assert estimator.with_frames(states[0], ('a frame',)).is_augmented == is_augmented
 
 
-def test_memories_of_the_augmented_problem_are_no_answers_about_the_other():
-    known = {'memories': ('a memory',)}
-    assert GaussianSum().last_change(FilterState(None, **known)) == 'a memory'
+def test_earlier_models_of_the_augmented_problem_are_no_answers_about_the_other():
+    known = {'earlier_models': ('an earlier model',)}
+    assert GaussianSum().last_change(FilterState(None, **known)) == 'an earlier model'
     assert GaussianSum().last_change(FilterState(None, is_augmented=True, **known)) is None

@@ -252,7 +252,7 @@ class MultipleShooting(AbstractEstimator):
         first = next(k for k, (misfit, _, _) in enumerate(state.latest) if misfit > _MISFIT)
         _, mean, root = state.latest[first]
         since = (*state.windows, *state.outliers, window)[first + 1 - len(state.latest) :]
-        memory, prior = isolate(problem, replace(state, mean=mean, root=root), since)
+        earlier, prior = isolate(problem, replace(state, mean=mean, root=root), since)
         state = replace(
             state,
             outliers=(),
@@ -262,11 +262,11 @@ class MultipleShooting(AbstractEstimator):
             root=prior[1],
             latest=(),
             prior=prior,
-            last_change=memory,
+            last_change=earlier,
         )
         state, report = self._fitted(problem, state, since, report)
-        events = (*report.events, Happened.CHANGED, Explained(memory.name))
-        return state, replace(report, events=events, changed=memory.parameters)
+        events = (*report.events, Happened.CHANGED, Explained(earlier.name))
+        return state, replace(report, events=events, changed=earlier.parameters)
 
     def _fitted(self, problem, state, windows, report):
         """Return (state, report) with more windows of the known robot, and its posterior."""
