@@ -6,11 +6,13 @@ from pathlib import Path
 import sys
 import time
 
-from .app.bag_commands import add_bag_commands, require_ros
+from .app.bag_commands import add_bag_commands
 from .app.export_command import add_export, require_free
+from .app.nodes import require_ros
 from .app.report_command import add_report
 from .errors import EstimatorError
 from .offline.identification.command import add_identify
+from .version import __version__
 
 # So long a monitor listens before it draws again [s].
 _LISTEN = 0.1
@@ -19,6 +21,7 @@ _LISTEN = 0.1
 def main(arguments=None):
     """Run a subcommand and return the exit status."""
     parser = argparse.ArgumentParser(prog='sim2real-estimator', description=__doc__)
+    parser.add_argument('--version', action='version', version=f'%(prog)s {__version__}')
     commands = parser.add_subparsers(dest='command', required=True)
     _add_experiments(
         commands.add_parser('reproduce', help='run an experiment of the papers again')
@@ -53,6 +56,16 @@ def main(arguments=None):
         return chosen.run(chosen)
     except EstimatorError as error:
         print(f'sim2real-estimator: {error}', file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        name = (error.name or '').partition('.')[0]
+        if name in ('', __package__):
+            raise
+        print(
+            f'sim2real-estimator: {name} is missing in {sys.executable}: activate the virtual '
+            'environment that has it, or install requirements.txt; docs/setup.md',
+            file=sys.stderr,
+        )
         return 2
     except KeyboardInterrupt:
         return 130
@@ -181,6 +194,7 @@ def _demo(chosen):
     from .app.demo import report, show
 
     require_ros()
+    _require_drawing()
     console = Console()
     plan = show.Plan(show.shipped_robot(), chosen.output, chosen.seed)
     return report.perform(plan, console)
@@ -210,6 +224,7 @@ def _reproduce_lengths(chosen):
     from rich.console import Console
     import torch
 
+    _require_drawing()
     from .app.reproduce import lengths_experiment, lengths_report
 
     torch.set_num_threads(1)  # two would only wait for one another
@@ -241,6 +256,7 @@ def _reproduce_mixture(chosen):
     from rich.console import Console
     import torch
 
+    _require_drawing()
     from .app.reproduce import mixture_experiment, mixture_report
 
     torch.set_num_threads(1)
@@ -267,6 +283,13 @@ def _reproduce_mixture(chosen):
     console.print(mixture_report.table(paper, ours))
     console.print(f'picture of the first pendulum: {path}', soft_wrap=True)
     return 0
+
+
+def _require_drawing():
+    """Refuse to begin where the picture at the end cannot be drawn."""
+    from .posterior.report import require_drawing as require
+
+    require()
 
 
 def _progress(console):

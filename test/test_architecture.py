@@ -17,6 +17,7 @@ _PROBLEM = {*_CORE, 'observability', 'prediction', 'stream'}
 _FLOW = {*_PROBLEM, 'pipeline', 'posterior', 'setup'}
 ROOMS = {
     'errors': set(),
+    'version': set(),
     'spatial': set(),
     'records': {'errors'},
     'events': set(),
@@ -32,21 +33,31 @@ ROOMS = {
     'observability': {*_PHYSICS, 'estimation', 'parameters', 'records'},
     'prediction': {*_CORE, 'observability'},
     'setup': _PROBLEM,
-    'posterior': {*_PROBLEM, 'setup'},
+    'posterior': {*_PROBLEM, 'setup', 'version'},
     'pipeline': {*_PROBLEM, 'posterior', 'setup'},
     'background': {'pipeline'},
     'bags': {'errors', 'messages'},
     'ros': {*_FLOW, 'background', 'bags', 'events', 'messages'},
-    'offline': {*_FLOW, 'bags', 'events', 'messages', 'ros'},
-    'app': {*_FLOW, 'bags', 'messages', 'offline', 'ros'},
-    'cli': {'app', 'errors', 'offline', 'posterior', 'setup'},
+    'offline': {*_FLOW, 'bags', 'events', 'messages', 'ros', 'version'},
+    'app': {*_FLOW, 'bags', 'messages', 'offline', 'ros', 'version'},
+    'cli': {'app', 'errors', 'offline', 'posterior', 'setup', 'version'},
     # The public names, imported when first used.
-    '__init__': {'errors', 'records', 'config', 'model', 'backend', 'pipeline', 'offline'},
+    '__init__': {
+        'errors',
+        'records',
+        'config',
+        'model',
+        'backend',
+        'pipeline',
+        'offline',
+        'version',
+    },
 }
 
 # Which packages of others a room may import; a longer path is asked before a shorter one.
 THIRD_PARTY = {
     'errors': set(),
+    'version': set(),
     'spatial': set(),
     'records': {'numpy', 'torch'},
     'events': set(),

@@ -20,6 +20,7 @@ from sim2real_estimator.offline.identification.result import (
 )
 from sim2real_estimator.offline.identification.run import Opened, Step
 from sim2real_estimator.posterior import listing as posterior_report
+from sim2real_estimator.posterior import report
 from sim2real_estimator.posterior.listing import wide_console
 from sim2real_estimator.records import Findings, ParameterFinding
 
@@ -92,6 +93,22 @@ def test_the_command_prints_what_was_found(tmp_path, capsys, monkeypatch):
     assert (tmp_path / 'results' / 'swing' / 'result.json').exists()
     assert cli.main(command) == 2
     assert 'results/swing: exists' in capsys.readouterr().err
+
+
+def test_without_matplotlib_there_is_all_but_the_report(bag, tmp_path, capsys, monkeypatch):
+    find = report.find_spec
+    monkeypatch.setattr(
+        report, 'find_spec', lambda name: name != 'matplotlib' and find(name) or None
+    )
+    urdf = {'model.urdf': str(CONFIG.with_suffix('.urdf'))}
+    (tmp_path / 'robot.yaml').write_text(to_yaml(with_values(swinging.config(), urdf)))
+    config, output = str(tmp_path / 'robot.yaml'), tmp_path / 'result'
+    command = ['identify', str(bag), '--config', config, '--held-out', '0', '-o', str(output)]
+    assert cli.main(command) == 0
+    assert 'no report.html: matplotlib missing: pip install matplotlib' in capsys.readouterr().out
+    assert (output / 'posterior.npz').exists() and not (output / 'report.html').exists()
+    assert cli.main(['report', str(output), '-o', str(tmp_path / 'report.html')]) == 2
+    assert 'pip install matplotlib' in capsys.readouterr().err
 
 
 REST, ELASTIC = happening(1.0, 'at rest', is_warning=False), happening(2.5, 'elastic', 'wrist')

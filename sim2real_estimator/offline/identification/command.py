@@ -46,6 +46,7 @@ def _identify(chosen):
     import torch
 
     from ...posterior.listing import table, wide_console
+    from ...posterior.report import missing_for_report
     from .run import identify
     from .terminal import events_once, Lines, Live, scores, torque_scores
 
@@ -80,6 +81,8 @@ def _identify(chosen):
         console.print(line, soft_wrap=True)
     for line in _accounts(found):
         console.print(line, soft_wrap=True, markup=False)
+    if lacking := missing_for_report():
+        console.print(f'no report.html: {lacking}', soft_wrap=True, markup=False)
     console.print(f'written: {output}', soft_wrap=True, markup=False)
     return 0
 

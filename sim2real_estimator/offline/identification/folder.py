@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import ConfigError, DataError, ModelError, OutputError
 from ...posterior.export import robot_of, write_mjcf, write_randomization, write_urdf
 from ...posterior.file import save
-from ...posterior.report import write_report
+from ...posterior.report import missing_for_report, write_report
 from .held_out import DRAWS
 from .journal import write_bag
 
@@ -76,13 +76,14 @@ def write_summary(found, path):
     path.write_text(json.dumps(_plain(content), indent=1, ensure_ascii=False) + '\n')
 
 
+_REPORT = 'report.html'
 # File of the folder -> function (`Identification`, path). They hang on nothing else.
 WRITERS = {
     'posterior.npz': write_posterior,
     'estimates.csv': write_estimates,
     'held_out.csv': write_held_out,
     _SUMMARY: write_summary,
-    'report.html': write_report,
+    _REPORT: write_report,
 }
 
 
@@ -107,7 +108,8 @@ def write_folder(found, output, checkpoint):
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir()
     for name, write in WRITERS.items():
-        write(found, beside / name)
+        if name != _REPORT or not missing_for_report():
+            write(found, beside / name)
     write_models(found, beside)
     write_bag(checkpoint.journal, beside / BAG)
     if output.exists():

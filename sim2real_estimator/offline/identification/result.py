@@ -8,10 +8,11 @@ import numpy as np
 
 from ...backend.choice import choose_backend
 from ...observability.findings import find
-from ...posterior.file import package_version, Posterior
+from ...posterior.file import Posterior
 from ...posterior.identity import describe
 from ...prediction.robot_problem import RobotProblem
 from ...records import Findings, Status
+from ...version import __version__
 
 # State at which a diverged prediction is clipped [rad, m, and per second].
 FAR = 1e3
@@ -415,7 +416,7 @@ def _reasons(found):
 
 def versions():
     """Return name -> version of this package and of the libraries that numbers depend on."""
-    return {name: _version(name) for name in ('sim2real_estimator', *_LIBRARIES)}
+    return {'sim2real_estimator': __version__, **{name: _version(name) for name in _LIBRARIES}}
 
 
 def provenance_of(pipeline, config):
@@ -451,7 +452,7 @@ def identification_of(problem, posterior):
         posterior.config,
         identity['model_hash'],
         identity['estimator']['seed'],
-        package_version(),
+        __version__,
         '',
         {},
         f'{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%S+00:00}',

@@ -1,7 +1,5 @@
 """The sections of a report on one page."""
 
-from pathlib import Path
-
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from .figure_style import VERDICTS
@@ -11,12 +9,7 @@ from .words import count, number, seconds
 _TEMPLATE = 'report.html'
 
 
-def write_report(found, path):
-    """Write the report of an `Identification`: one file that needs no other and no network."""
-    Path(path).write_text(report_text(found), encoding='utf-8')
-
-
-def report_text(found):
+def page_text(found):
     """Return the report of an `Identification` as HTML; the same but for the time of day."""
     environment = Environment(
         loader=PackageLoader(__package__),
