@@ -7,6 +7,7 @@ import sys
 import time
 
 from .app.bag_commands import add_bag_commands
+from .app.doctor import add_doctor
 from .app.export_command import add_export, require_free
 from .app.nodes import require_ros
 from .app.report_command import add_report
@@ -51,6 +52,7 @@ def main(arguments=None):
     add_bag_commands(commands)
     _add_posteriors(commands)
     _add_live(commands)
+    add_doctor(commands)
     chosen = parser.parse_args(arguments)
     try:
         return chosen.run(chosen)

@@ -96,7 +96,7 @@ THIRD_PARTY = {
 ROS_PREFIXES = ('ament', 'launch', 'rcl', 'ros2', 'rosbag2', 'rosidl', 'rosgraph', 'tf2')
 ROS_SUFFIXES = ('_msgs', '_srvs', '_interfaces')
 # What talks to ROS beside the room that is there for it.
-NODES_OF_APP = ('app/monitor/listener.py', 'app/synthetic/node.py')
+NODES_OF_APP = ('app/doctor/discovery.py', 'app/monitor/listener.py', 'app/synthetic/node.py')
 
 # Families: outside their folder nobody needs to know which members there are.
 FAMILIES = (
