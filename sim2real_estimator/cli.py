@@ -9,6 +9,7 @@ import time
 from .app.bag_commands import add_bag_commands
 from .app.doctor import add_doctor
 from .app.export_command import add_export, require_free
+from .app.init_command import add_init
 from .app.nodes import require_ros
 from .app.report_command import add_report
 from .errors import EstimatorError
@@ -27,27 +28,7 @@ def main(arguments=None):
     _add_experiments(
         commands.add_parser('reproduce', help='run an experiment of the papers again')
     )
-    init = commands.add_parser('init', help='write a commented config for a robot')
-    init.add_argument('urdf', type=Path, help='robot description')
-    init.add_argument('-o', '--output', type=Path, help='file to write (print it)')
-    init.add_argument(
-        '--base', choices=('fixed', 'floating'), default='fixed', help='of the robot (fixed)'
-    )
-    init.add_argument(
-        '--effort',
-        choices=('measured', 'commanded', 'none', 'unknown'),
-        help='on driven joints: measured by torque sensors or motor currents, with noise; '
-        'commanded, which is just what acts; none: they swing freely; unknown: nobody reports '
-        'it (measured where all joints have encoders)',
-    )
-    init.add_argument(
-        '--trust-units',
-        action='store_true',
-        help='damping and friction of the robot description are right, even where they look as '
-        'if in other units',
-    )
-    init.add_argument('--force', action='store_true', help='overwrite the file')
-    init.set_defaults(run=_init)
+    add_init(commands)
     add_identify(commands)
     add_bag_commands(commands)
     _add_posteriors(commands)
@@ -148,22 +129,6 @@ def _positive(text):
     if value <= 0:
         raise argparse.ArgumentTypeError(f'{text} is not above zero')
     return value
-
-
-def _init(chosen):
-    """Write a first config for a robot."""
-    from .setup.starter import starter_yaml  # imported here, so that `--help` answers at once
-
-    folder = chosen.output.parent if chosen.output else Path()
-    text = starter_yaml(chosen.urdf, folder, chosen.base, chosen.effort, chosen.trust_units)
-    if chosen.output is None:
-        print(text, end='')
-        return 0
-    require_free(chosen.output, chosen.force)
-    folder.mkdir(parents=True, exist_ok=True)
-    chosen.output.write_text(text, encoding='utf-8')
-    print(f'written: {chosen.output}')
-    return 0
 
 
 def _show(chosen):
