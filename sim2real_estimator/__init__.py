@@ -18,6 +18,7 @@ _PUBLIC = {
     'Sample': 'records',
     'Simulator': 'backend.simulator',
     'identify': 'offline.identification.run',
+    'identify_arrays': 'offline.arrays',
     'load_config': 'config',
     'load_urdf': 'model.urdf.load',
 }

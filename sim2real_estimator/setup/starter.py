@@ -101,28 +101,13 @@ def starter_yaml(
     patterns: of the names of the joints to estimate, () for all; seen: a `Seen`, what the robot
     has been heard to say, None where nobody listened.
     """
-    model, check = _loaded(urdf, base, {})
-    found = judged(model, seen.topics if seen else (), patterns)
-    if found.fixed:
-        model, check = _loaded(urdf, base, dict.fromkeys(found.fixed, 'fixed'))
-        if not model.moving_joints:
-            raise ConfigError('no joint is left that moves; see --joints, and the topics')
-    parameters = Parameters(model)
-    described = ModelConfig(
-        os.path.relpath(urdf, folder),
-        base=base,
-        joint_types=dict.fromkeys(found.fixed, 'fixed'),
-        inertia_check=check,
+    described = os.path.relpath(urdf, folder)
+    config, parameters, found = started(
+        urdf, described, base, effort, is_trusting, patterns, seen.topics if seen else ()
     )
-    config = _config(model, parameters, described, effort, is_trusting)
-    if seen:
-        config = _as_heard(config, found, effort)
-    elif found.efforts or found.fixed:
-        config = replace(config, joints=config.joints | _driven(found))
+    model = parameters.model
     reasons = {f'model.joint_types.{name}': why for name, why in found.fixed.items()}
     reasons |= {path: f'From what was heard: {why}.' for path, why in found.reasons.items()}
-    for said in found.warnings:
-        _logger.warning(said)
     chosen = choose_priors(parameters, config.estimate, beside_torques=_usual(parameters, config))
     lines = [
         f'# Settings for {Path(urdf).name}, written by `sim2real-estimator init`. Go through',
@@ -139,6 +124,36 @@ def starter_yaml(
         *_about_priors(model, parameters, config, chosen),
     ]
     return '\n'.join(lines) + '\n'
+
+
+def started(urdf, described, base='fixed', effort=None, is_trusting=False, patterns=(), topics=()):
+    """
+    Return (`Config`, `Parameters`, `Judgement`) of a robot to begin with.
+
+    urdf: path or text; described: the same as `model.urdf` of the config; topics: `SeenTopic`s;
+    the rest as for `starter_yaml`.
+    """
+    model, check = _loaded(urdf, base, {})
+    found = judged(model, topics, patterns)
+    if found.fixed:
+        model, check = _loaded(urdf, base, dict.fromkeys(found.fixed, 'fixed'))
+        if not model.moving_joints:
+            raise ConfigError('no joint is left that moves; see --joints, and the topics')
+    parameters = Parameters(model)
+    known = ModelConfig(
+        described,
+        base=base,
+        joint_types=dict.fromkeys(found.fixed, 'fixed'),
+        inertia_check=check,
+    )
+    config = _config(model, parameters, known, effort, is_trusting)
+    if topics:
+        config = _as_heard(config, found, effort)
+    elif found.efforts:
+        config = replace(config, joints=config.joints | _driven(found))
+    for said in found.warnings:
+        _logger.warning(said)
+    return config, parameters, found
 
 
 @dataclass(frozen=True)

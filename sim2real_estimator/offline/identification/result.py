@@ -340,6 +340,19 @@ class Identification:
     still_fitting: str = ''
     disagreement: float = 1.0
 
+    def __repr__(self):
+        known = self.findings.parameters
+        good = sum(each.verdict == 'identified' for each in known)
+        text = f'{good} of {len(known)} parameters identified'
+        if seconds := self.timings.get('data'):
+            text += f' from {seconds:.1f} s'
+        if self.held_out.torques:
+            before, after = (100 * self.held_out.torque_error(n) for n in ('nominal', 'mean'))
+            text += f'; held-out torques off by {after:.2g} %, by the description {before:.2g} %'
+        if self.distrust:
+            text += f'; CAUTION: {"; ".join(self.distrust)}'
+        return f'<Identification of {self.problem.model.name}: {text}>'
+
     @property
     def units(self):
         """Name -> unit of every parameter that was estimated."""
