@@ -8,7 +8,7 @@ import time
 
 from .app.bag_commands import add_bag_commands
 from .app.doctor import add_doctor
-from .app.export_command import add_export, require_free
+from .app.export_command import add_export, posterior_in, require_free
 from .app.init_command import add_init
 from .app.nodes import require_ros
 from .app.report_command import add_report
@@ -57,13 +57,15 @@ def main(arguments=None):
 def _add_posteriors(commands):
     """Add the commands for saved posteriors."""
     show = commands.add_parser('show', help='print what a saved posterior knows')
-    show.add_argument('file', type=Path, help='saved posterior')
+    show.add_argument('file', type=Path, help='saved posterior, or the folder of a result')
     show.add_argument('--verbose', action='store_true', help='list all that no data tell')
     show.set_defaults(run=_show)
     merge = commands.add_parser(
         'merge', help='join saved posteriors of several recordings of one robot'
     )
-    merge.add_argument('files', type=Path, nargs='+', help='saved posteriors')
+    merge.add_argument(
+        'files', type=Path, nargs='+', help='saved posteriors, or folders of results'
+    )
     merge.add_argument('-o', '--output', type=Path, required=True, help='file to write')
     merge.add_argument('--force', action='store_true', help='overwrite the file')
     merge.set_defaults(run=_merge)
@@ -136,7 +138,8 @@ def _show(chosen):
     from .posterior.file import load
     from .posterior.listing import table, wide_console
 
-    wide_console().print(table(load(chosen.file), chosen.verbose))
+    console = wide_console()
+    console.print(table(load(posterior_in(chosen.file)), chosen.verbose, console.width))
     return 0
 
 
@@ -146,9 +149,10 @@ def _merge(chosen):
     from .posterior.listing import table, wide_console
 
     require_free(chosen.output, chosen.force)
-    posterior = joined([load(path) for path in chosen.files])
+    posterior = joined([load(posterior_in(path)) for path in chosen.files])
     save(chosen.output, posterior)
-    wide_console().print(table(posterior))
+    console = wide_console()
+    console.print(table(posterior, width=console.width))
     print(f'written: {chosen.output}')
     return 0
 

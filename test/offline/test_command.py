@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 import io
+import re
 
 import numpy as np
 import pytest
@@ -148,18 +149,42 @@ def test_in_a_terminal_the_latest_events_are_above_the_table():
 @pytest.mark.parametrize('width', [60, 100])
 def test_names_are_never_cut(width):
     name = 'AR5-5_07R-W4C4A2_shoulder_pan_joint.load_friction'
-    found = replace(FINDINGS, parameters=(replace(FOUND, name=name),))
     console = terminal(width)
-    console.print(terminal_output.table(found))
-    shown = ''.join(line[1:].split('│')[0].strip() for line in console.file.getvalue().split('\n'))
-    assert name in shown
+    console.print(posterior_report.parameter_table([replace(FOUND, name=name)], width))
+    shown = re.sub('\x1b[^m]*m', '', console.file.getvalue())
+    first = ''.join(line.strip().split('  ')[0] for line in shown.split('\n'))
+    assert name in first
+    assert '1.25' in shown and '0.01' in shown and 'identified' in shown
+
+
+def test_at_eighty_columns_rows_are_lines_with_whole_names():
+    names = [f'left_finger_link.{each}' for each in ('mass', 'com.x', 'inertia.xx')]
+    parameters = [
+        replace(FOUND, name=name, verdict='prior-assisted', aliases=tuple(names)) for name in names
+    ]
+    console = terminal(80)
+    console.print(posterior_report.parameter_table(parameters, 80))
+    shown = re.sub('\x1b[^m]*m', '', console.file.getvalue()).split('\n')
+    for name in names:
+        (row,) = (line for line in shown if name in line)
+        assert len(row) <= 80 and row.split() == [
+            name,
+            '1.25',
+            '0.01',
+            '3.0',
+            '%',
+            'prior-assisted',
+        ]
+    # Who is aliased with whom stands below, once.
+    (line,) = posterior_report.relations(parameters)
+    assert line == f'no data tell apart: {", ".join(sorted(names))}'
 
 
 def test_without_a_terminal_a_table_is_as_wide_as_its_names(capsys):
     name = 'AR5-5_07R-W4C4A2_shoulder_pan_joint.load_friction'
     aliases = tuple(f'{name}.{k}' for k in range(5))
     found = replace(FOUND, name=name, verdict='aliased', aliases=aliases)
-    wide_console().print(terminal_output.table(replace(FINDINGS, parameters=(found,))))
+    wide_console().print(posterior_report.parameter_table([found]))
     assert name in capsys.readouterr().out
 
 

@@ -47,6 +47,7 @@ def _identify(chosen):
 
     from ...posterior.listing import table, wide_console
     from ...posterior.report import missing_for_report
+    from ...posterior.report.summary import outcome
     from .run import identify
     from .terminal import events_once, Lines, Live, scores, torque_scores
 
@@ -72,8 +73,9 @@ def _identify(chosen):
         except KeyboardInterrupt:
             print('stopped; the same command goes on from here', file=sys.stderr)
             raise
+    console.print(outcome(found), soft_wrap=True, markup=False)
     console.print(_caution(found), soft_wrap=True, markup=False)
-    console.print(table(found.posterior, chosen.verbose))
+    console.print(table(found.posterior, chosen.verbose, console.width))
     console.print(scores(found.held_out))
     if found.held_out.torques:
         console.print(torque_scores(found.held_out))
