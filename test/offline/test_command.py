@@ -3,6 +3,7 @@
 from dataclasses import replace
 import io
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from simulated import CONFIG
 import swinging
 
 from sim2real_estimator import cli
-from sim2real_estimator.config import to_yaml, with_values
+from sim2real_estimator.config import load_config, to_yaml, with_values
 from sim2real_estimator.offline.identification import terminal as terminal_output
 from sim2real_estimator.offline.identification.held_out import nothing_held_out
 from sim2real_estimator.offline.identification.result import (
@@ -110,6 +111,28 @@ def test_without_matplotlib_there_is_all_but_the_report(bag, tmp_path, capsys, m
     assert (output / 'posterior.npz').exists() and not (output / 'report.html').exists()
     assert cli.main(['report', str(output), '-o', str(tmp_path / 'report.html')]) == 2
     assert 'pip install matplotlib' in capsys.readouterr().err
+
+
+def test_the_folder_of_a_result_stands_alone(bag, tmp_path, capsys, monkeypatch):
+    (tmp_path / 'lab').mkdir()
+    shutil.copy(CONFIG.with_suffix('.urdf'), tmp_path / 'lab' / 'arm.urdf')
+    settings = with_values(swinging.config(), {'model.urdf': 'arm.urdf'})
+    (tmp_path / 'lab' / 'robot.yaml').write_text(to_yaml(settings))
+    config, output = str(tmp_path / 'lab' / 'robot.yaml'), tmp_path / 'lab' / 'result'
+    assert cli.main(['identify', str(bag), '--config', config, '-o', str(output)]) == 0
+    moved = tmp_path / 'elsewhere'
+    shutil.move(output, moved)
+    shutil.rmtree(tmp_path / 'lab')
+    monkeypatch.chdir(tmp_path)
+    described = (moved / 'description.urdf').read_text()
+    assert described == CONFIG.with_suffix('.urdf').read_text()
+    capsys.readouterr()
+    assert cli.main(['show', 'elsewhere']) == 0
+    assert 'lower.mass' in capsys.readouterr().out
+    assert cli.main(['report', 'elsewhere', '-o', 'again.html']) == 0
+    assert cli.main(['export', 'elsewhere', '--urdf', 'arm.urdf', '--mjcf', 'arm.xml']) == 0
+    assert (tmp_path / 'arm.urdf').read_text() == (moved / 'robot.urdf').read_text()
+    load_config(moved / 'settings.yaml')
 
 
 REST, ELASTIC = happening(1.0, 'at rest', is_warning=False), happening(2.5, 'elastic', 'wrist')
