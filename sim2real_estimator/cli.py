@@ -7,6 +7,7 @@ import sys
 import time
 
 from .app.bag_commands import add_bag_commands
+from .app.completion import add_completion
 from .app.doctor import add_doctor
 from .app.export_command import add_export, posterior_in, require_free
 from .app.init_command import add_init
@@ -34,6 +35,7 @@ def main(arguments=None):
     _add_posteriors(commands)
     _add_live(commands)
     add_doctor(commands)
+    add_completion(commands)
     chosen = parser.parse_args(arguments)
     try:
         return chosen.run(chosen)

@@ -13,6 +13,7 @@ import xml.etree.ElementTree as ElementTree
 import zipfile
 
 import pytest
+import yaml
 
 import sim2real_estimator
 
@@ -405,6 +406,15 @@ def test_without_ros_the_nodes_say_so_in_a_sentence(function):
     assert done.returncode == 2
     assert 'rclpy is missing: source ROS 2' in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_citation_names_this_version():
+    citation = yaml.safe_load((ROOT / 'CITATION.cff').read_text())
+
+    for keyword in ('version', 'license', 'url'):
+        assert citation[keyword] == setup_keyword(keyword), keyword
+    assert citation['title'].startswith(f'{PACKAGE}: ')
+    assert citation['authors'] == [{'name': setup_keyword('author')}]
 
 
 def test_changelog_speaks_of_this_version():
