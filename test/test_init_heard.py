@@ -117,6 +117,20 @@ def test_efforts_that_tell_nothing_are_unknown(init, double_pendulum_urdf, effor
     assert f'effort is {word}: nobody reports it' in reasons(path)
 
 
+def test_efforts_without_noise_are_perhaps_commanded(init, double_pendulum_urdf):
+    path = init(entries(*moved(double_pendulum_urdf)))
+    assert 'without any noise' not in path.read_text()
+    angles, _ = moved(double_pendulum_urdf)
+    smooth = np.sin(TIMES[:, None] * [2.0, 3.0])
+    path = init(entries(angles, smooth))
+    assert 'without any noise' in reasons(path) and '--effort commanded' in reasons(path)
+    path = init(entries(angles, smooth), '--effort', 'commanded')
+    config = load_config(path)
+    assert {each.effort for each in config.joints.values()} == {'commanded'}
+    assert config.efforts.commanded == 'joint_states'
+    Pipeline.from_config(config)
+
+
 def test_amperes_get_a_gain(init, double_pendulum_urdf, caplog):
     angles, torques = moved(double_pendulum_urdf)
     path = init(entries(angles, torques / [12.0, 1.0]))

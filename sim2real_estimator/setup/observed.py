@@ -36,6 +36,8 @@ _INSTANTS, _AVERAGED, _BRIEFLY = 400, 0.06, 0.015
 # A unit is another one if the description's torques explain this share of what is reported, and
 # what is reported is so many times smaller or larger.
 _EXPLAINED, _OTHER_UNIT = 0.6, 3.0
+# Noise of torques as a part of the largest: that of recorded drives is .001 to .07.
+_COMPUTED = 1e-5
 # Nothing drives a robot whose energy, by its description, never rises by more than this part of
 # how much it varies, and which turns this part of its height into speed. Of recorded pendulums
 # that swing freely it rises by .12 and .43, of driven robots by .82 to 1.
@@ -237,6 +239,12 @@ def _judge_efforts(found, model, where):
             found.efforts[name] = 'measured'
             limits = np.nanmin(efforts), np.nanmax(efforts)
             found.reasons[path] = f'effort from {limits[0]:.3g} to {limits[1]:.3g}'
+            noise, _ = noise_of(where[name].joints[name].stamps, efforts)
+            if noise < _COMPUTED * max(map(abs, limits)):
+                found.reasons[path] += (
+                    ', without any noise: where it is just what acts (simulation, torque '
+                    'control), call init with --effort commanded'
+                )
             _judge_limit(found, model, name, limits)
         elif is_passive:
             found.efforts[name] = 'none'
