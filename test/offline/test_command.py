@@ -88,6 +88,7 @@ def test_the_command_prints_what_was_found(tmp_path, capsys, monkeypatch):
     assert cli.main(command) == 0
     said = capsys.readouterr().out
     assert 'No warnings' in said.partition('mean')[0] and '! ' not in said
+    assert re.search(r'Of \d+ parameters \d+ could be identified from these data', said)
     assert 's  converged: the posterior is narrow' in said
     assert 'lower.mass' in said and 'identified' in said
     assert 'held out: 1 predictions of 1 s' in said

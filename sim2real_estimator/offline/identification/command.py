@@ -73,8 +73,8 @@ def _identify(chosen):
         except KeyboardInterrupt:
             print('stopped; the same command goes on from here', file=sys.stderr)
             raise
-    console.print(outcome(found), soft_wrap=True, markup=False)
     console.print(_caution(found), soft_wrap=True, markup=False)
+    console.print(outcome(found), soft_wrap=True, markup=False)
     console.print(table(found.posterior, chosen.verbose, console.width))
     console.print(scores(found.held_out))
     if found.held_out.torques:
