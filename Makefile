@@ -41,7 +41,7 @@ lint: ## check style and formatting
 	@$(PYTHON_OF_VENV) -m ruff format --check .
 
 SEED ?= 0
-evaluate: ## measure the accuracy against known truth, from SEED=; ARGS go to benchmark/evaluate.py
+evaluate: ## measure the accuracy, from SEED=; ARGS=--draw renews docs/images; see benchmark/evaluate.py
 	$(SET_UP) peers
 	@$(WITH_PACKAGE) $(PYTHON_OF_VENV) benchmark/evaluate.py --seed $(SEED) $(ARGS)
 

@@ -2,13 +2,14 @@
 How far energy and momentum drift when nothing acts that could change them.
 
 A chain of three rods on ball joints swings without damping about its pivot, and a brick without
-weight tumbles. Draws docs/images/energy_drift.png.
+weight tumbles. Draws energy_drift.png.
 """
 
 from dataclasses import dataclass, replace
 from pathlib import Path
 import sys
 
+import drawings
 import matplotlib
 from matplotlib.figure import Figure
 import numpy as np
@@ -25,7 +26,6 @@ from sim2real_estimator.dynamics.energy import (  # noqa: E402
 )
 from sim2real_estimator.dynamics.integrators import INTEGRATORS  # noqa: E402
 
-PICTURE = ROOT / 'docs' / 'images' / 'energy_drift.png'
 DURATION = 3.0
 STEPS = (0.002, 0.001)
 SAMPLES = 150
@@ -109,9 +109,9 @@ def run(arguments):
     for axis in axes[1]:
         axis.set_xlabel('time [s]')
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc='outside lower center', ncols=2)
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(PICTURE, dpi=100)
-    print(f'\nDrawn: {PICTURE.relative_to(ROOT)}')
+    picture = drawings.place('energy_drift.png')
+    figure.savefig(picture, dpi=100)
+    print(f'\nDrawn: {drawings.shown(picture)}')
     return is_good
 
 

@@ -8,6 +8,8 @@ import time
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import drawings  # noqa: E402, after the path is set
+
 # Each is a module of this folder with `run(arguments) -> bool`. A new one is a file and a line.
 SECTIONS = (
     'oracles',
@@ -72,7 +74,7 @@ def parse(arguments=None):
         ),
         action='append',
         help='of the section real, this part only; may be repeated; picture, which draws '
-        'docs/images/real_arm.png, is run only when it is asked for',
+        'real_arm.png, is run only when it is asked for',
     )
     parser.add_argument(
         '--real-robot',
@@ -93,12 +95,14 @@ def parse(arguments=None):
     parser.add_argument(
         '--seconds', type=float, help='of the section workday: read no more of motion than this'
     )
+    drawings.add_argument(parser)
     return parser.parse_args(arguments)
 
 
 def main():
     """Run the sections, print a summary, and return the exit code."""
     arguments = parse()
+    drawings.choose(arguments.draw)
     verdicts = {}
     for name in arguments.only or SECTIONS:
         print(f'\n== {name} ==\n', flush=True)

@@ -13,7 +13,8 @@ import traceback
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from published import repeating  # noqa: E402, after the path is set
+import drawings  # noqa: E402, after the path is set
+from published import repeating  # noqa: E402
 from published.dfki import other_examples  # noqa: E402
 from published.measuring import data_folder, FOLDER, HORIZONS, measure, piece  # noqa: E402
 from published.robots import error_of, EXAMPLES  # noqa: E402
@@ -49,7 +50,7 @@ def parse(arguments=None):
         '--repeat',
         action='store_true',
         help='instead: identify every recording of a robot alone, compare what they say, and '
-        f'draw {repeating.PICTURE.relative_to(_ROOT)}',
+        f'draw {repeating.PICTURE}',
     )
     parser.add_argument(
         '--dfki',
@@ -61,7 +62,7 @@ def parse(arguments=None):
         '--write',
         action='store_true',
         help='put what is printed into the README of each example, or with --repeat into '
-        'docs/results.md',
+        'docs/results.md and its picture into docs/images',
     )
     parser.add_argument(
         '--processes', type=int, default=2, help='how many to identify side by side (2)'
@@ -72,6 +73,7 @@ def parse(arguments=None):
 def main():
     """Measure what there are recordings for, and print one table; return the exit code."""
     arguments, begin = parse(), time.perf_counter()
+    drawings.choose(arguments.write)
     chosen = [e for e in EXAMPLES if not arguments.only or e.folder in arguments.only]
     there = [each for each in chosen if _is_there(each, arguments.shared)]
     if not there:
@@ -96,8 +98,7 @@ def main():
     if arguments.repeat:
         comparisons = repeating.compare(there, found)
         tables = {_ROOT / 'docs' / 'results.md': repeating.table(comparisons)}
-        repeating.draw(comparisons)
-        print(f'picture: {repeating.PICTURE.relative_to(_ROOT)}')
+        print(f'picture: {drawings.shown(repeating.draw(comparisons))}')
     else:
         tables = {FOLDER / each.folder / 'README.md': _table([each], found) for each in there}
     for path, table in tables.items():

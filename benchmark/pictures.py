@@ -10,6 +10,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
 matplotlib.use('Agg')
 import arms_picture  # noqa: E402, the drawing backend has to be chosen first
+import drawings  # noqa: E402
 import load_picture  # noqa: E402
 from matplotlib import pyplot  # noqa: E402
 from problems import p2, p3  # noqa: E402, needs the path above
@@ -20,7 +21,6 @@ from sim2real_estimator.estimation.estimators import ESTIMATORS  # noqa: E402
 from sim2real_estimator.parameters.parametrization import Prior  # noqa: E402
 from sim2real_estimator.reported_events import Explained, Happened, kinds_of  # noqa: E402
 
-IMAGES = Path(__file__).resolve().parents[1] / 'docs' / 'images'
 _TORQUE_AT = 4.0  # [s]
 _BIMODAL_SEED = 1
 _LATE = 0.004  # [s]
@@ -31,7 +31,7 @@ def run(arguments):
     """Draw all pictures; return True when they are written."""
     for draw in (_bimodal, _change, _load, _arms, _latency):
         path = draw()
-        print(f'wrote docs/images/{path.name}')
+        print(f'wrote {drawings.shown(path)}')
     return True
 
 
@@ -47,9 +47,10 @@ def _history(problem, frames, estimator=None):
 
 def _save(figure, name):
     figure.tight_layout()
-    figure.savefig(IMAGES / name, dpi=110)
+    path = drawings.place(name)
+    figure.savefig(path, dpi=110)
     pyplot.close(figure)
-    return IMAGES / name
+    return path
 
 
 def _bimodal():

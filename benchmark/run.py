@@ -12,6 +12,8 @@ os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import drawings  # noqa: E402, after the path is set
+
 # Name and module; a module has `run(name, arguments) -> list of Target`.
 SECTIONS = {
     'W3': 'windows',
@@ -56,6 +58,7 @@ def parse(arguments=None):
         'memory against that of a sixth (default: three times --seconds)',
     )
     _add_sysid(parser)
+    drawings.add_argument(parser)
     return parser.parse_args(arguments)
 
 
@@ -92,6 +95,7 @@ def main():
     from report import print_summary  # after the path is set, like all that follows
 
     arguments, targets = parse(), []
+    drawings.choose(arguments.draw)
     for name in arguments.only or SECTIONS:
         print(f'\n== {name} ==\n', flush=True)
         targets += importlib.import_module(SECTIONS[name]).run(name, arguments)

@@ -2,6 +2,8 @@
 
 import importlib
 
+from .version import __version__ as __version__
+
 # The public names and where they live. They are imported when first used, so that commands
 # which need no torch start at once.
 _PUBLIC = {
@@ -16,11 +18,12 @@ _PUBLIC = {
     'Sample': 'records',
     'Simulator': 'backend.simulator',
     'identify': 'offline.identification.run',
+    'identify_arrays': 'offline.arrays',
     'load_config': 'config',
     'load_urdf': 'model.urdf.load',
 }
 
-__all__ = sorted(_PUBLIC)
+__all__ = sorted([*_PUBLIC, '__version__'])
 
 
 def __getattr__(name):

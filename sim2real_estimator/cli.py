@@ -6,11 +6,16 @@ from pathlib import Path
 import sys
 import time
 
-from .app.bag_commands import add_bag_commands, require_ros
-from .app.export_command import add_export, require_free
+from .app.bag_commands import add_bag_commands
+from .app.completion import add_completion
+from .app.doctor import add_doctor
+from .app.export_command import add_export, posterior_in, require_free
+from .app.init_command import add_init
+from .app.nodes import require_ros
 from .app.report_command import add_report
 from .errors import EstimatorError
 from .offline.identification.command import add_identify
+from .version import __version__
 
 # So long a monitor listens before it draws again [s].
 _LISTEN = 0.1
@@ -19,40 +24,33 @@ _LISTEN = 0.1
 def main(arguments=None):
     """Run a subcommand and return the exit status."""
     parser = argparse.ArgumentParser(prog='sim2real-estimator', description=__doc__)
+    parser.add_argument('--version', action='version', version=f'%(prog)s {__version__}')
     commands = parser.add_subparsers(dest='command', required=True)
     _add_experiments(
         commands.add_parser('reproduce', help='run an experiment of the papers again')
     )
-    init = commands.add_parser('init', help='write a commented config for a robot')
-    init.add_argument('urdf', type=Path, help='robot description')
-    init.add_argument('-o', '--output', type=Path, help='file to write (print it)')
-    init.add_argument(
-        '--base', choices=('fixed', 'floating'), default='fixed', help='of the robot (fixed)'
-    )
-    init.add_argument(
-        '--effort',
-        choices=('measured', 'commanded', 'none', 'unknown'),
-        help='on driven joints: measured by torque sensors or motor currents, with noise; '
-        'commanded, which is just what acts; none: they swing freely; unknown: nobody reports '
-        'it (measured where all joints have encoders)',
-    )
-    init.add_argument(
-        '--trust-units',
-        action='store_true',
-        help='damping and friction of the robot description are right, even where they look as '
-        'if in other units',
-    )
-    init.add_argument('--force', action='store_true', help='overwrite the file')
-    init.set_defaults(run=_init)
+    add_init(commands)
     add_identify(commands)
     add_bag_commands(commands)
     _add_posteriors(commands)
     _add_live(commands)
+    add_doctor(commands)
+    add_completion(commands)
     chosen = parser.parse_args(arguments)
     try:
         return chosen.run(chosen)
     except EstimatorError as error:
         print(f'sim2real-estimator: {error}', file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        name = (error.name or '').partition('.')[0]
+        if name in ('', __package__):
+            raise
+        print(
+            f'sim2real-estimator: {name} is missing in {sys.executable}: activate the virtual '
+            'environment that has it, or install requirements.txt; docs/setup.md',
+            file=sys.stderr,
+        )
         return 2
     except KeyboardInterrupt:
         return 130
@@ -61,13 +59,15 @@ def main(arguments=None):
 def _add_posteriors(commands):
     """Add the commands for saved posteriors."""
     show = commands.add_parser('show', help='print what a saved posterior knows')
-    show.add_argument('file', type=Path, help='saved posterior')
+    show.add_argument('file', type=Path, help='saved posterior, or the folder of a result')
     show.add_argument('--verbose', action='store_true', help='list all that no data tell')
     show.set_defaults(run=_show)
     merge = commands.add_parser(
         'merge', help='join saved posteriors of several recordings of one robot'
     )
-    merge.add_argument('files', type=Path, nargs='+', help='saved posteriors')
+    merge.add_argument(
+        'files', type=Path, nargs='+', help='saved posteriors, or folders of results'
+    )
     merge.add_argument('-o', '--output', type=Path, required=True, help='file to write')
     merge.add_argument('--force', action='store_true', help='overwrite the file')
     merge.set_defaults(run=_merge)
@@ -135,28 +135,13 @@ def _positive(text):
     return value
 
 
-def _init(chosen):
-    """Write a first config for a robot."""
-    from .setup.starter import starter_yaml  # imported here, so that `--help` answers at once
-
-    folder = chosen.output.parent if chosen.output else Path()
-    text = starter_yaml(chosen.urdf, folder, chosen.base, chosen.effort, chosen.trust_units)
-    if chosen.output is None:
-        print(text, end='')
-        return 0
-    require_free(chosen.output, chosen.force)
-    folder.mkdir(parents=True, exist_ok=True)
-    chosen.output.write_text(text, encoding='utf-8')
-    print(f'written: {chosen.output}')
-    return 0
-
-
 def _show(chosen):
     """Print a saved posterior."""
     from .posterior.file import load
     from .posterior.listing import table, wide_console
 
-    wide_console().print(table(load(chosen.file), chosen.verbose))
+    console = wide_console()
+    console.print(table(load(posterior_in(chosen.file)), chosen.verbose, console.width))
     return 0
 
 
@@ -166,9 +151,10 @@ def _merge(chosen):
     from .posterior.listing import table, wide_console
 
     require_free(chosen.output, chosen.force)
-    posterior = joined([load(path) for path in chosen.files])
+    posterior = joined([load(posterior_in(path)) for path in chosen.files])
     save(chosen.output, posterior)
-    wide_console().print(table(posterior))
+    console = wide_console()
+    console.print(table(posterior, width=console.width))
     print(f'written: {chosen.output}')
     return 0
 
@@ -181,6 +167,7 @@ def _demo(chosen):
     from .app.demo import report, show
 
     require_ros()
+    _require_drawing()
     console = Console()
     plan = show.Plan(show.shipped_robot(), chosen.output, chosen.seed)
     return report.perform(plan, console)
@@ -210,6 +197,7 @@ def _reproduce_lengths(chosen):
     from rich.console import Console
     import torch
 
+    _require_drawing()
     from .app.reproduce import lengths_experiment, lengths_report
 
     torch.set_num_threads(1)  # two would only wait for one another
@@ -241,6 +229,7 @@ def _reproduce_mixture(chosen):
     from rich.console import Console
     import torch
 
+    _require_drawing()
     from .app.reproduce import mixture_experiment, mixture_report
 
     torch.set_num_threads(1)
@@ -267,6 +256,13 @@ def _reproduce_mixture(chosen):
     console.print(mixture_report.table(paper, ours))
     console.print(f'picture of the first pendulum: {path}', soft_wrap=True)
     return 0
+
+
+def _require_drawing():
+    """Refuse to begin where the picture at the end cannot be drawn."""
+    from .posterior.report import require_drawing as require
+
+    require()
 
 
 def _progress(console):

@@ -18,6 +18,7 @@ _PROBLEM = {*_CORE, 'observability', 'prediction', 'stream'}
 _FLOW = {*_PROBLEM, 'pipeline', 'posterior', 'setup'}
 ROOMS = {
     'errors': set(),
+    'version': set(),
     'spatial': set(),
     'records': {'errors'},
     'reported_events': set(),
@@ -34,21 +35,31 @@ ROOMS = {
     'observability': {*_PHYSICS, *_RECORDS, 'estimation', 'parameters'},
     'prediction': {*_CORE, 'observability'},
     'setup': _PROBLEM,
-    'posterior': {*_PROBLEM, 'setup'},
+    'posterior': {*_PROBLEM, 'setup', 'version'},
     'pipeline': {*_PROBLEM, 'posterior', 'setup'},
     'background': {'pipeline'},
     'bags': {'errors', 'messages'},
     'ros': {*_FLOW, 'background', 'bags', 'events', 'messages'},
-    'offline': {*_FLOW, 'bags', 'events', 'messages', 'ros'},
-    'app': {*_FLOW, 'bags', 'messages', 'offline', 'ros'},
-    'cli': {'app', 'errors', 'offline', 'posterior', 'setup'},
+    'offline': {*_FLOW, 'bags', 'events', 'messages', 'ros', 'version'},
+    'app': {*_FLOW, 'bags', 'messages', 'offline', 'ros', 'version'},
+    'cli': {'app', 'errors', 'offline', 'posterior', 'setup', 'version'},
     # The public names, imported when first used.
-    '__init__': {'errors', 'records', 'config', 'model', 'backend', 'pipeline', 'offline'},
+    '__init__': {
+        'errors',
+        'records',
+        'config',
+        'model',
+        'backend',
+        'pipeline',
+        'offline',
+        'version',
+    },
 }
 
 # Which packages of others a room may import; a longer path is asked before a shorter one.
 THIRD_PARTY = {
     'errors': set(),
+    'version': set(),
     'spatial': set(),
     'records': {'numpy', 'torch'},
     'reported_events': set(),
@@ -88,7 +99,7 @@ THIRD_PARTY = {
 ROS_PREFIXES = ('ament', 'launch', 'rcl', 'ros2', 'rosbag2', 'rosidl', 'rosgraph', 'tf2')
 ROS_SUFFIXES = ('_msgs', '_srvs', '_interfaces')
 # What talks to ROS beside the room that is there for it.
-NODES_OF_APP = ('app/monitor/listener.py', 'app/synthetic/node.py')
+NODES_OF_APP = ('app/doctor/discovery.py', 'app/monitor/listener.py', 'app/synthetic/node.py')
 
 # Families: outside their folder nobody needs to know which members there are.
 FAMILIES = (

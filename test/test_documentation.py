@@ -6,7 +6,7 @@ import re
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
+DOCUMENTS = [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *sorted((ROOT / 'docs').glob('*.md'))]
 
 
 def python_blocks(path):

@@ -106,32 +106,50 @@ def test_it_says_why_efforts_are_not_taken_as_measured(written, double_pendulum_
 
 
 @pytest.mark.parametrize('effort', ['measured', 'commanded'])
-def test_every_prior_is_written_as_a_line_to_copy(written, double_pendulum_urdf, effort):
+def test_every_prior_is_written_in_a_few_lines_for_each_link(
+    written, double_pendulum_urdf, effort
+):
     path = written(double_pendulum_urdf, '--effort', effort)
     before = Pipeline.from_config(load_config(path)).problem.parametrization.priors
-    lines = [
-        '  ' + line.strip('# ').split('  #')[0]
-        for line in path.read_text().splitlines()
-        if line.startswith('#  ') and '{mean: ' in line and '...' not in line
-    ]
-    assert len(lines) == len(before)
-    text = path.read_text().replace(
-        "  '*.friction': {}\n", "  '*.friction': {}\n" + '\n'.join(lines) + '\n'
-    )
-    path.write_text(text)
-    after = Pipeline.from_config(load_config(path)).problem.parametrization.priors
-    assert list(after) == list(before)
+    after = priors_in(path)
+    assert set(after) == set(before)
     for name, prior in before.items():
         assert after[name].is_log == prior.is_log
-        assert after[name].mean == pytest.approx(prior.mean, rel=1e-5)
+        assert after[name].mean == pytest.approx(prior.mean, rel=1e-3, abs=1e-3 * prior.sd)
         assert after[name].sd == pytest.approx(prior.sd, rel=1e-2)
+    owners = {name.partition('.')[0] for name in before}
+    assert len(path.read_text().partition('# The priors')[2].splitlines()) < 5 * len(owners) + 6
+
+
+def priors_in(path):
+    """Return name -> `Prior` that the comments at the end of a config tell of."""
+    _, _, table = path.read_text().partition('# The priors')
+    table, found = table.partition('\n#\n')[0].replace('\n#     ', ' '), {}
+    for owner, text in re.findall('^#   ([^ :.]+): (.*)$', table, re.MULTILINE):
+        for part in text.split('; '):
+            word, _, rest = part.partition(' ')
+            stem, dot, ends = word.partition('.')
+            values = re.findall(r'(\S+) \+- (\S+?)( %)?(?:,| |$)', rest)
+            for end, (mean, sd, percent) in zip(ends.split(','), values, strict=True):
+                size = float(sd) / 100 if percent else float(sd)
+                found[f'{owner}.{stem}{dot}{end}'] = Prior(float(mean), size, bool(percent))
+    return found
+
+
+def test_rarely_needed_settings_are_at_the_end_or_left_out(written, double_pendulum_urdf):
+    text = written(double_pendulum_urdf, '--effort', 'commanded').read_text()
+    needed, _, rarely = text.partition('# ---- Rarely needed')
+    sections = re.findall('^([a-z]+):', needed, re.MULTILINE)
+    assert sections == ['model', 'joints', 'efforts', 'sensors', 'estimate']
+    assert '# As by default: ' in rarely and 'markers' in rarely
+    assert len(text.splitlines()) < 120
 
 
 def test_what_is_not_estimated_is_named_with_the_reason(written, branching_arm_urdf):
     text = written(branching_arm_urdf).read_text()
     *_, welded = text.partition('# Not estimated: the link is welded to a heavier one, and no')
     # It has a mass in the URDF, and no mean would be of use.
-    assert '#   bracket.mass, bracket.com.x' in welded
+    assert '#   bracket.mass, bracket.com.x,y,z' in welded
     assert 'says zero' not in welded.partition('# Not estimated')[0]
 
 

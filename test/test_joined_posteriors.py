@@ -123,7 +123,8 @@ def test_coordinates_are_told_by_how_much_they_are_off_the_prior(two, shift):
     # Where all parameters can be told the prior's means are not zero.
     prior = replace(both.prior, mean=both.prior.mean + shift)
     moved = replace(both.mixture, means=both.mixture.means + shift)
-    columns = table(replace(both, prior=prior, mixture=moved)).columns
+    shown, *_ = table(replace(both, prior=prior, mixture=moved)).renderables
+    columns = shown.columns
     labels, means, _, shares = ([*column.cells] for column in columns)
     place = labels.index('log(shoulder.damping)')
     mean = both.mixture.moments()[0][place] - both.prior.mean[place]

@@ -2,13 +2,20 @@
 
 import ast
 import configparser
+from email.parser import BytesParser
 import os
 from pathlib import Path
 import re
+import shutil
+import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+import zipfile
 
 import pytest
+import yaml
+
+import sim2real_estimator
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = 'sim2real_estimator'
@@ -84,6 +91,14 @@ def setup_keyword(keyword):
     if isinstance(value, ast.Name):
         return constants[value.id]
     return ast.literal_eval(value)
+
+
+def setup_constant(name):
+    """Return the literal that setup.py assigns to a name."""
+    for node in ast.parse((ROOT / 'setup.py').read_text()).body:
+        if isinstance(node, ast.Assign) and node.targets[0].id == name:
+            return ast.literal_eval(node.value)
+    raise LookupError(name)
 
 
 def setup_expression(keyword):
@@ -172,10 +187,111 @@ def test_a_sourced_ros_lacks_nothing_at_run_time():
 
 
 def test_setup_and_manifest_agree():
-    for keyword in ('name', 'version', 'license'):
+    for keyword in ('name', 'version', 'license', 'url', 'author', 'maintainer'):
         assert setup_keyword(keyword) == manifest().findtext(keyword), keyword
-    assert setup_keyword('maintainer') == manifest().findtext('maintainer')
-    assert setup_keyword('maintainer_email') == manifest().find('maintainer').get('email')
+    for person in ('author', 'maintainer'):
+        assert setup_keyword(f'{person}_email') == manifest().find(person).get('email'), person
+    assert setup_keyword('version') == sim2real_estimator.__version__
+
+
+def name_of(line):
+    """Return the name at the begin of a requirement."""
+    return re.match(r'[\w.-]+', line).group()
+
+
+def numbers_of(version):
+    """Return the numbers of a version, to compare."""
+    return tuple(int(number) for number in version.split('.'))
+
+
+def is_within(version, line):
+    """Tell whether a version is within the bounds of a requirement such as 'name>=8,<9'."""
+    bounds = re.findall(r'(>=|<)([\d.]+)', line)
+    ours = numbers_of(version)
+    return all(
+        (ours >= numbers_of(v)) if sign == '>=' else (ours < numbers_of(v)) for sign, v in bounds
+    )
+
+
+def declared():
+    """Return name -> requirement of all that setup.py declares, extras included."""
+    extras = setup_constant('EXTRAS')
+    lines = [*setup_constant('RUNTIME'), *(line for each in extras.values() for line in each)]
+    return {name_of(line): line for line in lines}
+
+
+def test_requirement_files_pin_what_setup_declares():
+    pins = [(name, line) for name in REQUIREMENT_FILES for line in requirement_lines(name)]
+    for file, line in pins:
+        match = re.match(r'([\w.-]+)(?:\[\w+\])?==([\d.]+)', line)
+        if match and match[1] in declared():
+            assert is_within(match[2], declared()[match[1]]), f'{file}: {line}'
+
+
+@pytest.mark.parametrize(
+    ('version', 'good'), [('8.4.2', True), ('7.9', False), ('9.0', False), ('8', True)]
+)
+def test_bounds_are_read(version, good):
+    assert is_within(version, 'pytest>=8,<9') is good
+
+
+def test_requirement_files_have_what_setup_requires_and_nothing_more():
+    extras = setup_constant('EXTRAS')
+    wanted = {name_of(line) for line in setup_constant('RUNTIME') + extras['report']}
+
+    assert required_names('requirements.txt') == wanted
+    named = required_names('requirements-test.txt', 'requirements-peers.txt')
+    assert {name_of(line) for line in extras['dev'] + extras['mujoco']} <= named
+
+
+def test_rosdep_installs_what_setup_requires():
+    keys = {name for name in manifest_names() if name.startswith('python3-')}
+    ours = {import_name(name) for name in declared()}
+
+    assert {import_name(key) for key in keys} <= ours
+    # The rest is in the file for a sourced ROS 2 (test_a_sourced_ros_lacks_nothing_at_run_time).
+
+
+def test_a_wheel_says_all_this(tmp_path):
+    sources = tmp_path / 'sources'
+    ignore = shutil.ignore_patterns('.venv*', '.git', 'build', '*.egg-info', 'results')
+    shutil.copytree(ROOT, sources, ignore=ignore, symlinks=True)
+    code = 'from setuptools.build_meta import build_sdist, build_wheel; import sys; '
+    subprocess.run(
+        [sys.executable, '-c', f'{code} build_sdist(sys.argv[1])', tmp_path],
+        cwd=sources,
+        check=True,
+        capture_output=True,
+    )
+    # Of the archive of sources, which has to have all that the wheel needs.
+    (archive,) = tmp_path.glob('*.tar.gz')
+    shutil.unpack_archive(archive, tmp_path / 'unpacked')
+    (unpacked,) = (tmp_path / 'unpacked').iterdir()
+    subprocess.run(
+        [sys.executable, '-c', f'{code} build_wheel(sys.argv[1])', tmp_path],
+        cwd=unpacked,
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.glob('*.whl')
+    with zipfile.ZipFile(wheel) as content:
+        names = content.namelist()
+        (path,) = (name for name in names if name.endswith('.dist-info/METADATA'))
+        said = BytesParser().parsebytes(content.read(path))
+
+    assert said['Version'] == sim2real_estimator.__version__
+    assert said['Requires-Python'] == '>=3.10'
+    assert said['Description-Content-Type'] == 'text/markdown'
+    assert 'estimates the physical parameters' in said.get_payload()
+    assert set(said.get_all('Provides-Extra')) == set(setup_constant('EXTRAS'))
+    required = {name_of(line) for line in said.get_all('Requires-Dist')}
+    assert required == set(declared())
+    assert any('License ::' in line for line in said.get_all('Classifier'))
+    for path in (ROOT / PACKAGE).rglob('*'):
+        if path.is_file() and path.suffix != '.pyc':
+            assert path.relative_to(ROOT).as_posix() in names
+    for place in ('config/demo.yaml', 'launch/demo.launch.py', 'package.xml'):
+        assert any(name.endswith(f'data/share/{PACKAGE}/{place}') for name in names), place
 
 
 def test_wrappers_are_executable_and_are_the_console_scripts():
@@ -223,6 +339,82 @@ def test_every_file_of_the_package_is_installed():
     }
 
     assert others <= installed, 'add it to package_data of setup.py'
+
+
+# What takes long to import, or is no dependency of the library.
+SLOW = ('casadi', 'jinja2', 'llvmlite', 'matplotlib', 'numpy', 'rich', 'rosbags', 'scipy', 'torch')
+
+
+@pytest.mark.parametrize('arguments', [['--help'], ['--version'], ['identify', '--help']])
+def test_help_imports_nothing_that_takes_long(arguments):
+    code = (
+        'import atexit, sys\n'
+        'from sim2real_estimator.cli import main\n'
+        f'atexit.register(lambda: print(*[n for n in {SLOW} if n in sys.modules]))\n'
+        f'main({arguments})'
+    )
+
+    done = subprocess.run(
+        [sys.executable, '-c', code], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+
+    *said, slow = done.stdout.splitlines()
+    assert said
+    assert slow == ''
+
+
+def test_the_library_is_imported_without_torch():
+    code = 'import sys, sim2real_estimator; print(sim2real_estimator.__version__, *sys.modules)'
+    done = subprocess.run(
+        [sys.executable, '-c', code], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    version, *modules = done.stdout.split()
+
+    assert version == setup_keyword('version')
+    assert not set(SLOW) & set(modules)
+
+
+def test_a_command_names_the_library_that_is_missing():
+    # Where torch is not even found: some libraries look into what is there.
+    code = (
+        'import sys\n'
+        'class Finder:\n'
+        '    def find_spec(name, *_):\n'
+        '        if name == "torch": raise ModuleNotFoundError("none", name=name)\n'
+        'sys.meta_path.insert(0, Finder)\n'
+        'from sim2real_estimator.cli import main\n'
+        'sys.exit(main(["identify", "bag", "--config", "robot.yaml"]))'
+    )
+    done = subprocess.run([sys.executable, '-c', code], cwd=ROOT, capture_output=True, text=True)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith('sim2real-estimator: torch is missing in ')
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize('function', ['estimator', 'synthetic_robot'])
+def test_without_ros_the_nodes_say_so_in_a_sentence(function):
+    code = (
+        'import importlib.util as util, sys\n'
+        'find = util.find_spec\n'
+        'util.find_spec = lambda name, *rest: None if name == "rclpy" else find(name, *rest)\n'
+        f'from sim2real_estimator.app.nodes import {function}\n'
+        f'sys.exit({function}())'
+    )
+    done = subprocess.run([sys.executable, '-c', code], cwd=ROOT, capture_output=True, text=True)
+
+    assert done.returncode == 2
+    assert 'rclpy is missing: source ROS 2' in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_citation_names_this_version():
+    citation = yaml.safe_load((ROOT / 'CITATION.cff').read_text())
+
+    for keyword in ('version', 'license', 'url'):
+        assert citation[keyword] == setup_keyword(keyword), keyword
+    assert citation['title'].startswith(f'{PACKAGE}: ')
+    assert citation['authors'] == [{'name': setup_keyword('author')}]
 
 
 def test_changelog_speaks_of_this_version():

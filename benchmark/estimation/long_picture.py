@@ -1,12 +1,11 @@
 """A picture of long runs: what is claimed and what is true, for half an hour."""
 
+import drawings
 from matplotlib.figure import Figure
 import numpy as np
 
 from .metrics import coverage
-from .store import ROOT
 
-PICTURE = ROOT / 'docs' / 'images' / 'long_runs.png'
 _BLUE, _ORANGE, _GREY = 'tab:blue', 'tab:orange', '0.35'
 _TICKS = {5: '5 s', 20: '20 s', 60: '1 min', 300: '5 min', 1800: '30 min'}
 
@@ -32,9 +31,9 @@ def draw(records):
         axis.set_xticks(list(_TICKS), list(_TICKS.values()))
         axis.set_xticks([], minor=True)
         axis.grid(alpha=0.3)
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(PICTURE, dpi=100)
-    return PICTURE
+    picture = drawings.place('long_runs.png')
+    figure.savefig(picture, dpi=100)
+    return picture
 
 
 def _draw_sizes(axis, times, judged):

@@ -1,13 +1,12 @@
 """A picture of calibration: what an estimator claims against what turns out to be true."""
 
+import drawings
 from matplotlib.figure import Figure
 import numpy as np
 
 from .metrics import coverage
 from .p2 import COLD
-from .store import ROOT
 
-PICTURE = ROOT / 'docs' / 'images' / 'calibration.png'
 _LEVELS = np.arange(0.05, 0.96, 0.05)
 _BLUE, _RED, _GREY = 'tab:blue', 'tab:red', '0.35'
 
@@ -25,9 +24,9 @@ def draw(records):
     _draw_curves(curves, ours, cold)
     _draw_errors(example, ours, cold)
     figure.legend(*curves.get_legend_handles_labels(), loc='outside lower center', ncols=3)
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(PICTURE, dpi=100)
-    return PICTURE
+    picture = drawings.place('calibration.png')
+    figure.savefig(picture, dpi=100)
+    return picture
 
 
 def _draw_curves(axis, ours, cold):

@@ -6,8 +6,8 @@ has to agree with what the others say, and with a reference where there is one.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
+import drawings
 import matplotlib
 import numpy as np
 from rich import box
@@ -19,7 +19,7 @@ from .robots import Known
 matplotlib.use('Agg')
 from matplotlib import pyplot  # noqa: E402, the drawing backend has to be chosen first
 
-PICTURE = Path(__file__).resolve().parents[2] / 'docs' / 'images' / 'repeatability.png'
+PICTURE = 'repeatability.png'
 # Bounds of what is held, and of how much more than is claimed recordings may differ.
 HELD, SPREAD = (0.80, 0.97), 1.5
 _WIDTH_IN_SD = 3.29
@@ -159,8 +159,10 @@ def draw(comparisons):
     for axis in axes[:, 0]:
         axis.set_ylabel('off the median [%]', fontsize=7)
     figure.tight_layout()
-    figure.savefig(PICTURE, dpi=90)
+    picture = drawings.place(PICTURE)
+    figure.savefig(picture, dpi=90)
     pyplot.close(figure)
+    return picture
 
 
 def _together(title, comparisons):

@@ -1,7 +1,6 @@
 """The picture of a real arm: how soon its torques are predicted, and a load that it takes up."""
 
-from pathlib import Path
-
+import drawings
 import matplotlib
 import numpy as np
 
@@ -13,7 +12,6 @@ from .recordings import trials
 matplotlib.use('Agg')
 from matplotlib import pyplot  # noqa: E402, the drawing backend has to be chosen first
 
-_PATH = Path(__file__).resolve().parents[2] / 'docs' / 'images' / 'real_arm.png'
 # Seconds of motion after which torques are predicted.
 _MARKS = (0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 11.0, 15.0, 20.0)
 # The splice that is drawn: all of it of one day. From and to, after motion begins, and step [s].
@@ -34,9 +32,10 @@ def draw(data):
     _draw_errors(left, data)
     _draw_load(right, data)
     figure.tight_layout()
-    figure.savefig(_PATH, dpi=110)
+    picture = drawings.place('real_arm.png')
+    figure.savefig(picture, dpi=110)
     pyplot.close(figure)
-    return {'written': f'docs/images/{_PATH.name}'}
+    return {'written': str(drawings.shown(picture))}
 
 
 def _draw_errors(axis, data):

@@ -1,11 +1,9 @@
 """A picture: what both tools claim, against how wrong they are."""
 
-from pathlib import Path
-
+import drawings
 from matplotlib.figure import Figure
 import numpy as np
 
-_FOLDER = Path(__file__).resolve().parents[2] / 'docs' / 'images'
 _FILES = {'pendulum': 'sysid.png', 'arm': 'sysid_arm.png'}
 _SIZES = {'pendulum': 'of a length', 'arm': "of the hand's centre of mass"}
 _TITLES = {'ours': 'this estimator', 'theirs': 'mujoco.sysid'}
@@ -44,6 +42,6 @@ def draw(found, robot):
         axis.grid(alpha=0.3)
     axes[0].set(ylabel='true error [mm]')
     figure.legend(*axes[0].get_legend_handles_labels(), loc='outside lower center', ncols=3)
-    picture = _FOLDER / _FILES[robot]
+    picture = drawings.place(_FILES[robot])
     figure.savefig(picture, dpi=100)
     return picture

@@ -1,12 +1,11 @@
 """The commands `record`, `replay` and `convert`, which make and play recordings."""
 
 import argparse
-from importlib.util import find_spec
 import math
 from pathlib import Path
 
 from ..config import load_config
-from ..errors import ConfigError
+from .nodes import require_ros
 
 
 def add_bag_commands(commands):
@@ -64,14 +63,6 @@ def add_bag_commands(commands):
         'of one robot different ones',
     )
     convert.set_defaults(run=_convert)
-
-
-def require_ros():
-    """Refuse to go on where there is no ROS."""
-    if find_spec('rclpy') is None:
-        raise ConfigError(
-            'rclpy is missing: source ROS 2, or install requirements-ros-wheels.txt; docs/setup.md'
-        )
 
 
 def _add_ros_arguments(parser):

@@ -15,6 +15,9 @@ from .dual_numbers import dual_level
 from .plan import delay_commands, delays_of, plan_steps
 from .shapes import batched, check_shapes
 
+# Of names, in the description of a simulator.
+_SHOWN = 4
+
 
 @dataclass(frozen=True)
 class Trajectory:
@@ -77,7 +80,16 @@ class Simulator:
         )
         self._values = dict(zip(self.parameters, self.parameters.nominal()))
         self._backend = choose_backend(backend)(self._system, self._values)
+        self._words = f'{integrator}, backend {self._backend.name}'
         self.set_values(values or {})
+
+    def __repr__(self):
+        model = self.parameters.model
+        estimated = ', '.join(self.names[:_SHOWN]) + (', ...' if len(self.names) > _SHOWN else '')
+        return (
+            f'<Simulator of {model.name}: {model.state_size} states, {self._words}, '
+            f'{len(self.names)} estimated{": " if estimated else ""}{estimated}>'
+        )
 
     @property
     def model(self):

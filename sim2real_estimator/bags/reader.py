@@ -4,7 +4,7 @@ from dataclasses import dataclass
 import hashlib
 from pathlib import Path
 
-from rosbags.interfaces import MessageDefinitionFormat, QosDurability
+from rosbags.interfaces import MessageDefinitionFormat, QosDurability, QosReliability
 from rosbags.typesys import get_types_from_idl, get_types_from_msg
 
 from ..errors import DataError
@@ -24,13 +24,15 @@ class TopicInBag:
     A topic of a recording.
 
     name; message_type; count: of its messages; is_kept: whether it was published for those who
-    subscribe later (transient local).
+    subscribe later (transient local); is_reliable: whether what is lost was sent again, None
+    where the recording does not say.
     """
 
     name: str
     message_type: str
     count: int
     is_kept: bool = False
+    is_reliable: bool | None = None
 
 
 class BagReader:
@@ -53,7 +55,9 @@ class BagReader:
             count = connection.msgcount + (before.count if before else 0)
             kind = _kinds(connection.msgtype, before)
             is_kept = _is_kept(connection) or bool(before and before.is_kept)
-            self.topics[connection.topic] = TopicInBag(connection.topic, kind, count, is_kept)
+            self.topics[connection.topic] = TopicInBag(
+                connection.topic, kind, count, is_kept, _is_reliable(connection)
+            )
         self._checked = set()
 
     def __enter__(self):
@@ -169,6 +173,14 @@ def digest_of(path):
 def _is_kept(connection):
     profiles = connection.ext.offered_qos_profiles
     return any(each.durability is QosDurability.TRANSIENT_LOCAL for each in profiles)
+
+
+def _is_reliable(connection):
+    """Tell whether all publishers were reliable, None where none is known."""
+    profiles = connection.ext.offered_qos_profiles
+    if not profiles:
+        return None
+    return all(each.reliability is not QosReliability.BEST_EFFORT for each in profiles)
 
 
 def _kinds(kind, before):

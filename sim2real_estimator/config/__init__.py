@@ -9,7 +9,7 @@ from .declaring import setting
 from .paths import declarations, flattened, with_values
 from .reading import load_config, read_config
 from .settings_tree import Config
-from .writing import document, facts_in_words, tables, to_yaml
+from .writing import document, facts_in_words, tables, to_short_yaml, to_yaml
 
 __all__ = [
     'Config',
@@ -21,6 +21,7 @@ __all__ = [
     'read_config',
     'setting',
     'tables',
+    'to_short_yaml',
     'to_yaml',
     'with_values',
 ]

@@ -52,7 +52,8 @@ class SavingConfig:
     folder: str = setting(
         '',
         'folder for posterior files, created if missing; relative to the folder of this file; '
-        'empty: only the service ~/save writes files, beside this file',
+        'empty: only the service ~/save writes files, into the folder '
+        'sim2real_estimator/NAME-OF-THIS-FILE of $XDG_STATE_HOME (~/.local/state)',
     )
     period: float = setting(
         60.0, 'time between two files; a last one is written at the end', unit='s', above=0

@@ -18,6 +18,63 @@ def to_yaml(config):
     return '\n'.join(_lines(config, 0)) + '\n'
 
 
+def to_short_yaml(config, first, shown, reasons, heading):
+    """
+    Return a config as YAML that reads back the same, of which defaults are left out.
+
+    first: the sections to begin with; all others come under `heading`, lines of a comment; shown:
+    paths that are written though they have their default; reasons: path -> sentence that becomes
+    a comment above that setting or entry.
+    """
+    parts, rest, unsaid = {}, [], []
+    names = declared(type(config))
+    for name in (*first, *(each for each in names if each not in first)):
+        lines = _short_lines(config, name, names[name], '', 0, set(shown), reasons)
+        if not lines:
+            unsaid.append(name)
+        elif name in first:
+            parts[name] = lines
+        else:
+            rest.append(lines)
+    blocks = ['\n'.join(lines) for lines in parts.values()]
+    blocks += ['\n'.join(heading)] + ['\n'.join(lines) for lines in rest]
+    blocks.append('\n'.join(_comment(f'As by default: {", ".join(unsaid)}.', 0)))
+    return '\n\n'.join(blocks) + '\n'
+
+
+def _short_lines(node, name, declaration, path, depth, shown, reasons):
+    """Return the lines of a setting, [] where it has its default and need not be shown."""
+    value, default = getattr(node, name), getattr(type(node)(), name)
+    path, indent = f'{path}.{name}' if path else name, '  ' * depth
+    head = _comment(_described(declaration.metadata), depth)
+    if path in reasons:
+        head += _comment(reasons[path], depth)
+    if is_dataclass(value):
+        below = [
+            line
+            for key, each in declared(type(value)).items()
+            for line in _short_lines(value, key, each, path, depth + 1, shown, reasons)
+        ]
+        return [*head, f'{indent}{name}:', *below] if below else []
+    if value == default and path not in shown:
+        return []
+    hint = get_type_hints(type(node))[name]
+    if get_origin(hint) is not dict or not value:
+        return [*head, f'{indent}{name}: {_flow(_plain(value))}']
+    kind, lines = get_args(hint)[1], []
+    if is_dataclass(kind):
+        used = {key for entry in value.values() for key in _plain(entry)}
+        for key, each in declared(kind).items():
+            if key in used:
+                lines += _comment(f'  {key}: {_described(each.metadata)}', depth)
+    lines = [*head, *lines, f'{indent}{name}:']
+    for key, entry in value.items():
+        if f'{path}.{key}' in reasons:
+            lines += _comment(reasons[f'{path}.{key}'], depth + 1)
+        lines += _entry_lines(key, entry, kind, indent)
+    return lines
+
+
 def _lines(node, depth):
     lines, hints = [], get_type_hints(type(node))
     for name, declaration in declared(type(node)).items():
@@ -44,13 +101,17 @@ def _mapping_lines(name, mapping, kind, depth):
         return [*lines, f'{indent}{name}: {{}}']
     lines.append(f'{indent}{name}:')
     for key, value in mapping.items():
-        text = f'{indent}  {_flow(key)}: {_flow(_plain(value))}'
-        if len(text) > _WIDTH and is_dataclass(value):
-            lines.append(f'{indent}  {_flow(key)}:')
-            lines += [f'{indent}    {k}: {_flow(v)}' for k, v in _plain(value).items()]
-        else:
-            lines.append(text)
+        lines += _entry_lines(key, value, kind, indent)
     return lines
+
+
+def _entry_lines(key, value, kind, indent):
+    """Return the lines of an entry of a mapping: one, or one for each setting of a long one."""
+    text = f'{indent}  {_flow(key)}: {_flow(_plain(value))}'
+    if len(text) <= _WIDTH or not is_dataclass(kind):
+        return [text]
+    below = [f'{indent}    {k}: {_flow(v)}' for k, v in _plain(value).items()]
+    return [f'{indent}  {_flow(key)}:', *below]
 
 
 def _plain(value):

@@ -99,6 +99,14 @@ class Parameters(Mapping):
         entries = [*self._of_world(), *self._of_links(), *self._of_joints(), *self.more]
         self._table = {entry.name: entry for entry in entries}
 
+    def __repr__(self):
+        joints = sum(m.is_independent for m in self.model.moving_joints)
+        links = sum(name.endswith('.mass') for name in self)
+        return (
+            f'<Parameters of {self.model.name}: {len(self)} quantities of {links} moving links '
+            f'and {joints} joints>'
+        )
+
     def __getitem__(self, name):
         """Return the `Parameter` of that name, or raise a ConfigError that lists near names."""
         if name in self._table:

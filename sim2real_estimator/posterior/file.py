@@ -6,7 +6,6 @@ A zip archive of `header.json` and of arrays as `.npy`; docs/posterior_files.md 
 """
 
 from dataclasses import asdict, dataclass, replace
-from importlib import metadata
 import json
 import os
 from pathlib import Path
@@ -21,6 +20,7 @@ from ..estimation.mixture import Mixture
 from ..estimation.noise import NoiseScales
 from ..estimation.protocol import Gaussian
 from ..records import Findings
+from ..version import __version__
 from .encoding import Decoder, Encoder, OtherVersionError
 from .identity import Recording, require_same
 
@@ -68,7 +68,7 @@ def save(path, posterior):
     header = {
         'format': FORMAT,
         'version': VERSION,
-        'package': package_version(),
+        'package': __version__,
         'identity': posterior.identity,
         'recordings': [asdict(recording) for recording in posterior.recordings],
         'config': posterior.config,
@@ -176,14 +176,6 @@ def require_same_prior(posterior, prior, noise_prior=None):
                 f'{now[0]:.6g} +- {now[1]:.6g} here; use the settings that the posterior has '
                 'been estimated with'
             )
-
-
-def package_version():
-    """Return the version of this package; from sources that nobody installed there is none."""
-    try:
-        return metadata.version('sim2real_estimator')
-    except metadata.PackageNotFoundError:
-        return ''
 
 
 def _replace(path, header, arrays):

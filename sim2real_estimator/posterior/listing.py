@@ -3,14 +3,20 @@
 from datetime import datetime, timezone
 
 import numpy as np
-from rich.console import Console
+from rich import box
+from rich.console import Console, Group
 from rich.table import Table
+from rich.text import Text
+
+from ..observability.looks import look_of
 
 _NANO = 1e9
 # Of a file or a pipe nobody knows a width, and names that are cut off are no names.
 _WIDE = 10_000
 # Null directions that are listed; of an arm with measured torques there are more than fifty.
 _LISTED = 10
+# Width of a usual terminal; of all columns but the name; of those that cannot be left out.
+_USUAL, _BESIDES, _LEAST = 80, 49, 40
 
 
 def wide_console():
@@ -19,31 +25,64 @@ def wide_console():
     return console if console.is_terminal else Console(width=_WIDE)
 
 
-def table(posterior, is_verbose=False):
+def table(posterior, is_verbose=False, width=_USUAL):
     """
-    Return a table of what is known; is_verbose: with all that no data tell, however many.
+    Return what is known as a table and lines below it.
 
     Of the parameters by name with their verdicts; where recordings were joined, of the
     coordinates they were estimated in, since nobody has asked the robot's model again.
+    is_verbose: with all that no data tell, however many; width: of the terminal, in characters.
     """
-    result = Table(caption=_caption(posterior, is_verbose), caption_justify='left')
-    is_joined = posterior.findings is None
-    result.add_column('coordinate' if is_joined else 'parameter', overflow='fold')
-    for title in ('off the prior mean' if is_joined else 'mean', 'sd', 'of the prior sd'):
-        result.add_column(title, justify='right')
-    if is_joined:
+    if posterior.findings is None:
+        result = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        result.add_column('coordinate', overflow='fold')
+        for title in ('off the prior mean', 'sd', 'of the prior sd'):
+            result.add_column(title, justify='right')
         for label, *numbers in _coordinates(posterior):
             result.add_row(label, *_in_words(*numbers))
-        return result
-    result.add_column('verdict', overflow='fold')
-    for found in posterior.findings.parameters:
-        numbers = _in_words(found.mean, found.sd, found.share)
-        result.add_row(found.name, *numbers, found.verdict_text)
+    else:
+        result = parameter_table(posterior.findings.parameters, width)
+    return Group(result, *(Text(line) for line in _lines_below(posterior, is_verbose)))
+
+
+def parameter_table(parameters, width=_USUAL, has_shares=True):
+    """
+    Return a table of `ParameterFinding`s, the names of a link or joint under one another.
+
+    Names are whole; where the terminal is too narrow for them, the share of the prior's standard
+    deviation is left out. With whom a parameter is aliased stands below: `relations`.
+    """
+    longest = max((len(each.name) for each in parameters), default=0)
+    has_shares = has_shares and longest + _BESIDES <= width
+    result = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    result.add_column('parameter', overflow='fold', min_width=min(longest, width - _LEAST))
+    for title in ('mean', 'sd', *(['of prior'] if has_shares else [])):
+        result.add_column(title, justify='right', no_wrap=True)
+    result.add_column('verdict', no_wrap=True)
+    before = ''
+    for found in parameters:
+        owner, dot, word = found.name.partition('.')
+        name = Text.assemble((owner + dot, 'dim' if owner == before else 'bold'), word)
+        mean, sd, share = _in_words(found.mean, found.sd, found.share)
+        verdict = Text(found.verdict, look_of(found.verdict).style)
+        result.add_row(name, mean, sd, *([share] if has_shares else []), verdict)
+        before = owner
     return result
 
 
+def relations(parameters):
+    """Return a line for each group of parameters that data do not tell apart, or that are odd."""
+    groups, odd = {}, []
+    for each in parameters:
+        if each.asked:
+            odd.append(f'{each.name}: {each.verdict_text}')
+        elif each.aliases:
+            groups.setdefault(tuple(sorted({each.name, *each.aliases})), None)
+    return [*odd, *(f'no data tell apart: {", ".join(names)}' for names in groups)]
+
+
 def _in_words(mean, sd, share):
-    return f'{mean:.5g}', f'{sd:.2g}', f'{100 * share:.2g} %'
+    return f'{mean:.4g}', f'{sd:.2g}', f'{100 * share:.{0 if share > 0.0995 else 1}f} %'
 
 
 def _coordinates(posterior):
@@ -64,6 +103,10 @@ def _besides(findings, is_verbose):
         f'information: {findings.information:.1f} nats; {findings.observed} dimensions known from '
         f'data, {findings.unobserved} as before'
     ]
+    apart = relations(findings.parameters)
+    lines += apart if is_verbose or len(apart) <= _LISTED else apart[:_LISTED]
+    if len(apart) > _LISTED and not is_verbose:
+        lines.append(f'... and {len(apart) - _LISTED} groups more, with --verbose')
     lines += [
         f'data tell: {each.label} = {each.mean:.5g} +- {each.sd:.2g}'
         for each in findings.combinations
@@ -87,7 +130,7 @@ def _besides(findings, is_verbose):
     return lines
 
 
-def _caption(posterior, is_verbose):
+def _lines_below(posterior, is_verbose):
     """Return robot, estimator, data and purpose in words."""
     identity = posterior.identity
     estimator, model = identity['estimator'], identity['model']
@@ -106,7 +149,7 @@ def _caption(posterior, is_verbose):
         lines.append(f'{posterior.obstacle or "joined"}: a new run can begin from it')
     else:
         lines.append('a run can go on from it')
-    return '\n'.join(lines)
+    return lines
 
 
 def _span(recording):

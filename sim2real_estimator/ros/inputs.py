@@ -3,8 +3,9 @@
 from itertools import chain
 import time
 
+from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import SubscriptionEventCallbacks
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import HistoryPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 
 from ..errors import ConfigError
 from ..messages import ros_class
@@ -29,6 +30,8 @@ _NAMES = {
 # Stamps that go back, or ahead of real time, by more than this [s] are of a clock that was set.
 _JUMP = 1.0
 _NANO = 1e9
+# Publishers that are there are found within about this time: a reliable one may be next [s].
+_SOON = 0.5
 # No robot has as many joints.
 _MOST_NAMES = 1000
 
@@ -59,18 +62,25 @@ class Input:
         self._has_stamp = hasattr(ros_class(kind), 'header')
         named = [source.joints for source in self.sources if self._names_field]
         self.joints, self.names = tuple(dict.fromkeys(chain(*named))), set()
-        self._subscription = node.create_subscription(
+        self._publishers, self._relaxing = 0, None
+        self._subscription = self._subscribed(kind, topic, overridable(qos_of(kind)))
+
+    def _subscribed(self, kind, topic, options):
+        """Return a subscription of a message type; options: its QoS, as keyword arguments."""
+        return self._node.create_subscription(
             ros_class(kind),
             topic,
             self._receive,
             event_callbacks=SubscriptionEventCallbacks(
                 incompatible_qos=self._mismatch, matched=self._match
             ),
-            **overridable(qos_of(kind)),
+            **options,
         )
 
     def close(self):
         """Unsubscribe."""
+        if self._relaxing:
+            self._node.destroy_timer(self._relaxing)
         self._node.destroy_subscription(self._subscription)
 
     @property
@@ -123,9 +133,37 @@ class Input:
 
     def _match(self, event):
         # Each publisher has its own sequence numbers.
+        self._publishers = event.current_count
         self._is_alone, self._number = event.current_count == 1, 0
 
+    def _relax(self):
+        """Ask for best effort in place of reliable, where nobody offers more."""
+        self._node.destroy_timer(self._relaxing)
+        self._relaxing = None
+        if self._publishers:
+            return
+        topic = self.topic
+        self._node.destroy_subscription(self._subscription)
+        qos = QoSProfile(
+            history=HistoryPolicy.KEEP_LAST,
+            depth=_JOINTS.depth,
+            reliability=ReliabilityPolicy.BEST_EFFORT,
+        )
+        kind = self.sources[0].message_type
+        self._subscription = self._subscribed(kind, topic, {'qos_profile': qos})
+        self.mismatches = 0
+        self._node.get_logger().info(
+            f"'{topic}': is published best effort only, and is now received so: messages that "
+            'are lost on the way are not sent again'
+        )
+
     def _mismatch(self, event):
+        is_about_reliability = event.last_policy_kind == QoSPolicyKind.RELIABILITY
+        if is_about_reliability and not self._publishers and not self._relaxing:
+            # Not here, in the midst of an event of the subscription that is to go.
+            steady = Clock(clock_type=ClockType.STEADY_TIME)
+            self._relaxing = self._node.create_timer(_SOON, self._relax, clock=steady)
+            return
         self.mismatches = event.total_count
         self._node.get_logger().warning(
             f"'{self.topic}': a publisher offers a QoS from which nothing is received "

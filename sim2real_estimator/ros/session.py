@@ -7,7 +7,6 @@ another worker when one dies, and saves the posterior from time to time.
 """
 
 from collections import Counter
-from pathlib import Path
 import time
 
 from ..errors import DataError
@@ -20,7 +19,7 @@ from .outputs import Outputs
 from .publishers import estimate_message
 from .worker.pipes import Reply, Wishes
 from .worker.realtime import RealTime
-from .worker.saving import Saving
+from .worker.saving import folder_of, Saving
 from .worker.snapshot import Snapshot
 from .worker.worker import Worker
 
@@ -47,7 +46,7 @@ class Session:
         self.ignored, self.lost, self.deaths = Counter(), 0, 0
         self._deaths_in_a_row, self.has_given_up = 0, False
         self.tally, self._reliefs, self._is_relieved = Tally(), 0, False
-        self.saving = Saving(Path(config.source).parent / config.saving.folder, config.saving.keep)
+        self.saving = Saving(folder_of(config), config.saving.keep)
         self._outputs, self._wishes = Outputs(node), None
         self.inputs = ()
         try:

@@ -1,8 +1,9 @@
-"""How verdicts look: their colours in rviz, and their levels in diagnostics."""
+"""How verdicts look in messages: their colours in rviz, and their levels in diagnostics."""
 
 from dataclasses import dataclass
 
 from ..messages import maker
+from ..observability.looks import LOOKS as COLOURS
 from ..observability.verdicts import Verdict
 
 ColorRGBA = maker('std_msgs/msg/ColorRGBA')
@@ -14,8 +15,8 @@ class Look:
     """
     How a verdict looks.
 
-    colour: its name in the legend; rgb: from 0 to 1, of a palette that colour-blind people can
-    tell apart; level: of DiagnosticStatus; rank: the more, the more a reader should know.
+    colour: its name in the legend; rgb: from 0 to 1; level: of DiagnosticStatus; rank: the more,
+    the more a reader should know.
     """
 
     colour: str
@@ -30,16 +31,20 @@ class Look:
 
 
 _OK, _WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
-# docs/ros.md has the legend.
+# Level and rank of each verdict; its colour is that of the terminal and of the report.
+_RANKS = {
+    Verdict.IDENTIFIED: (_OK, 0),
+    Verdict.PRIOR_ASSISTED: (_OK, 1),
+    Verdict.ALIASED: (_OK, 2),
+    Verdict.PRIOR_ONLY: (_OK, 3),
+    Verdict.AMBIGUOUS: (_WARN, 4),
+    Verdict.OUT_OF_PRIOR: (_WARN, 5),
+    Verdict.CHANGED: (_WARN, 6),
+    Verdict.MISFIT: (_WARN, 7),
+}
 LOOKS = {
-    Verdict.IDENTIFIED: Look('green', (0.0, 0.62, 0.45), _OK, 0),
-    Verdict.PRIOR_ASSISTED: Look('light blue', (0.34, 0.71, 0.91), _OK, 1),
-    Verdict.ALIASED: Look('orange', (0.9, 0.62, 0.0), _OK, 2),
-    Verdict.PRIOR_ONLY: Look('grey', (0.6, 0.6, 0.6), _OK, 3),
-    Verdict.AMBIGUOUS: Look('purple', (0.8, 0.47, 0.65), _WARN, 4),
-    Verdict.OUT_OF_PRIOR: Look('red', (0.84, 0.37, 0.0), _WARN, 5),
-    Verdict.CHANGED: Look('yellow', (0.94, 0.89, 0.26), _WARN, 6),
-    Verdict.MISFIT: Look('brown', (0.55, 0.27, 0.07), _WARN, 7),
+    verdict: Look(COLOURS[verdict].colour, COLOURS[verdict].rgb, *rank)
+    for verdict, rank in _RANKS.items()
 }
 
 NOT_ESTIMATED = Look('white', (0.9, 0.9, 0.9), _OK, -1)

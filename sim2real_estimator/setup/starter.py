@@ -1,6 +1,6 @@
 """A first config for a robot, for a person to go through."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 import logging
 import math
@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from textwrap import wrap
 
-from ..config import Config, to_yaml
+from ..config import Config, to_short_yaml
 from ..config.settings_tree import (
     EffortsConfig,
     EstimatorConfig,
@@ -20,11 +20,12 @@ from ..config.settings_tree import (
     SimulationConfig,
 )
 from ..dynamics.decay_rates import mobilities
-from ..errors import ModelError
+from ..errors import ConfigError, ModelError
 from ..model.parameters import DISSIPATION, FRICTION_VELOCITY, Parameters
 from ..model.urdf.load import load_urdf
 from ..parameters.priors import choose_priors, disbelieved
 from ..parameters.usual_priors import default_prior, stuck_joints
+from .observed import judged, sensor_name
 from .torque_priors import torque_priors
 
 # What motion and torque usually tell; lengths, offsets and gains are asked for by hand.
@@ -57,6 +58,17 @@ _COLUMNS = 95
 _ENCODER_SDS = {'measured': 1e-4, 'commanded': 1e-3, 'none': 1e-3, 'unknown': 1e-3}
 _POSITION_SD, _ORIENTATION_SD = 1e-3, 5e-3
 _logger = logging.getLogger(__name__)
+# A space at which no line is broken. A mean that is smaller than this part of its sd is zero.
+_TOGETHER, _NOTHING = '\N{NO-BREAK SPACE}', 1e-3
+# Of a torque whose unit is another one: its gain is known as the robot's weight is.
+_GAIN_SD = 0.3
+# What to go through, in this order; the rest stands under a heading of its own.
+_FIRST = ('model', 'joints', 'efforts', 'sensors', 'estimate')
+_RARELY = (
+    '# ---- Rarely needed ' + '-' * 76,
+    '# Only what differs from the default; docs/configuration.md has every setting, and',
+    '# config/estimator.yaml has them all to copy from.',
+)
 
 
 # What efforts are taken for, in a sentence or two each.
@@ -77,47 +89,211 @@ _NO_ENCODERS = (
 )
 
 
-def starter_yaml(urdf, folder='.', base='fixed', effort=None, is_trusting=False):
+def starter_yaml(
+    urdf, folder='.', base='fixed', effort=None, is_trusting=False, patterns=(), seen=None
+):
     """
-    Return YAML that loads and runs as it is, with a comment on every setting.
+    Return YAML that loads and runs as it is, with a comment on every setting that is in it.
 
     urdf: path; folder: where the YAML will lie, so that it can name the URDF from there; effort:
     'measured', 'commanded', 'none' or 'unknown', of joints that are driven; None: measured where
-    that can be; is_trusting: whether damping and friction are right even where they look wrong.
+    that can be; is_trusting: whether damping and friction are right even where they look wrong;
+    patterns: of the names of the joints to estimate, () for all; seen: a `Seen`, what the robot
+    has been heard to say, None where nobody listened.
     """
-    model, check = _loaded(urdf, base)
-    parameters = Parameters(model)
-    described = ModelConfig(os.path.relpath(urdf, folder), base=base, inertia_check=check)
-    config = _config(model, parameters, described, effort, is_trusting)
+    described = os.path.relpath(urdf, folder)
+    config, parameters, found = started(
+        urdf, described, base, effort, is_trusting, patterns, seen.topics if seen else ()
+    )
+    model = parameters.model
+    reasons = {f'model.joint_types.{name}': why for name, why in found.fixed.items()}
+    reasons |= {path: f'From what was heard: {why}.' for path, why in found.reasons.items()}
     chosen = choose_priors(parameters, config.estimate, beside_torques=_usual(parameters, config))
     lines = [
         f'# Settings for {Path(urdf).name}, written by `sim2real-estimator init`. Go through',
         '# sensors (topics, noise), joints (who knows their effort) and estimate.',
         *_comment(_about_efforts(model, config, effort)),
+    ]
+    if seen:
+        text = f'Reasons are of {seen.name}: {seen.seconds:.0f} s.'
+        lines += _comment(' '.join([text, *(f'{each}.' for each in found.remarks)]))
+    lines += [line for said in found.warnings for line in _comment(f'Warning: {said}.')]
+    lines += [
         '',
-        to_yaml(config),
-        '# The priors that these patterns give. To change one, copy its line to the end of',
-        '# `estimate`; sd is relative where log is true.',
+        to_short_yaml(config, _FIRST, _shown(config), reasons, _RARELY),
+        *_about_priors(model, parameters, config, chosen),
+    ]
+    return '\n'.join(lines) + '\n'
+
+
+def started(urdf, described, base='fixed', effort=None, is_trusting=False, patterns=(), topics=()):
+    """
+    Return (`Config`, `Parameters`, `Judgement`) of a robot to begin with.
+
+    urdf: path or text; described: the same as `model.urdf` of the config; topics: `SeenTopic`s;
+    the rest as for `starter_yaml`.
+    """
+    model, check = _loaded(urdf, base, {})
+    found = judged(model, topics, patterns)
+    if found.fixed:
+        model, check = _loaded(urdf, base, dict.fromkeys(found.fixed, 'fixed'))
+        if not model.moving_joints:
+            raise ConfigError('no joint is left that moves; see --joints, and the topics')
+    parameters = Parameters(model)
+    known = ModelConfig(
+        described,
+        base=base,
+        joint_types=dict.fromkeys(found.fixed, 'fixed'),
+        inertia_check=check,
+    )
+    config = _config(model, parameters, known, effort, is_trusting)
+    if topics:
+        config = _as_heard(config, found, effort)
+    elif found.efforts:
+        config = replace(config, joints=config.joints | _driven(found))
+    for said in found.warnings:
+        _logger.warning(said)
+    return config, parameters, found
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a robot was heard to say: name of the recording, its length, its `SeenTopic`s."""
+
+    name: str
+    seconds: float
+    topics: tuple
+
+
+def _as_heard(config, found, effort):
+    """Return a config with the topics, noise and efforts that were heard; effort: asked for."""
+    joints = dict(config.joints)
+    for name, kind in found.efforts.items():
+        if effort is None or kind == 'driven':
+            joints[name] = JointConfig(kind)
+    sensors = {
+        sensor_name(number): SensorConfig('joint_positions', _written(topic), joints=names, sd=sd)
+        for number, (topic, (names, sd)) in enumerate(found.sensors.items())
+    }
+    others = {name: each for name, each in config.sensors.items() if name != 'encoders'}
+    efforts = config.efforts
+    if found.effort_topic:
+        topic = _written(found.effort_topic)
+        has = {joint.effort for joint in joints.values()}
+        efforts = replace(efforts, **{k: topic for k in ('measured', 'commanded') if k in has})
+    if found.hold:
+        efforts = replace(efforts, hold=found.hold)
+    frames = config.frames
+    if {joint.effort for joint in joints.values()} & {'measured', 'none'}:
+        frames = _LONG_FRAMES
+    changes = {'gap': found.gap, 'lateness': found.lateness}
+    frames = replace(frames, **{name: value for name, value in changes.items() if value})
+    gains = {
+        f'{name}.gain': PriorConfig(mean=mean, sd=abs(mean) * _GAIN_SD)
+        for name, mean in found.gains.items()
+        if joints[name].effort == 'measured'
+    }
+    estimator = config.estimator
+    if found.estimator and effort is None:
+        estimator = replace(estimator, name=found.estimator)
+    return replace(
+        config,
+        estimator=estimator,
+        joints=joints,
+        sensors={**sensors, **others},
+        efforts=efforts,
+        frames=frames,
+        estimate={**config.estimate, **gains},
+    )
+
+
+def _driven(found):
+    """Return joint -> `JointConfig` of those that are not to be estimated."""
+    return {name: JointConfig(kind) for name, kind in found.efforts.items()}
+
+
+def _written(topic):
+    """Return a topic as the config names it: relative where it is in no namespace."""
+    return topic[1:] if topic.count('/') == 1 else topic
+
+
+def _shown(config):
+    """Return the settings that are written even where they have their default."""
+    has = {joint.effort for joint in config.joints.values()}
+    shown = {'model.urdf', 'model.base', 'joints', 'sensors', 'estimate'}
+    return shown | {f'efforts.{kind}' for kind in ('measured', 'commanded') if kind in has}
+
+
+def _about_priors(model, parameters, config, chosen):
+    """Return lines about what is estimated, a few for each link and joint, and what is not."""
+    lines = [
+        '# The priors that these patterns give, by link and joint: mean +- sd, in % where the',
+        '# logarithm is normal. To change one, add it to the end of `estimate`, as in',
+        '#   NAME.mass: {mean: 1.2, sd: 0.1}',
     ]
     if config.measured_joints:
         lines += ['# Offsets, gains and more of what resists joints come with measured torques.']
     if said := disbelieved(parameters, chosen.priors):
         _logger.warning('%s: %s', model.source, said)
         lines += ['#', *_comment(f'Warning: {said}.'), '#']
-    for name, prior in chosen.priors.items():
-        unit = '' if prior.is_log else f'  # {parameters[name].unit}'
-        log = str(prior.is_log).lower()
-        lines.append(
-            f'#  {name}: {{mean: {prior.mean:.6g}, sd: {prior.sd:.3g}, log: {log}}}{unit}'
+    for owner, parts in _by_owner(chosen.priors).items():
+        text = '; '.join(
+            f'{word} {", ".join(map(_in_words, priors))}{_unit(parameters, names[0])}'
+            for word, (names, priors) in parts.items()
         )
+        rows = wrap(
+            f'{owner}: {text}', _COLUMNS, initial_indent='#   ', subsequent_indent='#     '
+        )
+        lines += [row.replace(_TOGETHER, ' ') for row in rows]
     for reason in dict.fromkeys(chosen.left_out.values()):
-        names = [name for name, why in chosen.left_out.items() if why == reason]
-        lines += ['#', *_comment(f'Not estimated: {reason}.'), *_comment(', '.join(names), '  ')]
+        names = {name: None for name, why in chosen.left_out.items() if why == reason}
+        groups = [f'{owner}.{word}' for owner, parts in _by_owner(names).items() for word in parts]
+        lines += ['#', *_comment(f'Not estimated: {reason}.'), *_comment(', '.join(groups), '  ')]
     missing = [p for p in _PATTERNS if p[2:] in DISSIPATION and p not in config.estimate]
     # Where nothing drives the robot every joint has those of a bearing.
     if missing and not config.is_passive:
         lines += ['#', *_comment(_NO_DISSIPATION.format(' and '.join(missing)))]
-    return '\n'.join(lines) + '\n'
+    return lines
+
+
+def _by_owner(priors):
+    """
+    Return owner -> word -> (names, priors), of name -> prior.
+
+    word: what follows the owner in a name; of several that differ in their end, such as com.x,
+    com.y, the part they share with all ends: com.x,y.
+    """
+    grouped = {}
+    for name, prior in priors.items():
+        owner, _, word = name.partition('.')
+        stem, dot, end = word.partition('.')
+        ends, names, found = grouped.setdefault(owner, {}).setdefault((stem, dot), ([], [], []))
+        ends.append(end)
+        names.append(name)
+        found.append(prior)
+    return {
+        owner: {
+            f'{stem}{dot}{",".join(ends)}': (names, found)
+            for (stem, dot), (ends, names, found) in parts.items()
+        }
+        for owner, parts in grouped.items()
+    }
+
+
+def _in_words(prior):
+    """Return mean and standard deviation of a prior, of one word for who breaks lines."""
+    if prior.is_log:
+        text = f'{prior.mean:.4g} +- {100 * prior.sd:.3g} %'
+    else:
+        mean = prior.mean if abs(prior.mean) > _NOTHING * prior.sd else 0.0
+        text = f'{mean:.4g} +- {prior.sd:.3g}'
+    return text.replace(' ', _TOGETHER)
+
+
+def _unit(parameters, name):
+    """Return the unit of a parameter after a space, '' where it has none."""
+    unit = parameters[name].unit
+    return '' if unit == '1' else f' {unit}'.replace(' ', _TOGETHER)
 
 
 def _comment(text, indent=''):
@@ -125,13 +301,17 @@ def _comment(text, indent=''):
     return wrap(text, _COLUMNS, initial_indent=f'# {indent}', subsequent_indent=f'# {indent}')
 
 
-def _loaded(urdf, base):
-    """Return (model, how its inertias are checked): mended where some are of no body."""
+def _loaded(urdf, base, types):
+    """
+    Return (model, how its inertias are checked): mended where some are of no body.
+
+    types: joint -> type that it has instead of the URDF's.
+    """
     try:
-        return load_urdf(urdf, base=base), 'error'
+        return load_urdf(urdf, base=base, joint_types=types), 'error'
     except ModelError as error:
         try:
-            return load_urdf(urdf, base=base, inertia_check='mend'), 'mend'
+            return load_urdf(urdf, base=base, joint_types=types, inertia_check='mend'), 'mend'
         except ModelError:
             raise error from None
 

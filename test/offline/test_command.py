@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 import io
+import re
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +13,7 @@ from simulated import CONFIG
 import swinging
 
 from sim2real_estimator import cli
-from sim2real_estimator.config import to_yaml, with_values
+from sim2real_estimator.config import load_config, to_yaml, with_values
 from sim2real_estimator.offline.identification import terminal as terminal_output
 from sim2real_estimator.offline.identification.held_out import nothing_held_out
 from sim2real_estimator.offline.identification.result import (
@@ -21,6 +23,7 @@ from sim2real_estimator.offline.identification.result import (
 )
 from sim2real_estimator.offline.identification.run import Opened, Step
 from sim2real_estimator.posterior import listing as posterior_report
+from sim2real_estimator.posterior import report
 from sim2real_estimator.posterior.listing import wide_console
 from sim2real_estimator.records import Findings, ParameterFinding
 
@@ -86,6 +89,7 @@ def test_the_command_prints_what_was_found(tmp_path, capsys, monkeypatch):
     assert cli.main(command) == 0
     said = capsys.readouterr().out
     assert 'No warnings' in said.partition('mean')[0] and '! ' not in said
+    assert re.search(r'Of \d+ parameters \d+ could be identified from these data', said)
     assert 's  converged: the posterior is narrow' in said
     assert 'lower.mass' in said and 'identified' in said
     assert 'held out: 1 predictions of 1 s' in said
@@ -93,6 +97,44 @@ def test_the_command_prints_what_was_found(tmp_path, capsys, monkeypatch):
     assert (tmp_path / 'results' / 'swing' / 'result.json').exists()
     assert cli.main(command) == 2
     assert 'results/swing: exists' in capsys.readouterr().err
+
+
+def test_without_matplotlib_there_is_all_but_the_report(bag, tmp_path, capsys, monkeypatch):
+    find = report.find_spec
+    monkeypatch.setattr(
+        report, 'find_spec', lambda name: name != 'matplotlib' and find(name) or None
+    )
+    urdf = {'model.urdf': str(CONFIG.with_suffix('.urdf'))}
+    (tmp_path / 'robot.yaml').write_text(to_yaml(with_values(swinging.config(), urdf)))
+    config, output = str(tmp_path / 'robot.yaml'), tmp_path / 'result'
+    command = ['identify', str(bag), '--config', config, '--held-out', '0', '-o', str(output)]
+    assert cli.main(command) == 0
+    assert 'no report.html: matplotlib missing: pip install matplotlib' in capsys.readouterr().out
+    assert (output / 'posterior.npz').exists() and not (output / 'report.html').exists()
+    assert cli.main(['report', str(output), '-o', str(tmp_path / 'report.html')]) == 2
+    assert 'pip install matplotlib' in capsys.readouterr().err
+
+
+def test_the_folder_of_a_result_stands_alone(bag, tmp_path, capsys, monkeypatch):
+    (tmp_path / 'lab').mkdir()
+    shutil.copy(CONFIG.with_suffix('.urdf'), tmp_path / 'lab' / 'arm.urdf')
+    settings = with_values(swinging.config(), {'model.urdf': 'arm.urdf'})
+    (tmp_path / 'lab' / 'robot.yaml').write_text(to_yaml(settings))
+    config, output = str(tmp_path / 'lab' / 'robot.yaml'), tmp_path / 'lab' / 'result'
+    assert cli.main(['identify', str(bag), '--config', config, '-o', str(output)]) == 0
+    moved = tmp_path / 'elsewhere'
+    shutil.move(output, moved)
+    shutil.rmtree(tmp_path / 'lab')
+    monkeypatch.chdir(tmp_path)
+    described = (moved / 'description.urdf').read_text()
+    assert described == CONFIG.with_suffix('.urdf').read_text()
+    capsys.readouterr()
+    assert cli.main(['show', 'elsewhere']) == 0
+    assert 'lower.mass' in capsys.readouterr().out
+    assert cli.main(['report', 'elsewhere', '-o', 'again.html']) == 0
+    assert cli.main(['export', 'elsewhere', '--urdf', 'arm.urdf', '--mjcf', 'arm.xml']) == 0
+    assert (tmp_path / 'arm.urdf').read_text() == (moved / 'robot.urdf').read_text()
+    load_config(moved / 'settings.yaml')
 
 
 REST, ELASTIC = happening(1.0, 'at rest', is_warning=False), happening(2.5, 'elastic', 'wrist')
@@ -132,18 +174,42 @@ def test_in_a_terminal_the_latest_events_are_above_the_table():
 @pytest.mark.parametrize('width', [60, 100])
 def test_names_are_never_cut(width):
     name = 'AR5-5_07R-W4C4A2_shoulder_pan_joint.load_friction'
-    found = replace(FINDINGS, parameters=(replace(FOUND, name=name),))
     console = terminal(width)
-    console.print(terminal_output.table(found))
-    shown = ''.join(line[1:].split('│')[0].strip() for line in console.file.getvalue().split('\n'))
-    assert name in shown
+    console.print(posterior_report.parameter_table([replace(FOUND, name=name)], width))
+    shown = re.sub('\x1b[^m]*m', '', console.file.getvalue())
+    first = ''.join(line.strip().split('  ')[0] for line in shown.split('\n'))
+    assert name in first
+    assert '1.25' in shown and '0.01' in shown and 'identified' in shown
+
+
+def test_at_eighty_columns_rows_are_lines_with_whole_names():
+    names = [f'left_finger_link.{each}' for each in ('mass', 'com.x', 'inertia.xx')]
+    parameters = [
+        replace(FOUND, name=name, verdict='prior-assisted', aliases=tuple(names)) for name in names
+    ]
+    console = terminal(80)
+    console.print(posterior_report.parameter_table(parameters, 80))
+    shown = re.sub('\x1b[^m]*m', '', console.file.getvalue()).split('\n')
+    for name in names:
+        (row,) = (line for line in shown if name in line)
+        assert len(row) <= 80 and row.split() == [
+            name,
+            '1.25',
+            '0.01',
+            '3.0',
+            '%',
+            'prior-assisted',
+        ]
+    # Who is aliased with whom stands below, once.
+    (line,) = posterior_report.relations(parameters)
+    assert line == f'no data tell apart: {", ".join(sorted(names))}'
 
 
 def test_without_a_terminal_a_table_is_as_wide_as_its_names(capsys):
     name = 'AR5-5_07R-W4C4A2_shoulder_pan_joint.load_friction'
     aliases = tuple(f'{name}.{k}' for k in range(5))
     found = replace(FOUND, name=name, verdict='aliased', aliases=aliases)
-    wide_console().print(terminal_output.table(replace(FINDINGS, parameters=(found,))))
+    wide_console().print(posterior_report.parameter_table([found]))
     assert name in capsys.readouterr().out
 
 

@@ -55,6 +55,7 @@ def command_process(output, *arguments, keyboard=subprocess.DEVNULL):
 def _process(module, output, domain, keyboard=subprocess.DEVNULL):
     """Run a module of Python with its arguments in a group of its own."""
     variables = {**os.environ, 'PYTHONPATH': str(ROOT), **discovery(domain)}
+    variables['XDG_STATE_HOME'] = str(Path(output).resolve().parent / 'state')
     with open(output, 'w') as file:
         process = subprocess.Popen(
             [sys.executable, '-m', *module],

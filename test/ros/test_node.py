@@ -192,12 +192,15 @@ def test_poses_incompatible_qos_and_the_death_of_a_worker_are_told(client, tmp_p
         client.wait(is_counted, 'a counted pose')
         heard = client.health['input /hand']['messages']
         assert client.health['samples of hand']['occluded'] == heard
+        # Beside a reliable publisher one that is not is no reason to receive both worse.
+        reliable = client.publisher(JointState, 'joint_states')
         unheard = client.node.create_publisher(JointState, 'joint_states', BEST_EFFORT)
         client.wait(
             lambda: client.health['input /joint_states']['incompatible QoS'] == '1',
             'a publisher from which nothing is received',
         )
         client.node.destroy_publisher(unheard)
+        client.node.destroy_publisher(reliable)
         os.kill(worker, signal.SIGKILL)
         client.wait(lambda: client.health['worker']['deaths'] == '1', 'a death that is told')
         client.wait(lambda: client.status('worker')[1] == 'running', 'another worker')
@@ -206,6 +209,28 @@ def test_poses_incompatible_qos_and_the_death_of_a_worker_are_told(client, tmp_p
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
         client.node.destroy_publisher(publisher)
+    assert 'Traceback' not in output.read_text()
+
+
+def test_joint_states_that_are_published_best_effort_are_heard(client, tmp_path):
+    output = tmp_path / 'output'
+    with node_process(CONFIG, output) as process:
+        running(client)
+        publisher = client.node.create_publisher(JointState, 'joint_states', BEST_EFFORT)
+
+        def is_heard():
+            publisher.publish(JointState(name=['shoulder']))
+            return client.health.get('input /joint_states', {}).get('messages', '0') != '0'
+
+        client.wait(is_heard, 'a message of a best effort publisher')
+        client.wait(
+            lambda: client.health['input /joint_states']['incompatible QoS'] == '0', 'no complaint'
+        )
+        until(lambda: 'best effort only, and is now received so' in output.read_text(), 'the log')
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+        client.node.destroy_publisher(publisher)
+    assert 'override ours' not in output.read_text()
     assert 'Traceback' not in output.read_text()
 
 

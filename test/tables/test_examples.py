@@ -64,7 +64,7 @@ EDITS = {
 
 
 def test_every_robot_has_settings_and_a_page():
-    folders = {path.name for path in EXAMPLES.iterdir()}
+    folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir()} - {'__pycache__'}
     assert folders == set(EDITS)
     for folder in folders:
         assert (EXAMPLES / folder / 'README.md').is_file()

@@ -8,17 +8,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-# By verdict, as in the legend of docs/ros.md.
-STYLES = {
-    'identified': 'green',
-    'prior-assisted': 'cyan',
-    'prior-only': 'bright_black',
-    'aliased': 'dark_orange',
-    'ambiguous': 'magenta',
-    'out of prior': 'red',
-    'changed': 'yellow',
-    'misfit': 'bright_red',
-}
+from ...observability.looks import LOOKS
+
+# By verdict.
+STYLES = {verdict.value: look.style for verdict, look in LOOKS.items()}
 # Widths in characters: of all but the bar, least and largest of the bar, and of the terminal from
 # which on units are shown.
 _BESIDES, _LEAST, _MOST, _ROOMY = 66, 12, 40, 100

@@ -53,6 +53,8 @@ def _identify(chosen):
     import torch
 
     from ...posterior.listing import table, wide_console
+    from ...posterior.report import missing_for_report
+    from ...posterior.report.summary import outcome
     from .run import identify
     from .terminal import events_once, fit_table, Lines, Live, scores, torque_scores
 
@@ -80,7 +82,8 @@ def _identify(chosen):
             print('stopped; the same command goes on from here', file=sys.stderr)
             raise
     console.print(_caution(found), soft_wrap=True, markup=False)
-    console.print(table(found.posterior, chosen.verbose))
+    console.print(outcome(found), soft_wrap=True, markup=False)
+    console.print(table(found.posterior, chosen.verbose, console.width))
     if found.fit is not None:
         console.print(fit_table(found.fit, found.findings))
     console.print(scores(found.held_out))
@@ -90,6 +93,8 @@ def _identify(chosen):
         console.print(line, soft_wrap=True)
     for line in _accounts(found):
         console.print(line, soft_wrap=True, markup=False)
+    if lacking := missing_for_report():
+        console.print(f'no report.html: {lacking}', soft_wrap=True, markup=False)
     console.print(f'written: {output}', soft_wrap=True, markup=False)
     return 0
 

@@ -9,10 +9,12 @@ import shutil
 
 import numpy as np
 
+from ...config import read_config, to_yaml, with_values
 from ...errors import ConfigError, DataError, ModelError, OutputError
-from ...posterior.export import robot_of, write_mjcf, write_randomization, write_urdf
+from ...model.urdf.xml_reader import read_bytes
+from ...posterior.export import robot_of, SETTINGS, write_mjcf, write_randomization, write_urdf
 from ...posterior.file import save
-from ...posterior.report import write_report
+from ...posterior.report import missing_for_report, write_report
 from .held_out import DRAWS
 from .journal import write_bag
 
@@ -60,6 +62,21 @@ def write_held_out(found, path):
                 rows.writerow([*what, trace.windows[k], trace.stamps_ns[k], *map(repr, row)])
 
 
+def write_settings(found, path):
+    """
+    Write the settings, and the robot description beside them.
+
+    So the folder can be moved: `report`, `export` and `show` need nothing else.
+    """
+    config = read_config(found.posterior.config)
+    given = config.model.urdf
+    content, _ = read_bytes(
+        given if given.lstrip().startswith('<') else found.problem.model.source
+    )
+    (path.parent / _DESCRIPTION).write_bytes(content)
+    path.write_text(to_yaml(with_values(config, {'model.urdf': _DESCRIPTION})), encoding='utf-8')
+
+
 def write_summary(found, path):
     """Write result.json: what was found, how well it predicts, and where it comes from."""
     content = {
@@ -78,13 +95,17 @@ def write_summary(found, path):
     path.write_text(json.dumps(_plain(content), indent=1, ensure_ascii=False) + '\n')
 
 
+_REPORT = 'report.html'
+# The robot as it was described; `robot.urdf` is the robot as estimated.
+_DESCRIPTION = 'description.urdf'
 # File of the folder -> function (`Identification`, path). They hang on nothing else.
 WRITERS = {
     'posterior.npz': write_posterior,
     'estimates.csv': write_estimates,
     'held_out.csv': write_held_out,
     _SUMMARY: write_summary,
-    'report.html': write_report,
+    SETTINGS: write_settings,
+    _REPORT: write_report,
 }
 
 
@@ -109,7 +130,8 @@ def write_folder(found, output, checkpoint):
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir()
     for name, write in WRITERS.items():
-        write(found, beside / name)
+        if name != _REPORT or not missing_for_report():
+            write(found, beside / name)
     write_models(found, beside)
     write_bag(checkpoint.journal, beside / BAG)
     if output.exists():

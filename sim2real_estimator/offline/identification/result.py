@@ -8,10 +8,11 @@ import numpy as np
 
 from ...backend.choice import choose_backend
 from ...observability.findings import are_disturbances_evident, find
-from ...posterior.file import package_version, Posterior
+from ...posterior.file import Posterior
 from ...posterior.identity import describe
 from ...prediction.robot_problem import RobotProblem
 from ...records import Findings, Status
+from ...version import __version__
 
 # State at which a diverged prediction is clipped [rad, m, and per second].
 FAR = 1e3
@@ -346,6 +347,19 @@ class Identification:
     choice: object = None
     fit: object = None
 
+    def __repr__(self):
+        known = self.findings.parameters
+        good = sum(each.verdict == 'identified' for each in known)
+        text = f'{good} of {len(known)} parameters identified'
+        if seconds := self.timings.get('data'):
+            text += f' from {seconds:.1f} s'
+        if self.held_out.torques:
+            before, after = (100 * self.held_out.torque_error(n) for n in ('nominal', 'mean'))
+            text += f'; held-out torques off by {after:.2g} %, by the description {before:.2g} %'
+        if self.distrust:
+            text += f'; CAUTION: {"; ".join(self.distrust)}'
+        return f'<Identification of {self.problem.model.name}: {text}>'
+
     @property
     def units(self):
         """Name -> unit of every parameter that was estimated."""
@@ -433,7 +447,7 @@ def _reasons(found):
 
 def versions():
     """Return name -> version of this package and of the libraries that numbers depend on."""
-    return {name: _version(name) for name in ('sim2real_estimator', *_LIBRARIES)}
+    return {'sim2real_estimator': __version__, **{name: _version(name) for name in _LIBRARIES}}
 
 
 def provenance_of(pipeline, config):
@@ -469,7 +483,7 @@ def identification_of(problem, posterior):
         posterior.config,
         identity['model_hash'],
         identity['estimator']['seed'],
-        package_version(),
+        __version__,
         '',
         {},
         f'{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%S+00:00}',

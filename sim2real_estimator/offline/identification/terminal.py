@@ -7,6 +7,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from ...posterior.listing import parameter_table
+
 # Between two lines where there is no terminal [s].
 _PERIOD = 10.0
 # Events that are shown above a table that is drawn anew; all are printed at the end.
@@ -35,7 +37,8 @@ class Live:
             # A line each, or they would leave no place for the table; whole sentences follow.
             line.no_wrap, line.overflow = True, 'ellipsis'
             said.append(line)
-        self._live.update(Group(*said, Text(in_words(step)), table(step.findings)))
+        shown = parameter_table(step.findings.parameters, self._live.console.width, False)
+        self._live.update(Group(*said, Text(in_words(step)), shown))
 
     def refresh(self):
         """Draw at once what was shown last."""
@@ -99,17 +102,6 @@ def _line(same, recordings):
     more = f' ({len(same)} times, the last at {end:.1f} s)' if len(same) > 1 else ''
     mark, style = ('!', 'yellow') if first.is_warning else (' ', '')
     return Text(f'{mark} {which}{begin:.1f} s  {first.name}: {first.text}{more}', style)
-
-
-def table(findings):
-    """Return the present `Findings` as a table."""
-    result = Table()
-    for title in ('parameter', 'mean', 'sd', 'verdict'):
-        justify = 'left' if title in ('parameter', 'verdict') else 'right'
-        result.add_column(title, justify=justify, overflow='fold')
-    for found in findings.parameters:
-        result.add_row(found.name, f'{found.mean:.5g}', f'{found.sd:.2g}', found.verdict)
-    return result
 
 
 def scores(held_out):

@@ -5,7 +5,7 @@ What is known of a robot, in files that other programs load: docs/writing_back.m
 URDF, MJCF, draws for randomization and parameters of the node.
 """
 
-from .estimated_robot import EstimatedRobot, opened, robot_of, robot_of_file
+from .estimated_robot import EstimatedRobot, opened, robot_of, robot_of_file, SETTINGS
 from .mjcf import write_mjcf
 from .parameter_file import write_parameters
 from .randomization import write_randomization
@@ -13,6 +13,7 @@ from .urdf_file import write_urdf
 
 __all__ = [
     'EstimatedRobot',
+    'SETTINGS',
     'opened',
     'robot_of',
     'robot_of_file',

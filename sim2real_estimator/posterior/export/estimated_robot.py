@@ -21,6 +21,8 @@ from ..file import load, Posterior, require_same_prior
 from ..identity import describe, require_same
 from .possible_bodies import nearest_possible, relative, unobservable_directions
 
+# In the folder of a result: the settings, which find the robot description beside them.
+SETTINGS = 'settings.yaml'
 # A combination keeps its prior mean where more than this part of its prior deviation is left.
 _UNOBSERVED = 0.9
 # Relative changes of a body below this are rounding.
@@ -82,10 +84,11 @@ def opened(path, settings=None):
     """
     Return (`RobotProblem`, `Posterior`) of a saved posterior.
 
-    settings: path of the config of the estimate; by default its text in the posterior, with the
-    robot description relative to the posterior's folder.
+    settings: path of the config of the estimate; by default the one in the folder of a result,
+    else its text in the posterior, with the robot description relative to the posterior's folder.
     """
-    posterior = load(path)
+    posterior, beside = load(path), Path(path).parent / SETTINGS
+    settings = settings or (beside if beside.is_file() else None)
     config = load_config(settings) if settings else read_config(posterior.config, str(path))
     urdf = config.model.urdf
     if not urdf.lstrip().startswith('<') and not (Path(config.source).parent / urdf).exists():

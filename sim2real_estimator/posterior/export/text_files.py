@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from ...errors import OutputError
-from ..file import package_version
+from ...version import __version__
 
 # Words in the names of parameters that a URDF can hold.
 _IN_A_URDF = ('mass', 'com', 'inertia', 'length', 'origin', 'damping', 'friction', 'armature')
@@ -42,7 +42,7 @@ def facts(robot):
     identity = posterior.identity
     return {
         'program': 'sim2real_estimator',
-        'version': package_version(),
+        'version': __version__,
         'model_hash': identity['model_hash'],
         'settings_hash': hashlib.sha256(posterior.config.encode()).hexdigest(),
         'estimator': identity['estimator']['name'],

@@ -31,6 +31,10 @@ _SETTINGS = {
 }
 
 _TYPES = {'png': 'image/png', 'svg': 'image/svg+xml'}
+# From this version on matplotlib makes room for a legend itself; Ubuntu 24.04 has an earlier one.
+_OUTSIDE = (3, 7)
+# The height of a legend of one line [inch].
+_LEGEND = 0.3
 # Of images, so that they are sharp on paper [dots per inch].
 _SHARP = 160
 
@@ -40,6 +44,15 @@ def drawing(width, height, layout='constrained'):
     """Give a `Figure` of a size [inch] to draw on; layout: None where its places are given."""
     with matplotlib.rc_context(_SETTINGS):
         yield Figure(figsize=(width, height), layout=layout)
+
+
+def legend_above(figure, handles, labels):
+    """Put a legend on one line above the axes of a constrained figure."""
+    if matplotlib.__version_info__ >= _OUTSIDE:
+        figure.legend(handles, labels, loc='outside upper center', ncols=len(labels))
+        return
+    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - _LEGEND / figure.get_figheight()))
+    figure.legend(handles, labels, loc='upper center', ncols=len(labels))
 
 
 def picture(figure, caption, alt, is_dense=False):

@@ -1,5 +1,7 @@
 """Colours, sizes and words that all figures share."""
 
+from ...observability.looks import LOOKS
+
 # Okabe and Ito: told apart by all eyes, and in grey.
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY = (
     '#0072B2',
@@ -16,17 +18,8 @@ PREDICTORS = {
     'mean': ('estimate', BLUE, '-'),
     'draws': ('draws of the posterior', SKY, '-'),
 }
-# Verdict -> (colour, marker, sign in tables): never told by colour alone.
-VERDICTS = {
-    'identified': (GREEN, 'o', '●'),
-    'prior-assisted': (BLUE, 's', '◐'),
-    'prior-only': (GREY, 'o', '○'),
-    'aliased': (PURPLE, 'D', '≈'),
-    'ambiguous': (ORANGE, '^', '?'),
-    'out of prior': (RED, 'X', '!'),
-    'changed': (RED, 'P', 'Δ'),
-    'misfit': (RED, 'v', '✗'),
-}
+# Verdict -> (colour, marker, sign in tables).
+VERDICTS = {verdict.value: (look.web, look.marker, look.sign) for verdict, look in LOOKS.items()}
 MEANINGS = {
     'identified': 'the data tell it, use it',
     'prior-assisted': 'the data narrow it, what was believed before still counts',

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+import math
 import time
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -61,14 +62,15 @@ def wishes_of(config, node):
 class RecorderNode(Node):
     """Writes the messages that it receives with their time of arrival."""
 
-    def __init__(self, path, wishes=None):
+    def __init__(self, path, wishes=None, kinds=None):
         """
         Begin a bag, and subscribe.
 
-        wishes: `Wish`es; None: whatever there is and will be. A DataError where the bag cannot be.
+        wishes: `Wish`es; None: whatever there is and will be, of the message types `kinds` if
+        these are given. A DataError where the bag cannot be.
         """
         super().__init__(NAME)
-        self.counts, self._strange = Counter(), set()
+        self.counts, self._strange, self._kinds = Counter(), set(), kinds
         self._is_simulated = self.get_parameter('use_sim_time').value
         self._bag = GrowingBag(path)
         for wish in wishes or ():
@@ -89,11 +91,11 @@ class RecorderNode(Node):
         finally:
             self.destroy_node()
 
-    def drive(self, stop):
-        """Record until an event is set."""
+    def drive(self, stop, end=math.inf):
+        """Record until an event is set, or until a time of the monotonic clock [s]."""
         executor = SingleThreadedExecutor()
         executor.add_node(self)
-        while not stop.is_set():
+        while not stop.is_set() and time.monotonic() < end:
             executor.spin_once(timeout_sec=_WAIT)
 
     def _subscribe(self, wish):
@@ -125,6 +127,8 @@ class RecorderNode(Node):
         """Subscribe to new topics."""
         for topic, kinds in self.get_topic_names_and_types():
             if topic in self.counts or topic in self._strange or topic in _LEFT_OUT:
+                continue
+            if self._kinds and not set(self._kinds) & set(kinds):
                 continue
             try:
                 (kind,) = kinds

@@ -1,6 +1,7 @@
 """The folder of posterior files: names of new ones, and which of them are kept."""
 
 from datetime import datetime, timezone
+import os
 from pathlib import Path
 
 from ...errors import DataError
@@ -11,6 +12,21 @@ _PATTERN = 'posterior_*.npz'
 def written(folder):
     """Return the paths of the posterior files in a folder, the newest first."""
     return sorted(Path(folder).glob(_PATTERN), reverse=True)
+
+
+def folder_of(config):
+    """
+    Return the folder that a node of a `Config` saves into.
+
+    Where the settings name none it is in the state folder of the user, by the rules of XDG, and
+    never beside installed files: one for each file of settings.
+    """
+    if config.saving.folder:
+        return Path(config.source).parent / config.saving.folder
+    state = os.environ.get('XDG_STATE_HOME', '')
+    # The rules say that a relative one is to be ignored.
+    home = Path(state) if os.path.isabs(state) else Path('~/.local/state').expanduser()
+    return home / 'sim2real_estimator' / (Path(config.source).stem or 'robot')
 
 
 class Saving:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..blocks import Cell, Section, Table
-from ..drawing import drawing, picture, plain_numbers
+from ..drawing import drawing, legend_above, picture, plain_numbers
 from ..figure_style import BLACK, GREY, LIGHT, PREDICTORS, WIDTH
 from ..words import count, number
 
@@ -86,7 +86,7 @@ def _torques(held):
         for axis in grid[-_COLUMNS:]:
             axis.set_xlabel('time [s]')
         handles, labels = grid[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc='outside upper center', ncols=len(labels))
+        legend_above(figure, handles, labels)
         caption = (
             'Torques [N m or N] that were kept back, against what the models say that the motion '
             'takes: dots should lie within the band.'
@@ -110,7 +110,7 @@ def _scores(held):
         axis.set_yticks(rows, [f'{trace.sensor}: {trace.label}' for trace in held.traces])
         axis.set_ylim(len(held.traces) - 0.5, -0.5)
         axis.set_xlabel('error of the prediction, in standard deviations of the noise')
-        figure.legend(loc='outside upper center', ncols=3)
+        legend_above(figure, *axis.get_legend_handles_labels())
         caption = (
             f'Error of predictions of {held.horizon:g} s, in '
             f'{count(len(held.starts_ns), "window")} of the last {100 * held.share:.0f} % of the '
@@ -179,7 +179,7 @@ def _signals(held):
         for part, trace in zip(grid, traces):
             _signal(part, trace, window)
         handles, labels = grid[0].axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc='outside upper center', ncols=len(labels))
+        legend_above(figure, handles, labels)
         shown = len(traces), len(held.traces)
         which = '' if shown[0] == shown[1] else f' ({shown[0]} of {shown[1]} signals)'
         caption = (
@@ -249,7 +249,7 @@ def _growth(held):
         first = figure.axes[0]
         first.set_ylabel('error / noise')
         handles, labels = first.get_legend_handles_labels()
-        figure.legend(handles, labels, loc='outside upper center', ncols=len(labels))
+        legend_above(figure, handles, labels)
         caption = (
             'How fast predictions go wrong: the error of a model that is wrong grows with time, '
             f'that of one that is right {_growing(held)}.'
