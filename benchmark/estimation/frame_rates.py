@@ -170,7 +170,7 @@ def lines():
     for rate in RATES:
         wrong, noise = an_hour(f'wrong {rate}', _SECONDS), an_hour(f'noise {rate}', _NOISE)
         found += [
-            Line(f'false alarms an hour, friction unknown, {rate} Hz', wrong, (None, 120)),
+            Line(f'false alarms an hour, friction unknown, {rate} Hz', wrong, (None, 20)),
             Line(f'by noise alone, {_ALLOWED:.0f} allowed for, {rate} Hz', noise, (90, _ALLOWED)),
         ]
     return found

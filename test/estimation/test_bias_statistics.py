@@ -8,6 +8,11 @@ from sim2real_estimator.estimation.changes.detection import bias_score, bias_sta
 ROWS, ROOT, POSITIONS = 6, 5, 3
 
 
+def statistics_of(scores):
+    """Return the statistics of the last two, three, ... frames."""
+    return bias_statistics(scores, range(2, len(scores) + 1))
+
+
 def frames(count, seed, shift=0.0):
     """Return (rows, roots as these see them, slopes) of frames as likely as these say."""
     generator = np.random.default_rng(seed)
@@ -17,11 +22,6 @@ def frames(count, seed, shift=0.0):
         'fmn,fn->fm', seen, generator.standard_normal((count, ROOT))
     )
     return zip(noise + shift * slopes.sum(-1), seen, slopes)
-
-
-def statistics(scores):
-    """Return the statistics of the last two, three, ... of frames."""
-    return bias_statistics(scores, range(2, len(scores) + 1))
 
 
 def test_a_score_is_the_slope_of_the_log_likelihood_by_a_shift():
@@ -37,7 +37,7 @@ def test_a_score_is_the_slope_of_the_log_likelihood_by_a_shift():
     np.testing.assert_allclose(score.gradient, slopes, rtol=1e-6)
     best = np.linalg.solve(score.information, score.gradient)
     gained = 2 * (log_density(best) - log_density(np.zeros(POSITIONS)))
-    np.testing.assert_allclose(bias_statistics([no_score(), score], [2])[0], gained, rtol=1e-6)
+    np.testing.assert_allclose(statistics_of([no_score(), score])[0], gained, rtol=1e-6)
 
 
 def no_score():
@@ -46,7 +46,7 @@ def no_score():
 
 
 def test_noise_shifts_by_chi_squared():
-    found = [statistics([bias_score(*f) for f in frames(5, seed)]) for seed in range(2000)]
+    found = [statistics_of([bias_score(*f) for f in frames(5, seed)]) for seed in range(2000)]
     for quantile in (0.5, 0.9, 0.99):
         shares = (np.array(found) < chi2.ppf(quantile, POSITIONS)).mean(0)
         np.testing.assert_allclose(
@@ -55,7 +55,7 @@ def test_noise_shifts_by_chi_squared():
 
 
 def test_what_lasts_shifts_more_the_longer_it_lasts():
-    found = [statistics([bias_score(*f) for f in frames(5, seed, 0.5)]) for seed in range(50)]
+    found = [statistics_of([bias_score(*f) for f in frames(5, seed, 0.5)]) for seed in range(50)]
     means = np.mean(found, 0)
     assert (np.diff(means) > 0).all() and means[-1] > 2 * means[0]
 
@@ -68,4 +68,4 @@ def test_positions_of_which_nothing_is_told_count_for_nothing():
             (bias_score(residual, seen, slope), bias_score(residual, seen, slope[:, 1:]))
         )
     with_it, without = zip(*scores)
-    np.testing.assert_allclose(statistics(with_it), statistics(without), rtol=1e-6)
+    np.testing.assert_allclose(statistics_of(with_it), statistics_of(without), rtol=1e-6)

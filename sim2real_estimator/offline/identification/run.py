@@ -404,7 +404,7 @@ class Work:
             LearnedNoise.of(problem, pipeline.state),
             why_still_fitting(pipeline.state),
             self._disagreement(),
-            self._fitted(posterior.mixture),
+            fit=self._fitted(posterior.mixture),
         )
 
     def _fitted(self, mixture):
