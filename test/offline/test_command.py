@@ -14,6 +14,12 @@ import swinging
 
 from sim2real_estimator import cli
 from sim2real_estimator.config import load_config, to_yaml, with_values
+from sim2real_estimator.estimation.disturbances import (
+    Disturbance,
+    Disturbances,
+    Kind,
+    NO_DISTURBANCE,
+)
 from sim2real_estimator.offline.identification import terminal as terminal_output
 from sim2real_estimator.offline.identification.held_out import nothing_held_out
 from sim2real_estimator.offline.identification.result import (
@@ -219,8 +225,10 @@ def distrusted(events=(), torques=(), disturbed=0.0, **changes):
     none = np.zeros(0)
     bare = nothing_held_out(0.0)
     noise = LearnedNoise((), torques)
-    weights, scales = np.array([1 - disturbed, disturbed]), np.array([0.0, 0.1])
-    posterior = SimpleNamespace(mixture=SimpleNamespace(weights=weights, scales=scales))
+    weights = np.array([1 - disturbed, disturbed])
+    hypotheses = Disturbances.of([NO_DISTURBANCE, Disturbance(Kind.FORCE, 0.1)])
+    mixture = SimpleNamespace(weights=weights, disturbances=hypotheses)
+    posterior = SimpleNamespace(mixture=mixture)
     parts = None, posterior, found, none, events, bare, (), None, False, {}, noise
     return Identification(*parts).distrust
 
