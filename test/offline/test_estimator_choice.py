@@ -15,7 +15,7 @@ from sim2real_estimator.config.settings_tree import EstimatorConfig, JointConfig
 from sim2real_estimator.offline.identification.estimator_choice import choose_estimator
 from sim2real_estimator.setup.build import build_model
 
-SECONDS, RATE, TORQUE = 12.0, 250.0, 0.3
+SECONDS, RATE, TORQUE, PUSH = 12.0, 250.0, 0.3, 0.3
 
 
 def servo():
@@ -32,7 +32,7 @@ def light():
     noise = generator.standard_normal((2, count, 2))
     slow = np.stack([[np.convolve(x, kernel, 'same') for x in each.T] for each in noise])
     slow = slow.swapaxes(1, 2) / slow.std()
-    tau, push = TORQUE * slow[0], 0.5 * TORQUE * slow[1]
+    tau, push = TORQUE * slow[0], PUSH * slow[1]
     simulator = Simulator(build_model(measured_config()), (), max_step=5e-4)
     start = torch.tensor([[0.5], [0.3], [0.0], [0.0]], dtype=torch.float64)
     with torch.no_grad():
