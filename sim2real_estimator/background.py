@@ -73,7 +73,7 @@ class Background:
         """
         self.pipeline, self._relief, self._on_update = pipeline, relief, on_update
         self._executor = ThreadPoolExecutor(1, 'estimator')
-        self._running, self.reliefs = None, 0
+        self._running, self.reliefs, self._is_closed = None, 0, False
 
     def __enter__(self):
         return self
@@ -105,7 +105,12 @@ class Background:
         return self._work(is_patient=True, is_end=True)
 
     def close(self):
-        """End the thread; a frame whose `Update` has not been returned goes on waiting."""
+        """
+        End the thread. `step` then returns the `Update` that was being computed, and begins none.
+
+        A frame whose `Update` is not returned goes on waiting.
+        """
+        self._is_closed = True
         self._executor.shutdown()
 
     def _work(self, is_patient, is_end=False):
@@ -120,6 +125,8 @@ class Background:
 
     def _begun(self, is_end):
         """Start the update with the next frame, and tell whether there was one."""
+        if self._is_closed:
+            return False
         if not self.pipeline.waiting:
             self._adapt()
         frame = self.pipeline.next_frame(is_end)

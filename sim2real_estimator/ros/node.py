@@ -12,6 +12,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from rclpy.qos import QoSProfile
 from rclpy.task import Future
@@ -60,6 +61,30 @@ class EstimatorNode(LifecycleNode):
         self.create_service(Trigger, '~/reset', self._reset, callback_group=apart)
         self.create_service(Trigger, '~/draw_samples', self._draw, callback_group=apart)
         self.create_service(SetBool, '~/set_enabled', self._set_enabled)
+        self._contain_transitions()
+
+    def _contain_transitions(self):
+        """
+        Answer a transition that the state does not have with a refusal.
+
+        The service of rclpy up to 7.1 raises there, which ends the node.
+        """
+        service = next(each for each in self.services if each.srv_name.endswith('/change_state'))
+        change = service.callback
+
+        def answer(request, response):
+            try:
+                return change(request, response)
+            except rclpy_implementation.RCLError:
+                wanted = request.transition.label or request.transition.id
+                self.get_logger().warning(
+                    f"transition '{wanted}' is refused: the node is {self._state}, a state "
+                    'without it'
+                )
+                response.success = False
+                return response
+
+        service.callback = answer
 
     def start(self):
         """Configure and activate if `autostart` is set; raise where the settings are refused."""

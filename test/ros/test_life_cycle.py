@@ -11,11 +11,13 @@ from sim2real_estimator.posterior.file import load
 
 pytest.importorskip('rclpy')
 
+from builtin_interfaces.msg import Time
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from listening import Listener
 from live import node_process
 from recordings import joint_state, send, stamp_ns
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 from waiting import is_running, PATIENCE
@@ -112,6 +114,34 @@ def test_it_saves_forgets_pauses_and_goes_on(client, tmp_path):
         client.forget()
         client.wait(lambda: client.status('worker'), 'the worker')
         client.wait(lambda: client.status('worker')[1] == 'running', name)
+        assert stop(process, signal.SIGINT) == 0
+
+
+def test_a_transition_that_the_state_does_not_have_is_refused(client, tmp_path):
+    output = tmp_path / 'output'
+    with node_process(CONFIG, output, '-p', 'autostart:=false') as process:
+        assert change(client, 'configure') == 'inactive'
+        for number in (Transition.TRANSITION_CONFIGURE, 99):
+            refused = client.call(ChangeState, 'change_state', transition=Transition(id=number))
+            assert not refused.success
+        refused = client.call(ChangeState, 'change_state', transition=Transition(label='dance'))
+        assert not refused.success
+        assert change(client, 'activate') == 'active'
+        assert stop(process, signal.SIGINT) == 0
+    assert "transition '1' is refused: the node is inactive" in output.read_text()
+
+
+def test_a_time_before_zero_on_the_clock_is_ignored(client, tmp_path):
+    output = tmp_path / 'output'
+    settings = ('-p', 'autostart:=false', '-p', 'use_sim_time:=true')
+    with node_process(CONFIG, output, *settings) as process:
+        client.wait(lambda: client.status('node'), 'the node')
+        publisher = client.publisher(Clock, '/clock')
+        for seconds in (5, -5, 7):
+            publisher.publish(Clock(clock=Time(sec=seconds)))
+        client.wait(lambda: 'before zero' in output.read_text(), 'a warning')
+        assert change(client, 'configure') == 'inactive'
+        client.node.destroy_publisher(publisher)
         assert stop(process, signal.SIGINT) == 0
 
 

@@ -13,10 +13,11 @@ from ...errors import ConfigError, DataError, ModelError, OutputError
 from ...posterior.export import robot_of, write_mjcf, write_randomization, write_urdf
 from ...posterior.file import save
 from ...posterior.report import write_report
+from .checkpoint import OLD, RESULT
 from .held_out import DRAWS
 from .journal import write_bag
 
-_RESULT, _SUMMARY = 'result', 'result.json'
+_SUMMARY = 'result.json'
 # The bag with the node's own topics.
 BAG = 'estimates'
 # Written in place of the models where no such robot exists: why.
@@ -103,7 +104,7 @@ def require_free(output, force):
 
 def write_folder(found, output, checkpoint):
     """Write the folder of an `Identification`, in place of one that is there."""
-    output, beside = Path(output), checkpoint.folder / _RESULT
+    output, beside = Path(output), checkpoint.folder / RESULT
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir()
     for name, write in WRITERS.items():
@@ -111,7 +112,7 @@ def write_folder(found, output, checkpoint):
     write_models(found, beside)
     write_bag(checkpoint.journal, beside / BAG)
     if output.exists():
-        old = checkpoint.folder / 'old'
+        old = checkpoint.folder / OLD
         shutil.rmtree(old, ignore_errors=True)
         output.rename(old)
     beside.rename(output)
