@@ -294,7 +294,7 @@ class SimulationConfig:
 
     integrator: str = setting('rk4', 'rk4 or semi_implicit_euler')
     backend: str = setting('auto', 'native, eager, or auto: native where it can run')
-    max_step: float = setting(0.01, 'longest integration step', unit='s', above=0)
+    max_step: float = setting(0.01, 'longest integration step', unit='s', low=1e-6)
     position_sd: float = setting(
         0.5,
         'standard deviation of the first positions about their guess',

@@ -4,6 +4,7 @@ from datetime import datetime, timezone
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 _NANO = 1e9
@@ -26,19 +27,21 @@ def table(posterior, is_verbose=False):
     Of the parameters by name with their verdicts; where recordings were joined, of the
     coordinates they were estimated in, since nobody has asked the robot's model again.
     """
-    result = Table(caption=_caption(posterior, is_verbose), caption_justify='left')
+    # Names may have brackets, which would be taken for styles.
+    caption = escape(_caption(posterior, is_verbose))
+    result = Table(caption=caption, caption_justify='left')
     is_joined = posterior.findings is None
     result.add_column('coordinate' if is_joined else 'parameter', overflow='fold')
     for title in ('off the prior mean' if is_joined else 'mean', 'sd', 'of the prior sd'):
         result.add_column(title, justify='right')
     if is_joined:
         for label, *numbers in _coordinates(posterior):
-            result.add_row(label, *_in_words(*numbers))
+            result.add_row(escape(label), *_in_words(*numbers))
         return result
     result.add_column('verdict', overflow='fold')
     for found in posterior.findings.parameters:
         numbers = _in_words(found.mean, found.sd, found.share)
-        result.add_row(found.name, *numbers, found.verdict_in_words)
+        result.add_row(escape(found.name), *numbers, escape(found.verdict_in_words))
     return result
 
 

@@ -37,10 +37,11 @@ def write_estimates(found, path):
     head += [word for title in titles for word in (title, f'sd of {title}')]
     with path.open('w', newline='') as file:
         rows = csv.writer(file, lineterminator='\n')
-        rows.writerow(head)
+        rows.writerow(map(cell, head))
         for k, stamp_ns in enumerate(course.stamps_ns):
             pairs = np.stack([course.mean[k], course.sd[k]], 1).ravel().tolist()
-            known = [course.bags[k], course.stages[k], float(course.nis[k]), course.degrees[k]]
+            known = [cell(course.bags[k]), course.stages[k]]
+            known += [float(course.nis[k]), course.degrees[k]]
             rows.writerow([stamp_ns, *known, *map(repr, pairs)])
 
 
@@ -57,8 +58,13 @@ def write_held_out(found, path):
             numbers = [trace.elapsed, trace.measured]
             numbers += [trace.predicted[name] for name in singles]
             for k, row in enumerate(np.stack([*numbers, *bands], 1).tolist()):
-                what = trace.sensor, trace.label, trace.unit
+                what = map(cell, (trace.sensor, trace.label, trace.unit))
                 rows.writerow([*what, trace.windows[k], trace.stamps_ns[k], *map(repr, row)])
+
+
+def cell(text):
+    """Return a text such that no spreadsheet runs it as a formula: by an apostrophe before it."""
+    return f"'{text}" if str(text).startswith(tuple('=+-@\t\r')) else text
 
 
 def write_summary(found, path):

@@ -4,6 +4,7 @@ import time
 
 from rich import live
 from rich.console import Group
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -108,7 +109,9 @@ def table(findings):
         justify = 'left' if title in ('parameter', 'verdict') else 'right'
         result.add_column(title, justify=justify, overflow='fold')
     for found in findings.parameters:
-        result.add_row(found.name, f'{found.mean:.5g}', f'{found.sd:.2g}', found.verdict)
+        result.add_row(
+            Text(found.name), f'{found.mean:.5g}', f'{found.sd:.2g}', Text(found.verdict)
+        )
     return result
 
 
@@ -126,7 +129,7 @@ def scores(held_out):
     for trace in held_out.traces:
         errors = [f'{trace.rms(name):.3g}' for name in held_out.predictors]
         name = f'{trace.sensor}: {trace.label}'
-        result.add_row(name, trace.unit, *errors, f'{100 * trace.coverage():.0f} %')
+        result.add_row(escape(name), trace.unit, *errors, f'{100 * trace.coverage():.0f} %')
     return result
 
 
@@ -139,7 +142,7 @@ def torque_scores(held_out):
     for trace in held_out.torques:
         shares = [f'{100 * trace.share(name):.3g} %' for name in ('nominal', 'mean')]
         rms, inside = f'{trace.rms("mean"):.3g}', f'{100 * trace.coverage():.0f} %'
-        result.add_row(trace.joint, *shares, rms, inside)
+        result.add_row(escape(trace.joint), *shares, rms, inside)
     total = (held_out.torque_error(name) for name in ('nominal', 'mean'))
     result.add_row('all', *(f'{100 * each:.3g} %' for each in total), '', '')
     return result
