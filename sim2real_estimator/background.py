@@ -14,32 +14,53 @@ from .pipeline import Progress
 
 # Frames get short again when less than this part of the limit waits: a hysteresis.
 _CAUGHT_UP = 0.25
+# Parts of the age limit: from the first on frames are long. Data are skipped where more than the
+# second has waited for the third, in real time, and no less waits by then; so the age stays below
+# the limit where nothing else works. What is left after that is the last part.
+_LONG_FROM, _SKIP_FROM, _PATIENCE, _KEPT = 0.4, 0.5, 0.5, 0.1
+# During first fits there is no estimate that could be old: so many times the limit may wait.
+_FITS = 2.0
 
 
 @dataclass(frozen=True)
 class Relief:
     """
-    Longer frames while too much data wait: fewer updates, without leaving out samples.
+    Longer frames while too much data wait; where these do not help, data are skipped.
 
     limit: data that may wait [s], None: any; rate: of frames beyond it [1/s]; full_rate: of
-    frames otherwise [1/s].
+    frames otherwise [1/s]; max_age: of the data of an estimate [s], None: any.
     """
 
     limit: float | None
     rate: float
     full_rate: float
+    max_age: float | None = None
 
     @classmethod
     def from_config(cls, frames):
         """Return the relief of a `FramesConfig`."""
-        return cls(frames.overload, min(frames.overload_rate, frames.max_rate), frames.max_rate)
+        rate = min(frames.overload_rate, frames.max_rate)
+        return cls(frames.overload, rate, frames.max_rate, frames.max_age)
 
-    def rate_at(self, lag, rate):
-        """Return the next rate of frames [1/s]; lag: data that wait [s]; rate: the present one."""
-        if self.limit is not None and lag > self.limit:
+    def rate_at(self, lag, rate, is_filtering=False):
+        """
+        Return the next rate of frames [1/s].
+
+        lag: data that wait [s]; rate: the present one; is_filtering: whether first fits are over.
+        """
+        limit = self.limit
+        if is_filtering and self.max_age is not None:
+            limit = min(limit or self.max_age, _LONG_FROM * self.max_age)
+        if limit is not None and lag > limit:
             return self.rate
-        has_caught_up = self.limit is None or lag <= _CAUGHT_UP * self.limit
+        has_caught_up = limit is None or lag <= _CAUGHT_UP * limit
         return self.full_rate if rate == self.rate and has_caught_up else rate
+
+    def skips_from(self, is_filtering):
+        """Return how much data may wait before some are skipped [s], None: any."""
+        if is_filtering:
+            return None if self.max_age is None else _SKIP_FROM * self.max_age
+        return None if self.limit is None or self.max_age is None else _FITS * self.limit
 
 
 @dataclass(frozen=True)
@@ -74,6 +95,8 @@ class Background:
         self.pipeline, self._relief, self._on_update = pipeline, relief, on_update
         self._executor = ThreadPoolExecutor(1, 'estimator')
         self._running, self.reliefs, self._is_closed = None, 0, False
+        # Since when more data wait than may, by a steady clock, and how much did then [s].
+        self._behind, self._is_filtering = None, False
 
     def __enter__(self):
         return self
@@ -146,6 +169,19 @@ class Background:
         stream = self.pipeline.stream
         if self._relief is None or stream.max_rate is None:
             return
-        was_relieved = self.is_relieved
-        stream.set_rate(self._relief.rate_at(stream.lag, stream.max_rate))
+        was_relieved, lag = self.is_relieved, stream.lag
+        # After a gap the motion is fitted anew for a while; the parameters have their estimate.
+        self._is_filtering |= self.pipeline.estimate().report.stage == 'filter'
+        stream.set_rate(self._relief.rate_at(lag, stream.max_rate, self._is_filtering))
         self.reliefs += self.is_relieved and not was_relieved
+        limit, now = self._relief.skips_from(self._is_filtering), time.monotonic()
+        if limit is None or lag <= limit:
+            self._behind = None
+        elif self._behind is None:
+            self._behind = now, lag
+        elif now - self._behind[0] > _PATIENCE * self._relief.max_age:
+            # A burst, or one long fit, is caught up with.
+            if lag >= self._behind[1]:
+                stream.skip(_KEPT * self._relief.max_age)
+                lag = stream.lag
+            self._behind = (now, lag) if lag > limit else None

@@ -286,6 +286,13 @@ class FramesConfig:
     overload_rate: float = setting(
         25.0, 'largest rate of these longer frames; no sample is left out', unit='1/s', above=0
     )
+    max_age: float | None = setting(
+        1.0,
+        'live: after the first fits estimates are of data no older than this: frames are made '
+        'longer, and where that is not enough, data are skipped and counted; empty: any',
+        unit='s',
+        above=0,
+    )
 
 
 @dataclass(frozen=True)

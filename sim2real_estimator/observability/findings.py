@@ -52,6 +52,9 @@ _MOVED = 0.03
 _FOLLOWING = _SECOND
 # A misspecification is reported after it has lasted this long [ns], during first fits this long.
 _LASTING, _LASTING_IN_FITS = _SECOND, 4 * _SECOND
+# After a gap nothing is identified before so much data [ns] fit, by an innovation squared per
+# degree of freedom below this.
+_EARNED_AFTER, _FITTING = _SECOND, 3.0
 # How long after a change parameters are marked as changed [ns].
 _CHANGED_FOR = 5 * _SECOND
 # The alias of damping and friction if there is evidence for disturbances.
@@ -71,7 +74,10 @@ class Assessment:
     coordinates to all parameters, near the latest mean; followed_ns: when these were renewed last;
     is_misfit: whether a misfit of units or description is reported, so that nothing is identified;
     doubts: ((kind, since_ns, word), ...) of misspecifications, with words of `estimation.misfits`,
-    '' until one has lasted long enough to be reported, so that nothing is identified.
+    '' until one has lasted long enough to be reported, so that nothing is identified; unconfirmed:
+    (time of the last gap or of the last data since that did not fit, sums of squared innovations
+    and of degrees of freedom since then), None where the motion is known: until so much data fit
+    again nothing is identified.
     """
 
     latest: Findings
@@ -82,6 +88,7 @@ class Assessment:
     followed_ns: int | None = None
     is_misfit: bool = False
     doubts: tuple = ()
+    unconfirmed: tuple | None = None
 
     @staticmethod
     def begun(problem, mixture):
@@ -104,6 +111,7 @@ class Assessment:
             new = replace(new, changed_ns=frame.end_ns, changed=None)
         if 'explained' in report.events:
             new = replace(new, changed=report.changed)
+        is_confirmed, new = new.unconfirmed is None, new._confirmed(problem, frame, report)
         misfits = [event for event in report.events if event.startswith((MISFIT, FITS))]
         if misfits:
             new = replace(new, is_misfit=not misfits[-1].startswith(FITS))
@@ -115,10 +123,29 @@ class Assessment:
             new = replace(new, tangents=tangents, followed_ns=frame.end_ns)
         if is_due:
             new = replace(new, doubts=new._doubts(problem, mixture, frame.end_ns, report))
+        if is_due or is_confirmed != (new.unconfirmed is None):
             new = replace(
                 new, latest=new._when_asked(problem, mixture, frame, report, last_change)
             )
         return new
+
+    def _confirmed(self, problem, frame, report):
+        """
+        Return the `Assessment` with `unconfirmed` after a frame.
+
+        Torques measured say of each frame by itself what the robot is; nothing is lost in a gap.
+        """
+        if frame.after_gap and problem.torque is None:
+            return replace(self, unconfirmed=(frame.end_ns, 0.0, 0))
+        if self.unconfirmed is None:
+            return self
+        since_ns, squares, degrees = self.unconfirmed
+        squares, degrees = squares + report.nis, degrees + report.degrees
+        if not 0 <= frame.end_ns - since_ns < _EARNED_AFTER:
+            if report.stage == 'filter' and squares < _FITTING * max(degrees, 1):
+                return replace(self, unconfirmed=None)
+            since_ns, squares, degrees = frame.end_ns, 0.0, 0
+        return replace(self, unconfirmed=(since_ns, float(squares), int(degrees)))
 
     def words_since(self, before):
         """Return the words of misspecifications that are reported now, or no longer."""
@@ -178,7 +205,9 @@ class Assessment:
             parameters = tuple(map(self._marked, found.parameters))
             found = replace(found, parameters=parameters)
         if self.is_misfit or any(word for _, _, word in self.doubts):
-            found = of_misfit(found)
+            found = without_identified(found, Verdict.MISFIT)
+        elif self.unconfirmed is not None:
+            found = without_identified(found, Verdict.PRIOR_ASSISTED)
         return replace(found, **self._known(mixture, report, change))
 
     def _known(self, mixture, report, change):
@@ -194,12 +223,10 @@ class Assessment:
         return replace(parameter, verdict=Verdict.CHANGED.value)
 
 
-def of_misfit(found):
-    """Return `Findings` in which 'misfit' replaces 'identified', as the model does not fit."""
+def without_identified(found, verdict):
+    """Return `Findings` in which another `Verdict` replaces 'identified'."""
     parameters = tuple(
-        replace(each, verdict=Verdict.MISFIT.value)
-        if each.verdict == Verdict.IDENTIFIED.value
-        else each
+        replace(each, verdict=verdict.value) if each.verdict == Verdict.IDENTIFIED.value else each
         for each in found.parameters
     )
     return replace(found, parameters=parameters)

@@ -107,6 +107,8 @@ class Health:
         if self._since(('dropped', name), dropped):
             level, text = DiagnosticStatus.WARN, 'messages dropped: the worker is too slow'
         counts = worker.report.counts.get(name, {}) if worker.report else {}
+        if self._since(('skipped', name), counts.get('skipped', 0)):
+            level, text = DiagnosticStatus.WARN, 'data skipped: the estimator is too slow'
         values = {**counts, 'dropped': dropped, 'ignored': ignored}
         return self._status(f'samples of {name}', level, text, values)
 
