@@ -14,6 +14,7 @@ import os
 import queue
 import signal
 import threading
+import time
 
 from ...errors import EstimatorError
 from .pipes import Publication, Reply, Report, Request
@@ -63,6 +64,8 @@ class Worker:
         self.backlog = Backlog(CAPACITY) if backlog is None else backlog
         self.report, self.death = None, None
         self.sent, self._waiting_for, self._asked = 0, {}, 0
+        # When it has sent something last, by a steady clock.
+        self.heard = time.monotonic()
         # Read by libraries when the worker loads them: spinning threads would cost a whole core,
         # and for matrices this small even sleeping ones cost more than they save.
         os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
@@ -151,7 +154,7 @@ class Worker:
         return report is not None and report.has_room and report.taken == self.sent
 
     def _received(self):
-        message = self._connection.recv()
+        message, self.heard = self._connection.recv(), time.monotonic()
         if isinstance(message, EstimatorError):
             raise message
         if isinstance(message, Reply):
