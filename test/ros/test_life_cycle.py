@@ -12,7 +12,6 @@ from sim2real_estimator.posterior.file import load
 
 pytest.importorskip('rclpy')
 
-from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
@@ -144,7 +143,9 @@ def test_a_time_before_zero_on_the_clock_is_ignored(client, tmp_path):
 
         def is_said():
             # Whoever listens keeps one message only.
-            publisher.publish(Clock(clock=Time(sec=-5)))
+            before_zero = Clock()
+            before_zero.clock.sec = -5
+            publisher.publish(before_zero)
             return 'before zero' in output.read_text()
 
         client.wait(is_said, 'a warning')
