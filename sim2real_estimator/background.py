@@ -14,10 +14,13 @@ from .pipeline import Progress
 
 # Frames get short again when less than this part of the limit waits: a hysteresis.
 _CAUGHT_UP = 0.25
-# Parts of the age limit: from the first on frames are long. Data are skipped where more than the
-# second has waited for the third, in real time, and no less waits by then; so the age stays below
-# the limit where nothing else works. What is left after that is the last part.
-_LONG_FROM, _SKIP_FROM, _PATIENCE, _KEPT = 0.4, 0.5, 0.5, 0.1
+# Parts of the age limit: frames get long where more data than the first have waited for the
+# second, in real time, and hardly get less; where data than the third have for the fourth, all
+# but the last part are skipped. So the age stays below the limit where nothing else works.
+_LONG_FROM, _LONG_AFTER, _SKIP_FROM, _SKIP_AFTER, _KEPT = 0.3, 0.15, 0.4, 0.4, 0.1
+# Data get less fast enough where so much of them [s] is caught up with in a second, as after a
+# burst or one long fit.
+_CATCHING_UP = 0.5
 # During first fits there is no estimate that could be old: so many times the limit may wait.
 _FITS = 2.0
 
@@ -42,25 +45,54 @@ class Relief:
         rate = min(frames.overload_rate, frames.max_rate)
         return cls(frames.overload, rate, frames.max_rate, frames.max_age)
 
-    def rate_at(self, lag, rate, is_filtering=False):
+    def rate_at(self, lag, rate, is_stuck=False):
         """
         Return the next rate of frames [1/s].
 
-        lag: data that wait [s]; rate: the present one; is_filtering: whether first fits are over.
+        lag: data that wait [s]; rate: the present one; is_stuck: whether too much of them wait
+        for an estimate that is to be young, and hardly get less.
         """
-        limit = self.limit
-        if is_filtering and self.max_age is not None:
-            limit = min(limit or self.max_age, _LONG_FROM * self.max_age)
-        if limit is not None and lag > limit:
+        if is_stuck or (self.limit is not None and lag > self.limit):
             return self.rate
-        has_caught_up = limit is None or lag <= _CAUGHT_UP * limit
+        limits = [self.limit, None if self.max_age is None else _LONG_FROM * self.max_age]
+        least = min((limit for limit in limits if limit is not None), default=None)
+        has_caught_up = least is None or lag <= _CAUGHT_UP * least
         return self.full_rate if rate == self.rate and has_caught_up else rate
+
+    def long_from(self, is_filtering):
+        """Return how much data may wait before frames get long [s], None: any."""
+        return _LONG_FROM * self.max_age if is_filtering and self.max_age is not None else None
 
     def skips_from(self, is_filtering):
         """Return how much data may wait before some are skipped [s], None: any."""
         if is_filtering:
             return None if self.max_age is None else _SKIP_FROM * self.max_age
         return None if self.limit is None or self.max_age is None else _FITS * self.limit
+
+
+class _Backlog:
+    """Whether more data than a limit wait, and hardly get less."""
+
+    def __init__(self):
+        self._since = None
+
+    def is_stuck(self, lag, limit, patience, now):
+        """
+        Tell whether it has been so for some time.
+
+        lag, limit: data that wait, and that may, None: any [s]; patience: for how long; now: by a
+        steady clock [s].
+        """
+        if limit is None or lag <= limit:
+            self._since = None
+            return False
+        if self._since is None:
+            self._since = now, lag
+        began, before = self._since
+        if now - began <= patience:
+            return False
+        self._since = now, lag
+        return lag > before - _CATCHING_UP * (now - began)
 
 
 @dataclass(frozen=True)
@@ -95,8 +127,8 @@ class Background:
         self.pipeline, self._relief, self._on_update = pipeline, relief, on_update
         self._executor = ThreadPoolExecutor(1, 'estimator')
         self._running, self.reliefs, self._is_closed = None, 0, False
-        # Since when more data wait than may, by a steady clock, and how much did then [s].
-        self._behind, self._is_filtering = None, False
+        self._before_long, self._before_skips = _Backlog(), _Backlog()
+        self._is_filtering = False
 
     def __enter__(self):
         return self
@@ -169,19 +201,13 @@ class Background:
         stream = self.pipeline.stream
         if self._relief is None or stream.max_rate is None:
             return
-        was_relieved, lag = self.is_relieved, stream.lag
+        was_relieved, lag, now = self.is_relieved, stream.lag, time.monotonic()
         # After a gap the motion is fitted anew for a while; the parameters have their estimate.
         self._is_filtering |= self.pipeline.estimate().report.stage == 'filter'
-        stream.set_rate(self._relief.rate_at(lag, stream.max_rate, self._is_filtering))
+        relief, age = self._relief, self._relief.max_age or 0.0
+        limits = relief.long_from(self._is_filtering), relief.skips_from(self._is_filtering)
+        is_stuck = self._before_long.is_stuck(lag, limits[0], _LONG_AFTER * age, now)
+        stream.set_rate(relief.rate_at(lag, stream.max_rate, is_stuck))
         self.reliefs += self.is_relieved and not was_relieved
-        limit, now = self._relief.skips_from(self._is_filtering), time.monotonic()
-        if limit is None or lag <= limit:
-            self._behind = None
-        elif self._behind is None:
-            self._behind = now, lag
-        elif now - self._behind[0] > _PATIENCE * self._relief.max_age:
-            # A burst, or one long fit, is caught up with.
-            if lag >= self._behind[1]:
-                stream.skip(_KEPT * self._relief.max_age)
-                lag = stream.lag
-            self._behind = (now, lag) if lag > limit else None
+        if self._before_skips.is_stuck(lag, limits[1], _SKIP_AFTER * age, now):
+            stream.skip(_KEPT * age)
