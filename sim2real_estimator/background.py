@@ -22,7 +22,7 @@ _LONG_FROM, _LONG_AFTER, _SKIP_FROM, _SKIP_AFTER, _KEPT = 0.3, 0.15, 0.4, 0.4, 0
 # burst or one long fit.
 _CATCHING_UP = 0.5
 # During first fits there is no estimate that could be old: so many times the limit may wait.
-_FITS = 2.0
+_FITS = 20.0
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ class Relief:
 
     def skips_from(self, is_filtering):
         """Return how much data may wait before some are skipped [s], None: any."""
-        if is_filtering:
-            return None if self.max_age is None else _SKIP_FROM * self.max_age
-        return None if self.limit is None or self.max_age is None else _FITS * self.limit
+        if self.max_age is None:
+            return None
+        return (_SKIP_FROM if is_filtering else _FITS) * self.max_age
 
 
 class _Backlog:
