@@ -31,6 +31,9 @@ _LOOK_PERIOD = 0.2
 # ten seconds after SIGINT.
 _PATIENCE = 6.0
 _WAIT = 0.01
+# A message may wait in the node for so many times the age limit: a worker that the processor is
+# taken from for a moment loses nothing.
+_WAITING = 2.0
 # A worker that has not answered for so long, although it is asked for snapshots, hangs [s].
 _SILENCE = 5.0
 # Deaths of workers in a row, without a frame processed in between, after which none is started.
@@ -65,7 +68,7 @@ class Session:
         self._snapshot, self._snapshot_sent, self._updates, self._resets = Snapshot(), 0, 0, 0
         self._known_to_file, self._is_asked = self._known, False
         # What the worker was asked for and has not answered -> who wants the same once more.
-        self._later = {}
+        self._later, self._is_filtering = {}, False
         self._logger.info(
             f'listening to {", ".join(each.topic for each in self.inputs)}; '
             f'the worker has process id {self.worker.pid}'
@@ -118,6 +121,7 @@ class Session:
         for publication in self.worker.publications():
             self._outputs.publish(publication.topic, publication.data)
         report = self.worker.report
+        self._drop_old(report)
         if report:
             # Not only new ones: the last estimate before a pause may await its turn by the rate.
             self._tell_estimate(report)
@@ -138,6 +142,21 @@ class Session:
         if self.config.saving.folder and now - self._saved > self.config.saving.period:
             self._saved = now
             self._save_what_is_new(lambda _: None)
+
+    def _drop_old(self, report):
+        """
+        Drop messages that wait for so long that their estimate would be too old.
+
+        During the first fits there is no estimate yet, and none while a worker starts.
+        """
+        age = self.config.frames.max_age
+        if report is None or self.worker.death or age is None:
+            self._is_filtering = False
+            return
+        if report.estimate and report.estimate.report.stage == 'filter':
+            self._is_filtering = True
+        if self._is_filtering:
+            self.worker.backlog.drop_before(time.monotonic() - _WAITING * age)
 
     def draw_samples(self, then):
         """

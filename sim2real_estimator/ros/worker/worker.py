@@ -33,6 +33,7 @@ class Backlog:
 
     def __init__(self, capacity):
         """Take the largest number of messages."""
+        # Each with the time of its arrival, by a steady clock [s].
         self._items, self.capacity = deque(), capacity
         self.dropped = Counter()
 
@@ -42,13 +43,21 @@ class Backlog:
     def append(self, name, decoded):
         """Enqueue the decoded message of the source of that name."""
         if len(self._items) == self.capacity:
-            oldest, _ = self._items.popleft()
-            self.dropped[oldest] += 1
-        self._items.append((name, decoded))
+            self._drop_oldest()
+        self._items.append((name, decoded, time.monotonic()))
 
     def take(self, number):
         """Remove the oldest messages, at most `number`, and return them."""
-        return [self._items.popleft() for _ in range(min(number, len(self._items)))]
+        return [self._items.popleft()[:2] for _ in range(min(number, len(self._items)))]
+
+    def drop_before(self, time_s):
+        """Drop and count the messages that came before a time of the steady clock [s]."""
+        while self._items and self._items[0][2] < time_s:
+            self._drop_oldest()
+
+    def _drop_oldest(self):
+        oldest, *_ = self._items.popleft()
+        self.dropped[oldest] += 1
 
 
 class Worker:
