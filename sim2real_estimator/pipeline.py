@@ -401,9 +401,14 @@ class Pipeline:
         self._require_fits(path, posterior, goes_on=False)
         if posterior.mixture.size > 1:
             _logger.warning('%s: its modes become one normal distribution', path)
-        noises = posterior.mixture.noises
-        noises = noises and noises.matched(posterior.mixture.weights)
-        self._begin(matched(posterior.mixture), posterior.recordings, noises)
+        before, noises = self.run(), posterior.mixture.noises
+        try:
+            with damages_told(path, 'save it again'):
+                noises = noises and noises.matched(posterior.mixture.weights)
+                self._begin(matched(posterior.mixture), posterior.recordings, noises)
+        except DataError:
+            self.resume(before)
+            raise
 
     def _begin(self, prior, known, noise_prior):
         """Begin from a prior; known: the `Recording`s that it is a posterior of."""

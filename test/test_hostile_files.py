@@ -142,6 +142,15 @@ def test_a_run_that_does_not_belong_to_its_posterior_is_not_continued(content, t
     feed(pipeline, samples_of()[:40], to_the_end=False)
 
 
+def test_a_prior_that_cannot_be_reckoned_with_is_refused(content, tmp_path):
+    path = archive_of(tmp_path / 'a.npz', with_array(content, 'means', lambda a: 1e200 * (1 + a)))
+    pipeline = pipeline_of()
+    before = posterior_bytes(pipeline)
+    with pytest.raises(DataError, match='damaged'):
+        pipeline.begin_from(path)
+    assert posterior_bytes(pipeline) == before
+
+
 @pytest.mark.parametrize(
     'change',
     [
