@@ -13,7 +13,7 @@ WITH_PACKAGE = PYTHONPATH="$(CURDIR)$${PYTHONPATH:+:$$PYTHONPATH}"
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help demo examples test lint evaluate benchmark
+.PHONY: help demo examples test fuzz lint evaluate benchmark
 
 help: ## show this list
 	@echo 'make <target>, where <target> is'
@@ -34,6 +34,11 @@ test: export OMP_NUM_THREADS ?= 1
 test: ## run the tests, in PROCESSES=; ARGS='-k name' and the like go to pytest
 	$(SET_UP)
 	@$(PYTHON_OF_VENV) -m pytest -q -n $(PROCESSES) --dist loadfile $(ARGS)
+
+fuzz: export OMP_NUM_THREADS ?= 1
+fuzz: ## feed damaged input to all readers for a minute; ARGS='--seconds 600 --seed 7' for more
+	$(SET_UP)
+	@$(PYTHON_OF_VENV) tools/fuzz.py $(ARGS)
 
 lint: ## check style and formatting
 	$(SET_UP)

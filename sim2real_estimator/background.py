@@ -14,32 +14,85 @@ from .pipeline import Progress
 
 # Frames get short again when less than this part of the limit waits: a hysteresis.
 _CAUGHT_UP = 0.25
+# Parts of the age limit: frames get long where more data than the first have waited for the
+# second, in real time, and hardly get less; where data than the third have for the fourth, all
+# but the last part are skipped. So the age stays below the limit where nothing else works.
+_LONG_FROM, _LONG_AFTER, _SKIP_FROM, _SKIP_AFTER, _KEPT = 0.3, 0.15, 0.4, 0.4, 0.1
+# Data get less fast enough where so much of them [s] is caught up with in a second, as after a
+# burst or one long fit.
+_CATCHING_UP = 0.5
+# During first fits there is no estimate that could be old: so many times the limit may wait.
+_FITS = 20.0
 
 
 @dataclass(frozen=True)
 class Relief:
     """
-    Longer frames while too much data wait: fewer updates, without leaving out samples.
+    Longer frames while too much data wait; where these do not help, data are skipped.
 
     limit: data that may wait [s], None: any; rate: of frames beyond it [1/s]; full_rate: of
-    frames otherwise [1/s].
+    frames otherwise [1/s]; max_age: of the data of an estimate [s], None: any.
     """
 
     limit: float | None
     rate: float
     full_rate: float
+    max_age: float | None = None
 
     @classmethod
     def from_config(cls, frames):
         """Return the relief of a `FramesConfig`."""
-        return cls(frames.overload, min(frames.overload_rate, frames.max_rate), frames.max_rate)
+        rate = min(frames.overload_rate, frames.max_rate)
+        return cls(frames.overload, rate, frames.max_rate, frames.max_age)
 
-    def rate_at(self, lag, rate):
-        """Return the next rate of frames [1/s]; lag: data that wait [s]; rate: the present one."""
-        if self.limit is not None and lag > self.limit:
+    def rate_at(self, lag, rate, is_stuck=False):
+        """
+        Return the next rate of frames [1/s].
+
+        lag: data that wait [s]; rate: the present one; is_stuck: whether too much of them wait
+        for an estimate that is to be young, and hardly get less.
+        """
+        if is_stuck or (self.limit is not None and lag > self.limit):
             return self.rate
-        has_caught_up = self.limit is None or lag <= _CAUGHT_UP * self.limit
+        limits = [self.limit, None if self.max_age is None else _LONG_FROM * self.max_age]
+        least = min((limit for limit in limits if limit is not None), default=None)
+        has_caught_up = least is None or lag <= _CAUGHT_UP * least
         return self.full_rate if rate == self.rate and has_caught_up else rate
+
+    def long_from(self, is_filtering):
+        """Return how much data may wait before frames get long [s], None: any."""
+        return _LONG_FROM * self.max_age if is_filtering and self.max_age is not None else None
+
+    def skips_from(self, is_filtering):
+        """Return how much data may wait before some are skipped [s], None: any."""
+        if self.max_age is None:
+            return None
+        return (_SKIP_FROM if is_filtering else _FITS) * self.max_age
+
+
+class _Backlog:
+    """Whether more data than a limit wait, and hardly get less."""
+
+    def __init__(self):
+        self._since = None
+
+    def is_stuck(self, lag, limit, patience, now):
+        """
+        Tell whether it has been so for some time.
+
+        lag, limit: data that wait, and that may, None: any [s]; patience: for how long; now: by a
+        steady clock [s].
+        """
+        if limit is None or lag <= limit:
+            self._since = None
+            return False
+        if self._since is None:
+            self._since = now, lag
+        began, before = self._since
+        if now - began <= patience:
+            return False
+        self._since = now, lag
+        return lag > before - _CATCHING_UP * (now - began)
 
 
 @dataclass(frozen=True)
@@ -73,7 +126,9 @@ class Background:
         """
         self.pipeline, self._relief, self._on_update = pipeline, relief, on_update
         self._executor = ThreadPoolExecutor(1, 'estimator')
-        self._running, self.reliefs = None, 0
+        self._running, self.reliefs, self._is_closed = None, 0, False
+        self._before_long, self._before_skips = _Backlog(), _Backlog()
+        self._is_filtering = False
 
     def __enter__(self):
         return self
@@ -105,7 +160,12 @@ class Background:
         return self._work(is_patient=True, is_end=True)
 
     def close(self):
-        """End the thread; a frame whose `Update` has not been returned goes on waiting."""
+        """
+        End the thread. `step` then returns the `Update` that was being computed, and begins none.
+
+        A frame whose `Update` is not returned goes on waiting.
+        """
+        self._is_closed = True
         self._executor.shutdown()
 
     def _work(self, is_patient, is_end=False):
@@ -120,6 +180,8 @@ class Background:
 
     def _begun(self, is_end):
         """Start the update with the next frame, and tell whether there was one."""
+        if self._is_closed:
+            return False
         if not self.pipeline.waiting:
             self._adapt()
         frame = self.pipeline.next_frame(is_end)
@@ -139,6 +201,13 @@ class Background:
         stream = self.pipeline.stream
         if self._relief is None or stream.max_rate is None:
             return
-        was_relieved = self.is_relieved
-        stream.set_rate(self._relief.rate_at(stream.lag, stream.max_rate))
+        was_relieved, lag, now = self.is_relieved, stream.lag, time.monotonic()
+        # After a gap the motion is fitted anew for a while; the parameters have their estimate.
+        self._is_filtering |= self.pipeline.estimate().report.stage == 'filter'
+        relief, age = self._relief, self._relief.max_age or 0.0
+        limits = relief.long_from(self._is_filtering), relief.skips_from(self._is_filtering)
+        is_stuck = self._before_long.is_stuck(lag, limits[0], _LONG_AFTER * age, now)
+        stream.set_rate(relief.rate_at(lag, stream.max_rate, is_stuck))
         self.reliefs += self.is_relieved and not was_relieved
+        if self._before_skips.is_stuck(lag, limits[1], _SKIP_AFTER * age, now):
+            stream.skip(_KEPT * age)

@@ -91,6 +91,8 @@ def deserialized(content, name, store=None):
     store: of the types, as a bag defines them; by default those of Jazzy.
     """
     store = store or typestore()
+    if not isinstance(content, (bytes, bytearray, memoryview)):
+        raise DataError(f"a '{name}' is no bytes but {type(content).__name__}")
     if len(content) < _HEAD or bytes(content[:2]) not in _ORDERS:
         raise DataError(f"bytes of a '{name}' begin with no mark of their order")
     kind = store.get_msgdef(name)

@@ -20,6 +20,7 @@ from .config import to_yaml
 from .errors import DataError
 from .estimation.merging import matched
 from .estimation.mixture import Mixture
+from .files import damage_as_error
 from .observability.findings import Assessment, summarize
 from .posterior.file import load, Posterior, require_same_prior, save
 from .posterior.identity import describe, Recording, require_same
@@ -375,7 +376,25 @@ class Pipeline:
                 'Pipeline.begin_from'
             )
         self._require_fits(path, posterior, goes_on=True)
-        self.resume(posterior.run)
+        before = self.run()
+        try:
+            with damage_as_error(path, 'begin a new run from it: Pipeline.begin_from'):
+                self.resume(posterior.run)
+                self._require_resumed(posterior.mixture)
+        except DataError:
+            self.resume(before)
+            raise
+
+    def _require_resumed(self, mixture):
+        """Raise a ValueError where the run in a file has another posterior than the file has."""
+        resumed = self.mixture
+        pairs = (
+            (resumed.log_weights, mixture.log_weights),
+            (resumed.means, mixture.means),
+            (resumed.parameter_roots(), mixture.roots),
+        )
+        if not all(np.array_equal(a, b) for a, b in pairs) or not resumed.is_finite:
+            raise ValueError('its run has another posterior than the file has')
 
     def begin_from(self, path):
         """
@@ -388,9 +407,14 @@ class Pipeline:
         self._require_fits(path, posterior, goes_on=False)
         if posterior.mixture.size > 1:
             _logger.warning('%s: its modes become one normal distribution', path)
-        noises = posterior.mixture.noises
-        noises = noises and noises.matched(posterior.mixture.weights)
-        self._begin(matched(posterior.mixture), posterior.recordings, noises)
+        before, noises = self.run(), posterior.mixture.noises
+        try:
+            with damage_as_error(path, 'save it again'):
+                noises = noises and noises.matched(posterior.mixture.weights)
+                self._begin(matched(posterior.mixture), posterior.recordings, noises)
+        except DataError:
+            self.resume(before)
+            raise
 
     def _begin(self, prior, known, noise_prior):
         """Begin from a prior; known: the `Recording`s that it is a posterior of."""

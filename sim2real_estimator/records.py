@@ -28,6 +28,7 @@ class Status(Enum):
     TORQUE_WITHOUT_MOTION = 'torque without motion'
     OUTSIDE = 'outside frames'
     THINNED = 'thinned'
+    SKIPPED = 'skipped'
     OUTLIER = 'outlier'
     SENSOR_WRONG = 'sensor wrong'
     UPDATE_REFUSED = 'update refused'

@@ -218,6 +218,18 @@ def test_a_replay_is_not_relieved(samples, monkeypatch):
     assert posterior_bytes(pipeline) == posterior_bytes(whole)
 
 
+def test_once_closed_it_returns_the_update_that_ran_and_begins_none(monkeypatch, samples):
+    gate = Gate(monkeypatch, 'update')
+    pipeline = pipeline_of()
+    background = Background(pipeline)
+    feed_background(background, samples[:40])
+    assert gate.reached.wait(PATIENCE)
+    gate.open()
+    background.close()
+    assert len(background.step()) == 1
+    assert background.step() == [] and pipeline.stream.lag > 0.0
+
+
 @pytest.mark.parametrize(
     ('limit', 'lag', 'rate', 'expected'),
     [

@@ -180,7 +180,7 @@ def test_a_wrong_value_at_a_path_is_an_error(path, value, message):
         ('frames: 5', "frames: is 5; give settings, as 'name: value'"),
         ('estimator: {seed: 0.5}', 'estimator.seed: is 0.5; give a whole number'),
         ('estimator: {name: 3}', 'estimator.name: is 3; give text'),
-        ('simulation: {max_step: 0}', 'simulation.max_step: is 0.0; give a value above 0'),
+        ('simulation: {max_step: 0}', 'simulation.max_step: is 0.0; give a value at least 1e-06'),
         ('model: {urdf: a, base: flying}', "model.base: is 'flying'; choose one of fixed, float"),
         ('sensors: {}', 'sensors: is missing; give it: name -> sensor'),
         ('sensors: {a: {topic: b}}', 'sensors.a.kind: is missing'),

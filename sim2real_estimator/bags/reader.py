@@ -46,10 +46,18 @@ class BagReader:
     def __init__(self, path):
         """Open a folder or a single file; a DataError says what is wrong with it."""
         self.path, self._storage = path, Storage(path)
-        readers = self._storage.readers
-        self.begin_ns = min(reader.start_time for reader in readers)
-        self.end_ns = max(reader.end_time - 1 for reader in readers)
-        self.topics = {}
+        self.topics, self._checked = {}, set()
+        try:
+            with as_data_errors(path):
+                self._survey(self._storage.readers)
+        except BaseException:
+            self.close()
+            raise
+
+    def _survey(self, readers):
+        """Take what the readers say of times and topics, which a damaged file may have wrong."""
+        self.begin_ns = min(int(reader.start_time) for reader in readers)
+        self.end_ns = max(int(reader.end_time) - 1 for reader in readers)
         for connection in (each for reader in readers for each in reader.connections):
             before = self.topics.get(connection.topic)
             count = connection.msgcount + (before.count if before else 0)
@@ -58,7 +66,6 @@ class BagReader:
             self.topics[connection.topic] = TopicInBag(
                 connection.topic, kind, count, is_kept, _is_reliable(connection)
             )
-        self._checked = set()
 
     def __enter__(self):
         return self

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager, ExitStack
 import logging
+import math
 from pathlib import Path
 import re
 import shutil
@@ -11,6 +12,7 @@ from backports import zstd
 from rosbags.rosbag2 import Reader
 
 from ..errors import DataError, EstimatorError
+from ..files import require_file, words_of
 from .salvage import is_cut_off, SalvageReader
 
 METADATA = 'metadata.yaml'
@@ -18,6 +20,8 @@ _KINDS = ('.mcap', '.db3')
 _PACKED = ('.zstd', '.zst')
 # How a message that was compressed by itself begins; one that was not begins with zero.
 _MAGIC = b'\x28\xb5\x2f\xfd'
+# Of one message, more than the largest images have [bytes]; of what is unpacked at once.
+_LARGEST, _BLOCK = 256 << 20, 1 << 20
 _NANO = 1e9
 _logger = logging.getLogger(__name__)
 
@@ -40,8 +44,8 @@ def as_data_errors(path):
         ) from error
     except Exception as error:
         raise DataError(
-            f'{path}: is cut off or damaged ({error}); copy it again, or let its tool repair it: '
-            '`mcap recover` for .mcap, `sqlite3 FILE .recover` for .db3'
+            f'{path}: is cut off or damaged ({words_of(error)}); copy it again, or let its tool '
+            'repair it: `mcap recover` for .mcap, `sqlite3 FILE .recover` for .db3'
         ) from error
 
 
@@ -51,6 +55,7 @@ def storage_files(path):
     with as_data_errors(path):
         if not path.exists():
             raise DataError(f'{path}: does not exist; give the folder or the file of a recording')
+        require_file(path, math.inf)
         if path.is_file():
             if not _kind(path):
                 raise DataError(f'{path}: is no .mcap and no .db3; give a rosbag2 recording')
@@ -100,7 +105,7 @@ class Storage:
             with as_data_errors(reader.path):
                 for connection, time_ns, content in reader.messages(wanted, start_ns, stop_ns):
                     if content[:4] == _MAGIC:
-                        content = zstd.decompress(content)
+                        content = _unpacked(content)
                     yield connection, time_ns, content
 
     def _listed(self, files):
@@ -146,14 +151,31 @@ class Storage:
             if file.suffix in _PACKED:
                 folder = self._stack.enter_context(TemporaryDirectory())
                 copy = Path(folder) / file.stem
+                room = shutil.disk_usage(folder).free // 2
                 with zstd.open(file, 'rb') as packed, copy.open('wb') as unpacked:
-                    shutil.copyfileobj(packed, unpacked)
+                    while block := packed.read(_BLOCK):
+                        unpacked.write(block)
+                        if unpacked.tell() > room:
+                            raise DataError(
+                                f'{file}: unpacks to more than {room >> 20} MB, half of the room '
+                                f'in {folder}; unpack it where there is more, or see whether it '
+                                'is the right file'
+                            )
                 file = copy
             return self._stack.enter_context(Reader(file))
 
     def _warn(self, text):
         self.warnings.append(text)
         _logger.warning('%s', text)
+
+
+def _unpacked(content):
+    """Return what a message was before it was compressed."""
+    decompressor = zstd.ZstdDecompressor()
+    unpacked = decompressor.decompress(content, max_length=_LARGEST)
+    if not decompressor.eof:
+        raise ValueError(f'a message is cut off, or unpacks to more than {_LARGEST >> 20} MB')
+    return unpacked
 
 
 def _remedy_for_none(path):

@@ -286,6 +286,13 @@ class FramesConfig:
     overload_rate: float = setting(
         25.0, 'largest rate of these longer frames; no sample is left out', unit='1/s', above=0
     )
+    max_age: float | None = setting(
+        1.0,
+        'live: after the first fits estimates are of data no older than this: frames are made '
+        'longer, and where that is not enough, data are skipped and counted; empty: any',
+        unit='s',
+        above=0,
+    )
 
 
 @dataclass(frozen=True)
@@ -294,7 +301,7 @@ class SimulationConfig:
 
     integrator: str = setting('rk4', 'rk4 or semi_implicit_euler')
     backend: str = setting('auto', 'native, eager, or auto: native where it can run')
-    max_step: float = setting(0.01, 'longest integration step', unit='s', above=0)
+    max_step: float = setting(0.01, 'longest integration step', unit='s', low=1e-6)
     position_sd: float = setting(
         0.5,
         'standard deviation of the first positions about their guess',

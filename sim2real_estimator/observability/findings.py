@@ -61,6 +61,9 @@ _MOVED = 0.03
 _FOLLOWING = _SECOND
 # A misspecification is reported after it has lasted this long [ns], during first fits this long.
 _LASTING, _LASTING_IN_FITS = _SECOND, 4 * _SECOND
+# After a gap nothing is identified before so much data [ns] fit, by an innovation squared per
+# degree of freedom below this.
+_EARNED_AFTER, _FITTING = _SECOND, 3.0
 # How long after a change parameters are marked as changed [ns].
 _CHANGED_FOR = 5 * _SECOND
 # The alias of damping and friction if there is evidence for disturbances.
@@ -80,7 +83,10 @@ class Assessment:
     coordinates to all parameters, near the latest mean; followed_ns: when these were renewed last;
     is_misfit: whether the estimator itself has reported a `Misfit`, so that nothing is identified;
     misspecifications: ((`Misfit` of `estimation.misfits`, since_ns, is_reported), ...); once one
-    has lasted long enough it is reported, and nothing is identified.
+    has lasted long enough it is reported, and nothing is identified; unconfirmed: (time of the
+    last gap or of the last data since that did not fit, sums of squared innovations and of degrees
+    of freedom since then), None where the motion is known: until so much data fit again nothing is
+    identified.
     """
 
     latest: Findings
@@ -91,6 +97,7 @@ class Assessment:
     followed_ns: int | None = None
     is_misfit: bool = False
     misspecifications: tuple = ()
+    unconfirmed: tuple | None = None
 
     @staticmethod
     def begun(problem, mixture):
@@ -114,6 +121,7 @@ class Assessment:
             new = replace(new, changed_ns=frame.end_ns, changed=None)
         if Explained in reported:
             new = replace(new, changed=report.changed)
+        is_confirmed, new = new.unconfirmed is None, new._confirmed(problem, frame, report)
         misfits = [event for event in report.events if isinstance(event, (Misfit, MisfitOver))]
         if misfits:
             new = replace(new, is_misfit=isinstance(misfits[-1], Misfit))
@@ -126,10 +134,29 @@ class Assessment:
         if is_due:
             found = new._misspecified(problem, mixture, frame.end_ns, report)
             new = replace(new, misspecifications=found)
+        if is_due or is_confirmed != (new.unconfirmed is None):
             new = replace(
                 new, latest=new._when_asked(problem, mixture, frame, report, last_change)
             )
         return new
+
+    def _confirmed(self, problem, frame, report):
+        """
+        Return the `Assessment` with `unconfirmed` after a frame.
+
+        Torques measured say of each frame by itself what the robot is; nothing is lost in a gap.
+        """
+        if frame.after_gap and problem.torque is None:
+            return replace(self, unconfirmed=(frame.end_ns, 0.0, 0))
+        if self.unconfirmed is None:
+            return self
+        since_ns, squares, degrees = self.unconfirmed
+        squares, degrees = squares + report.nis, degrees + report.degrees
+        if not 0 <= frame.end_ns - since_ns < _EARNED_AFTER:
+            if report.stage == 'filter' and squares < _FITTING * max(degrees, 1):
+                return replace(self, unconfirmed=None)
+            since_ns, squares, degrees = frame.end_ns, 0.0, 0
+        return replace(self, unconfirmed=(since_ns, float(squares), int(degrees)))
 
     def events_since(self, before):
         """Return the events of misspecifications that are reported now, or no longer."""
@@ -194,7 +221,9 @@ class Assessment:
             parameters = tuple(map(self._marked, found.parameters))
             found = replace(found, parameters=parameters)
         if self.is_misfit or self._reported_misfits:
-            found = of_misfit(found)
+            found = without_identified(found, Verdict.MISFIT)
+        elif self.unconfirmed is not None:
+            found = without_identified(found, Verdict.PRIOR_ASSISTED)
         return replace(found, **self._known(mixture, report, change))
 
     def _known(self, mixture, report, change):
@@ -210,12 +239,10 @@ class Assessment:
         return replace(parameter, verdict=Verdict.CHANGED.value)
 
 
-def of_misfit(found):
-    """Return `Findings` in which 'misfit' replaces 'identified', as the model does not fit."""
+def without_identified(found, verdict):
+    """Return `Findings` in which another `Verdict` replaces 'identified'."""
     parameters = tuple(
-        replace(each, verdict=Verdict.MISFIT.value)
-        if each.verdict == Verdict.IDENTIFIED.value
-        else each
+        replace(each, verdict=verdict.value) if each.verdict == Verdict.IDENTIFIED.value else each
         for each in found.parameters
     )
     return replace(found, parameters=parameters)

@@ -9,6 +9,7 @@ matrix product hangs on it.
 from dataclasses import fields, is_dataclass, MISSING
 from enum import Enum
 import math
+from typing import get_type_hints
 
 import numpy as np
 
@@ -211,6 +212,10 @@ class Encoder:
         return [name, start, list(array.shape), order]
 
 
+class UnknownSortError(DataError):
+    """There is something of which this version has not heard."""
+
+
 class OtherVersionError(DataError):
     """A value is of a kind that this version does not have, or has other fields here."""
 
@@ -258,13 +263,13 @@ class Decoder:
             return frozenset(content)
         if tag == 'member':
             return self._member(*content)
-        raise DataError(f"there is a value of the unknown sort '{tag}'")
+        raise UnknownSortError(f"there is a value of the unknown sort '{tag}'")
 
     @staticmethod
     def _member(name, value):
         """Return a member of an enumeration by the name of that and the member's value."""
         if name not in _ENUMERATIONS:
-            raise DataError(f"there is a member of the unknown enumeration '{name}'")
+            raise UnknownSortError(f"there is a member of the unknown enumeration '{name}'")
         try:
             return _ENUMERATIONS[name](value)
         except ValueError as error:
@@ -296,3 +301,28 @@ class Decoder:
         stored = [shape[axis] for axis in order]
         flat = self._arrays[name][start : start + math.prod(shape)]
         return flat.reshape(stored).transpose(np.argsort(order)).copy(order='K')
+
+
+def require_kinds(value, kind):
+    """
+    Raise a ValueError unless a decoded value is None or of a class, with fields as it declares.
+
+    Fields that are tuples are looked into as well.
+    """
+    if value is None:
+        return
+    if not isinstance(value, kind):
+        raise ValueError(f'a {type(value).__name__} stands where a {kind.__name__} belongs')
+    hints = get_type_hints(kind)
+    for each in fields(kind):
+        entry, hint = getattr(value, each.name), hints[each.name]
+        if not isinstance(entry, _ACCEPTED.get(hint, hint)) or isinstance(entry, bool):
+            raise ValueError(f'{each.name} of a {kind.__name__} is {entry!r:.40}')
+        for part in entry if isinstance(entry, tuple) else (entry,):
+            if type(part) in _NAMES:
+                require_kinds(part, type(part))
+
+
+# Types of fields that are declared more narrowly than what they may hold.
+_NUMBERS = float, int, np.floating, np.integer
+_ACCEPTED = {float: _NUMBERS, float | None: (*_NUMBERS, type(None)), int: (int, np.integer)}

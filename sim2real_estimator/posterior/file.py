@@ -10,7 +10,6 @@ import json
 import os
 from pathlib import Path
 import zipfile
-import zlib
 
 import numpy as np
 
@@ -19,9 +18,10 @@ from ..estimation.merging import merge
 from ..estimation.mixture import Mixture
 from ..estimation.noise import NoiseScales
 from ..estimation.protocol import Gaussian
-from ..records import Findings
+from ..files import damage_as_error, opened_archive, read_array, words_of
+from ..records import CombinationFinding, Findings, ParameterFinding
 from ..version import __version__
-from .encoding import Decoder, Encoder, OtherVersionError
+from .encoding import Decoder, Encoder, OtherVersionError, require_kinds, UnknownSortError
 from .identity import Recording, require_same
 
 FORMAT, VERSION = 'sim2real_estimator posterior', 3
@@ -32,7 +32,10 @@ _HEADER = 'header.json'
 _DISTRIBUTIONS = ('log_weights', 'means', 'roots', 'prior_mean', 'prior_root')
 # The same content gives the same file: an archive would else have the time of day in it.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_DAMAGES = (AttributeError, IndexError, KeyError, TypeError, ValueError, zlib.error)
+# Of a header; that of an arm of seven joints has less than a MB [bytes].
+_LARGEST_HEADER = 256 << 20
+# By which weights may miss one, after many updates.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -90,31 +93,37 @@ def load(path):
     """Return the `Posterior` of a file; what is wrong with it is a DataError."""
     header, arrays = _read(Path(path))
     try:
-        found = {name: arrays.pop(name) for name in _DISTRIBUTIONS}
-        decoder, content = Decoder(header['nodes'], arrays), header['content']
-        # The parts are decoded one by one: of a run there may be nothing that can be read.
-        if not isinstance(content, list):
-            content = decoder.decode(content)
-        findings, run, (noises, noise_prior) = content
-        noises, noise_prior = map(decoder.decode, (noises, noise_prior))
-        findings = _findings_of(decoder, findings)
-        run, obstacle = _run_of(header['version'], decoder, run)
-        means, state = found['means'], np.zeros((0, found['means'].shape[1]))
-        return Posterior(
-            header['identity'],
-            Mixture(found['log_weights'], state, means, found['roots'], noises=noises),
-            Gaussian(found['prior_mean'], found['prior_root']),
-            tuple(Recording(**recording) for recording in header['recordings']),
-            header['config'],
-            findings,
-            run,
-            noise_prior,
-            obstacle,
-        )
-    except DataError as error:
+        with damage_as_error(path, 'save it again'):
+            posterior = _decoded(header, arrays)
+            _require_sound(posterior)
+            return posterior
+    except (OtherVersionError, UnknownSortError) as error:
         raise DataError(f'{path}: {error}; it was not written by this version') from error
-    except _DAMAGES as error:
-        raise DataError(f'{path}: is damaged ({error!r}); save it again') from error
+
+
+def _decoded(header, arrays):
+    """Return the `Posterior` of a header and the arrays."""
+    found = {name: arrays.pop(name) for name in _DISTRIBUTIONS}
+    decoder, content = Decoder(header['nodes'], arrays), header['content']
+    # The parts are decoded one by one: of a run there may be nothing that can be read.
+    if not isinstance(content, list):
+        content = decoder.decode(content)
+    findings, run, (noises, noise_prior) = content
+    noises, noise_prior = map(decoder.decode, (noises, noise_prior))
+    findings = _findings_of(decoder, findings)
+    run, obstacle = _run_of(header['version'], decoder, run)
+    means, state = found['means'], np.zeros((0, found['means'].shape[1]))
+    return Posterior(
+        header['identity'],
+        Mixture(found['log_weights'], state, means, found['roots'], noises=noises),
+        Gaussian(found['prior_mean'], found['prior_root']),
+        tuple(Recording(**recording) for recording in header['recordings']),
+        header['config'],
+        findings,
+        run,
+        noise_prior,
+        obstacle,
+    )
 
 
 def _findings_of(decoder, findings):
@@ -214,7 +223,7 @@ def _entry(name):
 def _read(path):
     """Return (header, name -> array)."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with opened_archive(path) as archive, damage_as_error(path, 'save it again'):
             header = _checked_header(path, archive)
             names = [name for name in archive.namelist() if name.endswith('.npy')]
             return header, {name[:-4]: _array(path, archive, name) for name in names}
@@ -225,6 +234,8 @@ def _read(path):
             is_archive = file.read(2) == b'PK'
         what = f'is cut off or damaged ({error}); save it again' if is_archive else _STRANGE
         raise DataError(f'{path}: {what}') from error
+    except (NotImplementedError, ValueError) as error:
+        raise DataError(f'{path}: is damaged ({words_of(error)}); save it again') from error
 
 
 _STRANGE = 'is not a saved posterior; give a file that `save` has written'
@@ -234,11 +245,14 @@ def _checked_header(path, archive):
     """Return the header; refuse that of another format or of a later version."""
     if _HEADER not in archive.namelist():
         raise DataError(f'{path}: {_STRANGE}')
+    if archive.getinfo(_HEADER).file_size > _LARGEST_HEADER:
+        raise DataError(f'{path}: {_STRANGE}')
+    content = archive.read(_HEADER)
     try:
-        header = json.loads(archive.read(_HEADER))
+        header = json.loads(content)
         name, version = header['format'], header['version']
-    except _DAMAGES as error:
-        raise DataError(f'{path}: {_STRANGE} ({error!r})') from error
+    except (KeyError, RecursionError, TypeError, ValueError) as error:
+        raise DataError(f'{path}: {_STRANGE} ({words_of(error)})') from error
     if name != FORMAT:
         raise DataError(f"{path}: is a file of '{name}'; give one of '{FORMAT}'")
     if version not in _READABLE:
@@ -251,9 +265,73 @@ def _checked_header(path, archive):
 
 
 def _array(path, archive, name):
-    """Return one array; one of Python objects is refused, since reading it could run code."""
-    try:
-        with archive.open(name) as member:
-            return np.lib.format.read_array(member, allow_pickle=False)
-    except (ValueError, EOFError, zlib.error) as error:
-        raise DataError(f'{path}: {name} cannot be read ({error}); save it again') from error
+    """Return one array."""
+    with damage_as_error(f'{path}: {name}', 'save it again'):
+        return read_array(archive, name)
+
+
+def _require_sound(posterior):
+    """Raise a DataError where the content of a file is that of no posterior."""
+    identity, recordings = posterior.identity, posterior.recordings
+    mixture, prior = posterior.mixture, posterior.prior
+    labels = identity['coordinates']
+    kinds = {'model_hash': str, 'model': dict, 'parameters': list, 'coordinates': list}
+    kinds |= {'state_size': int, 'estimator': dict}
+    shapes = {
+        'log_weights': (mixture.log_weights, (len(mixture.log_weights),)),
+        'means': (mixture.means, (len(labels), mixture.size)),
+        'roots': (mixture.roots, (mixture.size, len(labels), mixture.roots.shape[-1])),
+        'prior_mean': (prior.mean, (len(labels),)),
+        'prior_root': (prior.root, (len(labels), prior.root.shape[-1])),
+    }
+    for name, kind in kinds.items():
+        _require(isinstance(identity[name], kind), f'its {name} is {identity[name]!r:.40}')
+    for name in ('parameters', 'coordinates'):
+        _require(all(map(_is_name, identity[name])), f'its {name} are no names')
+    _require('base link' in identity['model'], 'its model has no base link')
+    estimator = identity['estimator']
+    _require({'name', 'seed'} <= set(estimator), 'its estimator has no name and seed')
+    for name, (array, shape) in shapes.items():
+        _require(array.dtype == float and array.shape == shape, f'{name} has the wrong shape')
+        _require(np.isfinite(array).all(), f'{name} has numbers that are not finite')
+    _require(mixture.size > 0, 'it has no component')
+    _require(abs(np.exp(mixture.log_weights).sum() - 1) < _ROUNDING, 'weights do not sum to one')
+    for name, roots in (('roots', mixture.roots), ('prior_root', prior.root)):
+        with np.errstate(over='ignore'):
+            variances = np.square(roots).sum(-1)
+        is_sound = np.isfinite(variances).all() and (variances > 0).all()
+        _require(is_sound, f'{name} has variances that are zero or not finite')
+    for each in recordings:
+        kinds_fit = isinstance(each.first, str) and type(each.begin_ns) is type(each.end_ns) is int
+        _require(kinds_fit and abs(each.begin_ns) < 2**63 > abs(each.end_ns), 'it has odd times')
+    _require(isinstance(posterior.config, str), 'its config is no text')
+    require_kinds(posterior.findings, Findings)
+    if posterior.findings:
+        _require_listable(posterior.findings)
+    for noises in (mixture.noises, posterior.noise_prior):
+        require_kinds(noises, NoiseScales)
+
+
+def _require_listable(findings):
+    """Raise an error where what findings list are other things than they should be."""
+    for name, kind in (
+        ('parameters', ParameterFinding),
+        ('combinations', CombinationFinding),
+        ('null_directions', str),
+        ('unknown_efforts', str),
+    ):
+        _require(all(isinstance(each, kind) for each in getattr(findings, name)), f'odd {name}')
+    for each in findings.parameters:
+        _require(all(map(_is_name, (each.name, *each.aliases))), 'odd names')
+        np.asarray(each.quantiles, float)
+    np.asarray([weight for weight, _ in findings.modes], float)
+
+
+def _is_name(value):
+    """Return whether a value is a text that a terminal shows as it is."""
+    return isinstance(value, str) and value.isprintable()
+
+
+def _require(is_so, what):
+    if not is_so:
+        raise ValueError(what)

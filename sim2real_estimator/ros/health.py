@@ -10,6 +10,7 @@ _MUCH = 0.1
 # Verdicts that deserve a warning.
 _ALARMS = frozenset(('changed', 'misfit', 'out of prior'))
 _LOST = 'messages are lost on the way: they come faster than they are read; publish fewer'
+_GIVEN_UP = 'worker after worker has died; clean up and configure again'
 _RELIEVED = 'too slow: frames are longer until it has caught up; lower frames.max_rate'
 
 
@@ -48,13 +49,15 @@ class Health:
 
     def _node(self, state, session):
         """Return the status of the node."""
-        text, values = state, {'state': state}
+        level, text, values = DiagnosticStatus.OK, state, {'state': state}
+        if session and session.has_given_up:
+            level, text = DiagnosticStatus.ERROR, f'{state}: {_GIVEN_UP}'
+        elif session and not session.is_enabled:
+            text = f'{state}, but not enabled: what comes in is ignored'
         if session:
             values['enabled'] = session.is_enabled
             values['scheduling'] = session.real_time.words
-            if not session.is_enabled:
-                text = f'{state}, but not enabled: what comes in is ignored'
-        return self._status('node', DiagnosticStatus.OK, text, values)
+        return self._status('node', level, text, values)
 
     def _robot(self, description):
         """Return the status of the robot description."""
@@ -107,6 +110,8 @@ class Health:
         if self._since(('dropped', name), dropped):
             level, text = DiagnosticStatus.WARN, 'messages dropped: the worker is too slow'
         counts = worker.report.counts.get(name, {}) if worker.report else {}
+        if self._since(('skipped', name), counts.get('skipped', 0)):
+            level, text = DiagnosticStatus.WARN, 'data skipped: the estimator is too slow'
         values = {**counts, 'dropped': dropped, 'ignored': ignored}
         return self._status(f'samples of {name}', level, text, values)
 

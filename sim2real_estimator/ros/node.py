@@ -12,9 +12,11 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from rclpy.qos import QoSProfile
 from rclpy.task import Future
+from std_msgs.msg import Header
 from std_srvs.srv import SetBool, Trigger
 
 from ..config import with_values
@@ -27,7 +29,10 @@ from .quality import overridable
 
 NAME = 'sim2real_estimator'
 _DIAGNOSTICS = QoSProfile(depth=10)
-_POLL_PERIOD, _HEALTH_PERIOD = 0.005, 1.0
+_POLL_PERIOD, _HEARTBEAT_PERIOD, _HEALTH_PERIOD = 0.005, 0.2, 1.0
+_HEARTBEAT = QoSProfile(depth=1)
+# Of a service: calls that come at once, of which the default keeps ten.
+_CALLS = QoSProfile(depth=1000)
 _NOT_CONFIGURED = 'nothing is configured; configure and activate the node first'
 _ANOTHER_ROBOT = (
     'the robot description has become another: the filter has stopped, and what is known of the '
@@ -48,18 +53,49 @@ class EstimatorNode(LifecycleNode):
         self._diagnostics = self.create_publisher(
             DiagnosticArray, '/diagnostics', **overridable(_DIAGNOSTICS)
         )
+        self._heartbeat = self.create_publisher(Header, '~/heartbeat', **overridable(_HEARTBEAT))
         self._health = Health(self.get_fully_qualified_name()[1:])
         self._reported = time.monotonic()
         # Simulated time may stand still; polling must not.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(_POLL_PERIOD, self._poll, clock=steady)
         self.create_timer(_HEALTH_PERIOD, self._tell_health, clock=steady)
+        self.create_timer(_HEARTBEAT_PERIOD, self._beat, clock=steady)
         # Services that await the worker must not block the other callbacks.
         apart = ReentrantCallbackGroup()
-        self.create_service(Trigger, '~/save', self._save, callback_group=apart)
-        self.create_service(Trigger, '~/reset', self._reset, callback_group=apart)
-        self.create_service(Trigger, '~/draw_samples', self._draw, callback_group=apart)
-        self.create_service(SetBool, '~/set_enabled', self._set_enabled)
+        for name, answer in (
+            ('save', self._save),
+            ('reset', self._reset),
+            ('draw_samples', self._draw),
+        ):
+            self.create_service(
+                Trigger, f'~/{name}', answer, qos_profile=_CALLS, callback_group=apart
+            )
+        self.create_service(SetBool, '~/set_enabled', self._set_enabled, qos_profile=_CALLS)
+        self._contain_transitions()
+
+    def _contain_transitions(self):
+        """
+        Answer a transition that the state does not have with a refusal.
+
+        The service of rclpy up to 7.1 raises there, which ends the node.
+        """
+        service = next(each for each in self.services if each.srv_name.endswith('/change_state'))
+        change = service.callback
+
+        def answer(request, response):
+            try:
+                return change(request, response)
+            except rclpy_implementation.RCLError:
+                wanted = request.transition.label or request.transition.id
+                self.get_logger().warning(
+                    f"transition '{wanted}' is refused: the node is {self._state}, a state "
+                    'without it'
+                )
+                response.success = False
+                return response
+
+        service.callback = answer
 
     def start(self):
         """Configure and activate if `autostart` is set; raise where the settings are refused."""
@@ -97,7 +133,10 @@ class EstimatorNode(LifecycleNode):
         return super().on_configure(state)
 
     def on_activate(self, state):
-        """Begin to use the messages that arrive."""
+        """Begin to use the messages that arrive; refuse it where no worker is left."""
+        if self._session and self._session.has_given_up:
+            self.get_logger().error('there is no worker any more; clean up and configure again')
+            return TransitionCallbackReturn.FAILURE
         self._state = 'active'
         if self._session:
             self._session.is_active = True
@@ -189,6 +228,15 @@ class EstimatorNode(LifecycleNode):
             if self._state == 'active':
                 self.trigger_deactivate()
             self.trigger_cleanup()
+            return
+        if self._session.has_given_up and self._state == 'active':
+            # So that whoever supervises the node sees it.
+            self.trigger_deactivate()
+
+    def _beat(self):
+        """Publish a heartbeat while the node estimates."""
+        if self._state == 'active' and self._session and self._session.is_estimating:
+            self._heartbeat.publish(Header(stamp=self.get_clock().now().to_msg()))
 
     def _tell_health(self):
         """Publish the diagnostics."""

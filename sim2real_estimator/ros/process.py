@@ -9,6 +9,7 @@ from rclpy.exceptions import InvalidParameterException, ParameterException
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.qos_overriding_options import InvalidQosOverridesError
 from rclpy.signals import SignalHandlerOptions
+from rclpy.time_source import TimeSource
 
 from ..errors import EstimatorError
 
@@ -36,6 +37,7 @@ def run(name, make, work, arguments=None):
     node = None
     try:
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+        TimeSource.clock_callback = _take_clock
         node = make()
         work(node, stop)
     except (EstimatorError, *REFUSALS) as error:
@@ -49,6 +51,19 @@ def run(name, make, work, arguments=None):
             node.close()
         rclpy.try_shutdown()
     return 0
+
+
+_set_clock = TimeSource.clock_callback
+
+
+def _take_clock(source, message):
+    """Take a message on /clock; rclpy's own callback raises on a time before zero."""
+    if message.clock.sec >= 0:
+        _set_clock(source, message)
+        return
+    rclpy.logging.get_logger('clock').warning(
+        'a time on /clock is before zero and is ignored; see who publishes it', once=True
+    )
 
 
 def _stop_on_signals():

@@ -27,9 +27,15 @@ from .worker.worker import Worker
 _SNAPSHOT_PERIOD = 2.0
 # Between two checks of who subscribes and whether inputs are healthy [s].
 _LOOK_PERIOD = 0.2
-# How long the node waits at shutdown for the posterior to be written [s].
-_PATIENCE = 2.0
+# How long the node waits at shutdown for the posterior to be written [s]: `ros2 launch` kills
+# ten seconds after SIGINT.
+_PATIENCE = 6.0
 _WAIT = 0.01
+# A message may wait in the node for so many times the age limit: a worker that the processor is
+# taken from for a moment loses nothing.
+_WAITING = 2.0
+# A worker that has not answered for so long, although it is asked for snapshots, hangs [s].
+_SILENCE = 5.0
 # Deaths of workers in a row, without a frame processed in between, after which none is started.
 _MOST_DEATHS = 3
 
@@ -61,6 +67,8 @@ class Session:
         self._saved, self._published, self._snapped, self._looked = now, now, now, now
         self._snapshot, self._snapshot_sent, self._updates, self._resets = Snapshot(), 0, 0, 0
         self._known_to_file, self._is_asked = self._known, False
+        # What the worker was asked for and has not answered -> who wants the same once more.
+        self._later, self._is_filtering = {}, False
         self._logger.info(
             f'listening to {", ".join(each.topic for each in self.inputs)}; '
             f'the worker has process id {self.worker.pid}'
@@ -70,6 +78,13 @@ class Session:
     def at_risk(self):
         """Number of messages that would be lost if the worker died now."""
         return self.worker.sent - self._snapshot_sent
+
+    @property
+    def is_estimating(self):
+        """Whether messages are used, by a worker that lives and has answered lately."""
+        worker = self.worker
+        is_there = worker.report is not None and not worker.death and not self.has_given_up
+        return is_there and self._is_listening and time.monotonic() - worker.heard < _SILENCE
 
     def activate_late(self):
         """Begin to use messages in a node that is active already."""
@@ -106,6 +121,7 @@ class Session:
         for publication in self.worker.publications():
             self._outputs.publish(publication.topic, publication.data)
         report = self.worker.report
+        self._drop_old(report)
         if report:
             # Not only new ones: the last estimate before a pause may await its turn by the rate.
             self._tell_estimate(report)
@@ -127,6 +143,21 @@ class Session:
             self._saved = now
             self._save_what_is_new(lambda _: None)
 
+    def _drop_old(self, report):
+        """
+        Drop messages that wait for so long that their estimate would be too old.
+
+        During the first fits there is no estimate yet, and none while a worker starts.
+        """
+        age = self.config.frames.max_age
+        if report is None or self.worker.death or age is None:
+            self._is_filtering = False
+            return
+        if report.estimate and report.estimate.report.stage == 'filter':
+            self._is_filtering = True
+        if self._is_filtering:
+            self.worker.backlog.drop_before(time.monotonic() - _WAITING * age)
+
     def draw_samples(self, then):
         """
         Let the worker draw samples and publish them; then: is called with the `Reply`.
@@ -136,24 +167,47 @@ class Session:
         if not self.is_active:
             raise DataError('the node is not active, and publishes nothing; activate it first')
         self._tell_wishes()
-        self.worker.ask('draw_samples', then=then)
+        self._share('draw_samples', lambda hear: self.worker.ask('draw_samples', then=hear), then)
 
     def reset(self, then):
         """Let the worker begin again from the prior; then: is called with the `Reply`."""
         self._resets += 1
-        self.worker.ask('reset', then=then)
+        self._share('reset', lambda hear: self.worker.ask('reset', then=hear), then)
 
     def save(self, then):
         """Ask the worker to write a posterior file; then: is called with the `Reply`."""
 
-        def hear(reply):
-            self._tell_saved(reply)
-            then(reply)
+        def ask(hear):
+            def tell(reply):
+                self._tell_saved(reply)
+                hear(reply)
 
-        try:
-            self.worker.ask('save', self.saving.next_path(), then=hear)
-        except DataError as error:
-            hear(Reply(0, False, str(error)))
+            try:
+                self.worker.ask('save', self.saving.next_path(), then=tell)
+            except DataError as error:
+                tell(Reply(0, False, str(error)))
+
+        self._share('save', ask, then)
+
+    def _share(self, what, ask, then):
+        """
+        Ask the worker, once for all who want the same while an answer is awaited.
+
+        So a thousand calls at once neither fill the disk nor keep the worker busy for minutes.
+        What each of them gets was begun after its call.
+        """
+        if what in self._later:
+            self._later[what].append(then)
+            return
+        self._later[what] = []
+
+        def hear(reply):
+            later = self._later.pop(what)
+            then(reply)
+            if later:
+                self._share(what, ask, lambda reply: [each(reply) for each in later])
+
+        ask(hear)
 
     @property
     def _known(self):
@@ -265,7 +319,7 @@ class Session:
                 self.has_given_up = True
                 self._logger.error(
                     f'the worker {dead.death}, and so did those before it: there are no '
-                    'estimates any more; clean up and configure again'
+                    'estimates any more, and the node is deactivated; clean up and configure again'
                 )
             return
         lost = self.at_risk
@@ -274,6 +328,8 @@ class Session:
         dead.close()
         self._wishes = None
         self.worker = Worker(self.config, self._snapshot.content(), dead.backlog)
+        # Who has asked since it died.
+        dead.poll()
 
     def _save_last(self):
         """Write a last file, and wait for it at most `_PATIENCE`."""

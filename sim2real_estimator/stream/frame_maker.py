@@ -24,18 +24,21 @@ class FrameMaker:
         self._reference, self._held, self._inputs = reference, held, frozenset(inputs)
         self._counts, self._has_opened = counts, False
         self._pending, self._bound_ns, self._previous_ns = [], None, None
+        self._is_interrupted = False
 
     def snapshot(self, has_plan=True):
         """Return the plan, the recorded plan and the open frame, as plain values."""
         recorded = self.recorder.plan() if has_plan else PlanRecorder().plan()
         bounds = tuple(self._pending), self._bound_ns, self._previous_ns, self._has_opened
+        bounds = (*bounds, self._is_interrupted) if self._is_interrupted else bounds
         return self.plan, recorded, bounds, self._held.snapshot()
 
     def restore(self, saved):
         """Continue from a snapshot, with the plan of that time."""
         self.plan, recorded, bounds, held = saved
         self.recorder = PlanRecorder(recorded)
-        pending, self._bound_ns, self._previous_ns, self._has_opened = bounds
+        pending, self._bound_ns, self._previous_ns, self._has_opened, *interrupted = bounds
+        self._is_interrupted = bool(interrupted)
         self._pending = list(pending)
         self._held.restore(held)
 
@@ -62,7 +65,14 @@ class FrameMaker:
         """End the stretch, and return the samples of the open frame."""
         waiting, self._pending = self._pending, []
         self._bound_ns = self._previous_ns = None
+        self._is_interrupted = False
         self._held.clear()
+        return waiting
+
+    def interrupt(self):
+        """End the stretch without its last frame, as `_take` does where a plan has none there."""
+        waiting, self._pending = self._pending, []
+        self._bound_ns, self._is_interrupted = None, True
         return waiting
 
     def _take(self, stamp, samples):
@@ -72,7 +82,13 @@ class FrameMaker:
         edge = Edge.INSIDE
         if is_reference:
             edge = self.plan.edge(stamp, self._previous_ns, self._bound_ns)
-        frames = self._close() if edge is Edge.OPENS else []
+        frames = []
+        if edge is Edge.OPENS and (self._is_interrupted or not self._may_end()):
+            # Of a run that had skipped data, nothing of before is used in a later run either.
+            self._held.clear()
+            self._is_interrupted = False
+        elif edge is Edge.OPENS:
+            frames = self._close()
         for sample in samples:
             if sample.sensor in self._inputs:
                 self._held.put(sample)
@@ -87,6 +103,10 @@ class FrameMaker:
         if self._bound_ns is None:
             self._leave_out()
         return frames
+
+    def _may_end(self):
+        """Tell whether the plan has a frame that ends where the stretch does."""
+        return self._previous_ns is None or self.plan.may_end(self._previous_ns)
 
     def _open(self, stamp, measured):
         """Return the frame of length zero that opens a stretch."""

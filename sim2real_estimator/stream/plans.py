@@ -43,6 +43,10 @@ class ReferencePlan:
         """Tell whether there is a gap between two successive samples of the reference sensor."""
         return stamp_ns - previous_ns > self.gap * _NANO
 
+    def may_end(self, stamp_ns):
+        """Tell whether a frame may end at the last sample before a gap."""
+        return True
+
 
 @dataclass(frozen=True)
 class RecordedPlan:
@@ -64,6 +68,10 @@ class RecordedPlan:
     def is_gap(self, previous_ns, stamp_ns):
         """Tell whether there was a gap between two successive samples of the reference sensor."""
         return stamp_ns in self.openings
+
+    def may_end(self, stamp_ns):
+        """Tell whether a frame ended at the last sample before a gap: not where data were left."""
+        return stamp_ns in self.bounds
 
 
 class PlanRecorder:

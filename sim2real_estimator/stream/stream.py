@@ -225,6 +225,20 @@ class Stream:
             return None, 0
         return replace(sample, values=values), 0
 
+    def skip(self, kept):
+        """
+        Leave out what waits, save the latest samples: the estimator cannot keep up.
+
+        kept: time span of these [s]. They are counted SKIPPED, and the next frame is one after a
+        gap.
+        """
+        floor = self._buffer.floor_ns
+        if floor is None:
+            return
+        for sample in (*self._buffer.drop_before(floor - _nano(kept)), *self._frames.interrupt()):
+            self.counts.add(sample.sensor, Status.SKIPPED)
+        self._waiting_time = self._measured()
+
     def _restart(self):
         """Drop the samples that wait, since the clock was set back; the estimate stays."""
         # Complete frames are kept, whether or not `next_frames` was called by now.

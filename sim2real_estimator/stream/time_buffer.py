@@ -80,6 +80,13 @@ class TimeBuffer:
             ready.append(self._waiting.pop(heapq.heappop(self._heap)))
         return ready
 
+    def drop_before(self, stamp):
+        """Remove the samples that wait of earlier stamps, and return them."""
+        dropped = []
+        while self._heap and self._heap[0][0] < stamp:
+            dropped.append(self._waiting.pop(heapq.heappop(self._heap)))
+        return dropped
+
     def newest(self):
         """Return sensor -> stamp of its newest sample."""
         return dict(self._last)

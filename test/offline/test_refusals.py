@@ -132,6 +132,18 @@ def test_without_room_for_the_result_it_goes_on_once_there_is_some(bag, tmp_path
     assert not (tmp_path / 'result.partial').exists()
 
 
+def test_a_folder_of_somebody_else_is_not_used_for_checkpoints(bag, tmp_path, capsys):
+    arguments = ['identify', *broken.command(tmp_path, bag)]
+    theirs = tmp_path / 'result.partial' / 'thesis.tex'
+    theirs.parent.mkdir()
+    theirs.write_text('years of work')
+    before = everything(tmp_path)
+    status = cli.main(arguments)
+    texts = ("holds 'thesis.tex', which is not of `identify`", 'give another --output')
+    require_refused(status, *capsys.readouterr(), texts)
+    assert everything(tmp_path) == before
+
+
 def test_what_is_never_seen_is_said_beside_the_result(tmp_path):
     flight = broken.flight()
     for *_, message in flight:

@@ -26,6 +26,7 @@ def status_of(task, estimate=None, findings=None, **changes):
         worker=worker,
         tally=Tally(),
         is_enabled=True,
+        has_given_up=False,
         real_time=SimpleNamespace(words='as usual'),
         deaths=0,
         lost=0,

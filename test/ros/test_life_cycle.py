@@ -1,5 +1,6 @@
 """The node through its life cycle, and what it does on request, over real DDS."""
 
+import os
 from pathlib import Path
 import signal
 
@@ -11,12 +12,16 @@ from sim2real_estimator.posterior.file import load
 
 pytest.importorskip('rclpy')
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from listening import Listener
 from live import node_process
+from rclpy.qos import QoSProfile
 from recordings import joint_state, send, stamp_ns
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
 from std_srvs.srv import SetBool, Trigger
 from waiting import is_running, PATIENCE
 
@@ -112,6 +117,87 @@ def test_it_saves_forgets_pauses_and_goes_on(client, tmp_path):
         client.forget()
         client.wait(lambda: client.status('worker'), 'the worker')
         client.wait(lambda: client.status('worker')[1] == 'running', name)
+        assert stop(process, signal.SIGINT) == 0
+
+
+def test_a_transition_that_the_state_does_not_have_is_refused(client, tmp_path):
+    output = tmp_path / 'output'
+    with node_process(CONFIG, output, '-p', 'autostart:=false') as process:
+        assert change(client, 'configure') == 'inactive'
+        for number in (Transition.TRANSITION_CONFIGURE, 99):
+            refused = client.call(ChangeState, 'change_state', transition=Transition(id=number))
+            assert not refused.success
+        refused = client.call(ChangeState, 'change_state', transition=Transition(label='dance'))
+        assert not refused.success
+        assert change(client, 'activate') == 'active'
+        assert stop(process, signal.SIGINT) == 0
+    assert "transition '1' is refused: the node is inactive" in output.read_text()
+
+
+def test_a_time_before_zero_on_the_clock_is_ignored(client, tmp_path):
+    output = tmp_path / 'output'
+    settings = ('-p', 'autostart:=false', '-p', 'use_sim_time:=true')
+    with node_process(CONFIG, output, *settings) as process:
+        client.wait(lambda: client.status('node'), 'the node')
+        publisher = client.publisher(Clock, '/clock')
+
+        def is_said():
+            # Whoever listens keeps one message only.
+            before_zero = Clock()
+            before_zero.clock.sec = -5
+            publisher.publish(before_zero)
+            return 'before zero' in output.read_text()
+
+        client.wait(is_said, 'a warning')
+        assert change(client, 'configure') == 'inactive'
+        client.node.destroy_publisher(publisher)
+        assert stop(process, signal.SIGINT) == 0
+
+
+def test_a_node_whose_workers_die_one_after_the_other_is_deactivated(client, tmp_path):
+    output, beats = tmp_path / 'output', []
+    with node_process(CONFIG, output) as process:
+        client.node.create_subscription(Header, '/sim2real_estimator/heartbeat', beats.append, 1)
+        client.forget()
+        client.wait(lambda: beats, 'a heartbeat')
+        killed = set()
+
+        def is_over():
+            worker = int(client.health.get('worker', {}).get('pid', 0))
+            if worker and worker not in killed and is_running(worker):
+                killed.add(worker)
+                os.kill(worker, signal.SIGKILL)
+            return client.status('node') and client.status('node')[0] == DiagnosticStatus.ERROR
+
+        client.wait(is_over, 'the end of its patience')
+        assert len(killed) == 4
+        assert client.call(GetState, 'get_state').current_state.label == 'inactive'
+        assert change(client, 'activate') == 'inactive'
+        beats.clear()
+        assert change(client, 'cleanup') == 'unconfigured'
+        assert change(client, 'configure') == 'inactive'
+        assert change(client, 'activate') == 'active'
+        client.wait(lambda: beats, 'a heartbeat again')
+        assert stop(process, signal.SIGINT) == 0
+    said = output.read_text()
+    assert 'the node is deactivated; clean up and configure again' in said
+    assert 'there is no worker any more' in said and 'Traceback' not in said
+
+
+def test_a_thousand_calls_at_once_are_all_answered_by_few_files(client, tmp_path):
+    folder = tmp_path / 'posteriors'
+    with node_process(CONFIG, tmp_path / 'output', '-p', f'saving.folder:={folder}') as process:
+        client.forget()
+        client.wait(
+            lambda: client.status('worker') and client.status('worker')[1] == 'running', 'a node'
+        )
+        many = QoSProfile(depth=2000)
+        caller = client.node.create_client(Trigger, '/sim2real_estimator/save', qos_profile=many)
+        client.wait(caller.service_is_ready, 'the service')
+        calls = [caller.call_async(Trigger.Request()) for _ in range(1000)]
+        client.wait(lambda: all(call.done() for call in calls), 'all answers')
+        assert all(call.result().success for call in calls)
+        assert 0 < len([*folder.glob('*.npz')]) < 500
         assert stop(process, signal.SIGINT) == 0
 
 

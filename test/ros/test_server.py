@@ -10,6 +10,7 @@ from waiting import PATIENCE
 from sim2real_estimator.background import Relief
 from sim2real_estimator.estimation.batch.first_fits import FirstFits
 from sim2real_estimator.reported_events import Happened
+from sim2real_estimator.ros.worker.pipes import Reply, Request
 from sim2real_estimator.ros.worker.server import serve
 from sim2real_estimator.sensors.decoding import Decoded
 
@@ -43,6 +44,17 @@ class Line:
         """Send a batch once the one before has been taken in."""
         self.until(lambda report: report.has_room)
         self._near.send([(sample.sensor, Decoded((sample,))) for sample in samples])
+
+    def asked_for(self, what, meanwhile):
+        """Ask for something, call a function, and return the `Reply`."""
+        self._near.send(Request(1, what, ()))
+        meanwhile()
+        while True:
+            assert self._near.poll(PATIENCE)
+            received = self._near.recv()
+            if isinstance(received, Reply):
+                return received
+            self.reports.append(received)
 
     def close(self):
         """Close the pipe, and wait for the end of the thread."""
@@ -91,3 +103,17 @@ def test_messages_are_taken_in_while_a_fit_runs_and_all_is_told(held_up):
     assert Happened.FITTED in told
     assert report.estimate.mean.tobytes() == estimates[-1].mean.tobytes()
     assert report.estimate.stamp_ns == estimates[-1].stamp_ns
+
+
+def test_a_reset_while_frames_wait_begins_again_and_goes_on(held_up):
+    samples, pipeline = samples_of()[:300], pipeline_of()
+    line = Line(pipeline)
+    line.send(samples[:200])
+    line.until(lambda report: report.updates == 11)
+    reply = line.asked_for('reset', held_up.set)
+    assert reply.is_good
+    line.until(lambda report: 'reset' in report.events)
+    line.send(samples[200:])
+    report = line.until(lambda report: report.lag == 0 and report.taken == 300)
+    line.close()
+    assert report.updates > 12

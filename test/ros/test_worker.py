@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 import pickle
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -41,6 +42,17 @@ def test_what_does_not_fit_is_counted_and_the_newest_stay():
     assert [name for name, _ in backlog.take(2)] == ['b', 'c']
     assert [name for name, _ in backlog.take(2)] == ['d']
     assert len(backlog) == 0
+
+
+def test_what_has_waited_for_too_long_is_dropped_and_counted():
+    backlog = Backlog(10)
+    backlog.append('a', 1)
+    backlog.append('b', 2)
+    between = time.monotonic()
+    backlog.append('a', 3)
+    backlog.drop_before(between)
+    assert backlog.dropped == {'a': 1, 'b': 1}
+    assert backlog.take(5) == [('a', 3)] and len(backlog) == 0
 
 
 def test_a_batch_of_a_large_robot_fits_into_a_pipe():

@@ -238,7 +238,7 @@ def test_text_that_is_no_table_is_refused(refused, tmp_path, text, words):
 
 def test_files_of_another_kind_are_refused(refused, tmp_path):
     (tmp_path / 'table.npz').write_text('nothing')
-    assert 'cannot be read' in refused(tmp_path / 'table.npz')
+    assert 'is cut off or damaged' in refused(tmp_path / 'table.npz')
     assert 'cannot be read' in refused(tmp_path / 'nowhere.csv')
     assert 'is no table' in refused(tmp_path / 'table.xlsx')
 

@@ -5,6 +5,7 @@ import math
 
 from rich import box
 from rich.console import Group
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -83,7 +84,7 @@ def _table(board, rows, width, strokes):
         style = STYLES.get(row.verdict, '')
         truth = '' if row.truth is None else written(row.truth, row.sd)
         table.add_row(
-            row.name,
+            escape(row.name),
             *([row.unit] if has_units else []),
             *([truth] if has_truth else []),
             written(row.mean, row.sd),

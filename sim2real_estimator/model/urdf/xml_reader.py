@@ -5,6 +5,7 @@ import os
 from xml.etree import ElementTree
 
 from ...errors import ModelError
+from ...files import LARGEST_TEXT, require_file
 
 _XACRO_NAMESPACES = (
     'http://www.ros.org/wiki/xacro',
@@ -46,6 +47,11 @@ class UrdfElement:
             name = child.get('name')
             if not name or not name.strip():
                 raise self.error(f'a <{child.tag}> has no name', 'add a name="..." to it')
+            if not name.isprintable():
+                raise self.error(
+                    f'the name {name!r} of a <{child.tag}> has a character that cannot be printed',
+                    'rename it',
+                )
             children.append(UrdfElement(child, self._source, f"{prefix}{child.tag} '{name}'"))
         return children
 
@@ -142,6 +148,7 @@ def _read(source):
         return source.strip('\ufeff \t\r\n'), 'URDF string'
     if isinstance(source, str) and not source.strip():
         raise ModelError('URDF string: it is empty; give the path of a URDF, or its text')
+    require_file(source, LARGEST_TEXT, ModelError)
     try:
         with open(source, 'rb') as file:
             data = file.read()

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 from pathlib import Path
+import re
 import shutil
 import time
 
@@ -15,6 +16,11 @@ from ...posterior.file import load, save
 # Least time between two checkpoints [s], and least ratio of it to the time that one takes.
 _PERIOD, _RATIO = 5.0, 30.0
 _FILE, _LOCK, JOURNAL = 'checkpoint.npz', 'lock', 'journal'
+# The finished result and the one that it replaces, before they are moved.
+RESULT, OLD = 'result', 'old'
+# All that is ever in the folder; posteriors of several recordings have a number for a name, and
+# a file that was being written has a dot before its own name and the process after it.
+_OWN = re.compile('|'.join((_FILE, _LOCK, JOURNAL, RESULT, OLD, r'\d+\.npz', r'\..+\.npz\.\d+')))
 
 
 class Checkpoint:
@@ -31,6 +37,13 @@ class Checkpoint:
         """Lock the folder, and remove it where the identification fails by itself."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            strange = sorted(path.name for path in self.folder.iterdir() if not _is_own(path))
+            if strange:
+                raise ConfigError(
+                    f'{self.folder}: this folder would be used and then removed, but it holds '
+                    f"'{strange[0]}', which is not of `identify`; give another --output, or move "
+                    'the folder'
+                )
             lock = (self.folder / _LOCK).open('w')
         except OSError as error:
             raise ConfigError(
@@ -100,6 +113,11 @@ class Checkpoint:
         except DataError:
             return None
         return (run['pipeline'], run['progress']) if run['key'] == self._key else None
+
+
+def _is_own(path):
+    """Return whether an entry of the folder is one that an identification makes."""
+    return _OWN.fullmatch(path.name) is not None
 
 
 def key_of(*parts):

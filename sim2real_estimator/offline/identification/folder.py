@@ -15,10 +15,11 @@ from ...model.urdf.xml_reader import read_bytes
 from ...posterior.export import robot_of, SETTINGS, write_mjcf, write_randomization, write_urdf
 from ...posterior.file import save
 from ...posterior.report import missing_for_report, write_report
+from .checkpoint import OLD, RESULT
 from .held_out import DRAWS
 from .journal import write_bag
 
-_RESULT, _SUMMARY = 'result', 'result.json'
+_SUMMARY = 'result.json'
 # The bag with the node's own topics.
 BAG = 'estimates'
 # Written in place of the models where no such robot exists: why.
@@ -38,10 +39,11 @@ def write_estimates(found, path):
     head += [word for title in titles for word in (title, f'sd of {title}')]
     with path.open('w', newline='') as file:
         rows = csv.writer(file, lineterminator='\n')
-        rows.writerow(head)
+        rows.writerow(map(cell, head))
         for k, stamp_ns in enumerate(course.stamps_ns):
             pairs = np.stack([course.mean[k], course.sd[k]], 1).ravel().tolist()
-            known = [course.bags[k], course.stages[k], float(course.nis[k]), course.degrees[k]]
+            known = [cell(course.bags[k]), course.stages[k]]
+            known += [float(course.nis[k]), course.degrees[k]]
             rows.writerow([stamp_ns, *known, *map(repr, pairs)])
 
 
@@ -58,7 +60,7 @@ def write_held_out(found, path):
             numbers = [trace.elapsed, trace.measured]
             numbers += [trace.predicted[name] for name in singles]
             for k, row in enumerate(np.stack([*numbers, *bands], 1).tolist()):
-                what = trace.sensor, trace.label, trace.unit
+                what = map(cell, (trace.sensor, trace.label, trace.unit))
                 rows.writerow([*what, trace.windows[k], trace.stamps_ns[k], *map(repr, row)])
 
 
@@ -75,6 +77,11 @@ def write_settings(found, path):
     )
     (path.parent / _DESCRIPTION).write_bytes(content)
     path.write_text(to_yaml(with_values(config, {'model.urdf': _DESCRIPTION})), encoding='utf-8')
+
+
+def cell(text):
+    """Return a text such that no spreadsheet runs it as a formula: by an apostrophe before it."""
+    return f"'{text}" if str(text).startswith(tuple('=+-@\t\r')) else text
 
 
 def write_summary(found, path):
@@ -126,7 +133,7 @@ def require_free(output, force):
 
 def write_folder(found, output, checkpoint):
     """Write the folder of an `Identification`, in place of one that is there."""
-    output, beside = Path(output), checkpoint.folder / _RESULT
+    output, beside = Path(output), checkpoint.folder / RESULT
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir()
     for name, write in WRITERS.items():
@@ -135,7 +142,7 @@ def write_folder(found, output, checkpoint):
     write_models(found, beside)
     write_bag(checkpoint.journal, beside / BAG)
     if output.exists():
-        old = checkpoint.folder / 'old'
+        old = checkpoint.folder / OLD
         shutil.rmtree(old, ignore_errors=True)
         output.rename(old)
     beside.rename(output)

@@ -18,7 +18,8 @@ from ...config import Config, load_config, to_yaml
 from ...errors import ConfigError, DataError
 from ...estimation.filter.phases import BatchState
 from ...estimation.merging import disagreement
-from ...observability.findings import find, of_misfit
+from ...observability.findings import find, without_identified
+from ...observability.verdicts import Verdict
 from ...pipeline import Pipeline
 from ...posterior.file import joined, load
 from ...records import Findings, Status
@@ -438,7 +439,7 @@ class Work:
         if not self._options.is_merged:
             findings = pipeline.findings()
             if isinstance(pipeline.state, BatchState) and pipeline.state.is_astray:
-                findings = of_misfit(findings)
+                findings = without_identified(findings, Verdict.MISFIT)
             return replace(pipeline.posterior(), findings=findings)
         posterior = joined(self._posteriors)
         end_ns = max(recording.end_ns for recording in posterior.recordings)

@@ -4,6 +4,7 @@ import time
 
 from rich import live
 from rich.console import Group
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -118,7 +119,7 @@ def scores(held_out):
     for trace in held_out.traces:
         errors = [f'{trace.rms(name):.3g}' for name in held_out.predictors]
         name = f'{trace.sensor}: {trace.label}'
-        result.add_row(name, trace.unit, *errors, f'{100 * trace.coverage():.0f} %')
+        result.add_row(escape(name), trace.unit, *errors, f'{100 * trace.coverage():.0f} %')
     return result
 
 
@@ -154,7 +155,7 @@ def torque_scores(held_out):
     for trace in held_out.torques:
         shares = [f'{100 * trace.share(name):.3g} %' for name in ('nominal', 'mean')]
         rms, inside = f'{trace.rms("mean"):.3g}', f'{100 * trace.coverage():.0f} %'
-        result.add_row(trace.joint, *shares, rms, inside)
+        result.add_row(escape(trace.joint), *shares, rms, inside)
     total = (held_out.torque_error(name) for name in ('nominal', 'mean'))
     result.add_row('all', *(f'{100 * each:.3g} %' for each in total), '', '')
     return result

@@ -1,19 +1,28 @@
 """Columns by name, of a CSV file or of the arrays of an npz file."""
 
 import csv
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 import difflib
 from pathlib import Path
-import zipfile
 
 import numpy as np
 
 from ...errors import DataError
+from ...files import (
+    damage_as_error,
+    LARGEST_ARRAYS,
+    opened_archive,
+    read_array,
+    require_file,
+    words_of,
+)
 from .formulas import is_formula, worked_out
 
 # Unit of time -> digits after the point of a second.
 DIGITS = {'s': 0, 'ms': 3, 'us': 6, 'ns': 9}
 _NANO_DIGITS = 9
+# Stamps of ROS end in the year 2038 [ns]; digits of that number after the first.
+_LATEST_NS, _MOST_DIGITS = 2**31 * 10**9 - 1, 18
 _DELIMITERS, _SAMPLE = ',;\t ', 4096
 _MOST_NAMES = 40
 
@@ -32,12 +41,17 @@ class Table:
         read = readers.get(self.path.suffix.lower())
         if read is None:
             raise DataError(f'{path}: is no table; give a .csv or an .npz file')
+        require_file(self.path, LARGEST_ARRAYS)
         try:
-            self._columns = read(self.path)
-        except (OSError, UnicodeDecodeError, csv.Error, zipfile.BadZipFile, ValueError) as error:
-            raise DataError(
-                f'{path}: cannot be read ({error}); give a .csv or .npz file'
-            ) from error
+            with damage_as_error(path, 'give a .csv or .npz file'):
+                self._columns = read(self.path)
+        except DataError as error:
+            if isinstance(error.__cause__, (OSError, UnicodeDecodeError)):
+                what = words_of(error.__cause__)
+                raise DataError(
+                    f'{path}: cannot be read ({what}); give a .csv or .npz file'
+                ) from error
+            raise
 
     def numbers(self, name, where):
         """Return a column as floats, NaN where a cell is empty; where: the setting that asks."""
@@ -57,17 +71,31 @@ class Table:
         column = self.numbers(name, where) if self._is_formula(name) else self._column(name, where)
         if isinstance(column, np.ndarray):
             if np.issubdtype(column.dtype, np.integer):
-                return column.astype(np.int64) * 10**digits
+                column = column.astype(object) * 10**digits
+                if not all(abs(each) < _LATEST_NS for each in column):
+                    raise DataError(
+                        f"{self.path}: '{name}' holds times in {unit} that no stamp can hold; "
+                        'give its true unit'
+                    )
+                return column.astype(np.int64)
             if not np.isfinite(column).all():
                 row = int(np.argmin(np.isfinite(column)))
                 raise DataError(
                     f"{self.path}: row {row + 1} of '{name}' has no time; leave it out"
                 )
-            return np.round(column * 10.0**digits).astype(np.int64)
+            with np.errstate(over='ignore'):
+                scaled = np.round(column.astype(float) * 10.0**digits)
+            if not (np.abs(scaled) < _LATEST_NS).all():
+                row = int(np.argmin(np.abs(scaled) < _LATEST_NS))
+                raise DataError(
+                    f"{self.path}: row {row + 1} of '{name}' is {column[row]:g} {unit}, which no "
+                    'stamp can hold; give its true unit'
+                )
+            return scaled.astype(np.int64)
         try:
-            return np.array([round(Decimal(cell).scaleb(digits)) for cell in column], np.int64)
-        except (InvalidOperation, ValueError, OverflowError):
-            raise self._no_number(column, name, lambda cell: round(Decimal(cell))) from None
+            return np.array([_whole(cell, digits) for cell in column], np.int64)
+        except (ArithmeticError, ValueError):
+            raise self._no_number(column, name, lambda cell: _whole(cell, digits)) from None
 
     def names(self, wanted, count):
         """Return names of columns; one that is of an array of `count` columns stands for these."""
@@ -112,16 +140,28 @@ class Table:
         def is_bad(cell):
             try:
                 read(cell)
-            except (InvalidOperation, ValueError, OverflowError):
+            except (ArithmeticError, ValueError):
                 return True
             return False
 
         first = 1 + (self._rows.start or 0)
         row, cell = next((row, cell) for row, cell in enumerate(column, first) if is_bad(cell))
         return DataError(
-            f"{self.path}: row {row} of column '{name}' is '{cell}', which is no number; write "
-            'numbers with a point, and leave out rows without a time'
+            f"{self.path}: row {row} of column '{name}' is '{cell:.40}', which is no number or "
+            'too large; write numbers with a point, and leave out rows without a time'
         )
+
+
+def _whole(cell, digits):
+    """Return a time as text in nanoseconds; digits: of its unit, after the point."""
+    number = Decimal(cell)
+    # Before it is written out, as it may have millions of digits.
+    if number.is_finite() and number and number.adjusted() + digits > _MOST_DIGITS:
+        raise OverflowError('no stamp is as large')
+    stamp_ns = round(number.scaleb(digits))
+    if abs(stamp_ns) > _LATEST_NS:
+        raise OverflowError('no stamp is as large')
+    return stamp_ns
 
 
 def _csv_columns(path):
@@ -156,9 +196,9 @@ def _csv_columns(path):
 def _npz_columns(path):
     """Return name -> numbers [rows]."""
     found = {}
-    with np.load(path, allow_pickle=False) as arrays:
-        for name in arrays.files:
-            array = arrays[name]
+    with opened_archive(path) as archive:
+        for member in archive.namelist():
+            name, array = member.removesuffix('.npy'), read_array(archive, member)
             if array.ndim == 0 or not (
                 np.issubdtype(array.dtype, np.number) and np.isrealobj(array)
             ):

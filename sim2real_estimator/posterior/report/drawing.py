@@ -24,6 +24,8 @@ _SETTINGS = {
     'grid.alpha': 0.25,
     'legend.fontsize': 9,
     'legend.frameon': False,
+    # Names of joints are no formulas, whatever is in them.
+    'text.parse_math': False,
     # Text as outlines: it looks alike wherever it is opened. The salt makes names of parts of a
     # drawing the same each time.
     'svg.fonttype': 'path',

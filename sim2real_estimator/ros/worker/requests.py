@@ -32,9 +32,7 @@ def begin(pipeline, config, snapshot):
     # The folder that this node saves into need not exist yet.
     if path.is_dir() or path == here / config.saving.folder:
         robot = describe(pipeline.problem, pipeline.estimator)['model_hash']
-        # Files of another robot description are skipped, and kept.
-        fitting = (each for each in written(path) if load(each).identity['model_hash'] == robot)
-        path = next(fitting, None)
+        path = _newest(path, robot)
         if path is None:
             return
     try:
@@ -42,6 +40,18 @@ def begin(pipeline, config, snapshot):
     except DataError as error:
         pipeline.begin_from(path)
         _logger.warning('%s; its parameters are the prior of a new run', error)
+
+
+def _newest(folder, robot):
+    """Return the newest file of the robot with that hash that can be read, None without any."""
+    for path in written(folder):
+        try:
+            # Files of another robot description are skipped, and kept.
+            if load(path).identity['model_hash'] == robot:
+                return path
+        except DataError as error:
+            _logger.warning('%s; the file before it is tried', error)
+    return None
 
 
 def save(pipeline, path):

@@ -3,15 +3,24 @@
 from datetime import datetime, timezone
 import os
 from pathlib import Path
+import re
 
 from ...errors import DataError
 
 _PATTERN = 'posterior_*.npz'
+# Names begin with a number that counts up: a robot's clock may be set back between two files.
+_NUMBERED = re.compile(r'posterior_(\d+)_')
 
 
 def written(folder):
-    """Return the paths of the posterior files in a folder, the newest first."""
-    return sorted(Path(folder).glob(_PATTERN), reverse=True)
+    """Return the paths of the posterior files in a folder, the one written last first."""
+    return sorted(Path(folder).glob(_PATTERN), key=_order, reverse=True)
+
+
+def _order(path):
+    """Return the number of a file, 0 for one without, and its name."""
+    found = _NUMBERED.match(path.name)
+    return int(found[1]) if found else 0, path.name
 
 
 def folder_of(config):
@@ -44,11 +53,11 @@ class Saving:
             raise DataError(
                 f'saving.folder: {self.folder} cannot be made ({error}); choose another'
             ) from error
-        # Names sort in the order of time.
+        number = max((_order(path)[0] for path in written(self.folder)), default=0) + 1
         now = datetime.now(timezone.utc).strftime('%Y%m%dT%H%M%S.%fZ')
-        return self.folder / f'posterior_{now}.npz'
+        return self.folder / f'posterior_{number:06d}_{now}.npz'
 
     def prune(self):
         """Delete all but the latest files."""
-        for path in sorted(self.folder.glob(_PATTERN))[: -self.keep]:
+        for path in written(self.folder)[self.keep :]:
             path.unlink(missing_ok=True)

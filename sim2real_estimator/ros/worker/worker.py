@@ -14,6 +14,7 @@ import os
 import queue
 import signal
 import threading
+import time
 
 from ...errors import EstimatorError
 from .pipes import Publication, Reply, Report, Request
@@ -32,6 +33,7 @@ class Backlog:
 
     def __init__(self, capacity):
         """Take the largest number of messages."""
+        # Each with the time of its arrival, by a steady clock [s].
         self._items, self.capacity = deque(), capacity
         self.dropped = Counter()
 
@@ -41,13 +43,21 @@ class Backlog:
     def append(self, name, decoded):
         """Enqueue the decoded message of the source of that name."""
         if len(self._items) == self.capacity:
-            oldest, _ = self._items.popleft()
-            self.dropped[oldest] += 1
-        self._items.append((name, decoded))
+            self._drop_oldest()
+        self._items.append((name, decoded, time.monotonic()))
 
     def take(self, number):
         """Remove the oldest messages, at most `number`, and return them."""
-        return [self._items.popleft() for _ in range(min(number, len(self._items)))]
+        return [self._items.popleft()[:2] for _ in range(min(number, len(self._items)))]
+
+    def drop_before(self, time_s):
+        """Drop and count the messages that came before a time of the steady clock [s]."""
+        while self._items and self._items[0][2] < time_s:
+            self._drop_oldest()
+
+    def _drop_oldest(self):
+        oldest, *_ = self._items.popleft()
+        self.dropped[oldest] += 1
 
 
 class Worker:
@@ -63,6 +73,8 @@ class Worker:
         self.backlog = Backlog(CAPACITY) if backlog is None else backlog
         self.report, self.death = None, None
         self.sent, self._waiting_for, self._asked = 0, {}, 0
+        # When it has sent something last, by a steady clock.
+        self.heard = time.monotonic()
         # Read by libraries when the worker loads them: spinning threads would cost a whole core,
         # and for matrices this small even sleeping ones cost more than they save.
         os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
@@ -151,7 +163,7 @@ class Worker:
         return report is not None and report.has_room and report.taken == self.sent
 
     def _received(self):
-        message = self._connection.recv()
+        message, self.heard = self._connection.recv(), time.monotonic()
         if isinstance(message, EstimatorError):
             raise message
         if isinstance(message, Reply):
