@@ -245,8 +245,10 @@ class Pipeline:
         recording = None if is_forgotten else recording.until(frame)
         # Summarize: what the posterior says of each parameter, and whether it can be believed.
         mixture = self.estimator.mixture(self._begun, state)
-        last_change = partial(self.estimator.last_change, state)
-        assessment = progress.assessment.after(self.problem, mixture, frame, report, last_change)
+        model_before_change = partial(self.estimator.model_before_change, state)
+        assessment = progress.assessment.after(
+            self.problem, mixture, frame, report, model_before_change
+        )
         events = (*events, *assessment.events_since(progress.assessment))
         # Count what became of the samples.
         rejected = [status for event, status in _LEFT_OUT.items() if event in report.events]
@@ -308,7 +310,7 @@ class Pipeline:
         equivalent, which may take seconds, or their tangents, as for estimates.
         """
         now, assessment = self.estimate(), self.progress.assessment
-        change = self.estimator.last_change(self.state)
+        change = self.estimator.model_before_change(self.state)
         known = self.problem, self.mixture, now.stamp_ns, now.report, exact, change
         with self._libraries.limit(limits=1, user_api='blas'):
             return assessment.find(*known)

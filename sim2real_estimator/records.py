@@ -243,9 +243,10 @@ class CombinationFinding:
 @dataclass(frozen=True)
 class LoadFinding:
     """
-    What is known of a body that was taken up, or put down: its mass is then below zero.
+    What is known of a payload that was picked up.
 
-    link: that holds it; mass, mass_sd [kg]; com, com_sd (x, y, z): of its centre in the frame of
+    Of a body that was there from the beginning and has been put down the mass is below zero. link:
+    that holds it; mass, mass_sd [kg]; com, com_sd (x, y, z): of its centre in the frame of
     the link [m].
     """
 

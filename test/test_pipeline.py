@@ -239,7 +239,7 @@ class _Refusing:
         events = (self.event,) if state % 2 else ()
         return state + 1, UpdateReport('filter', events=events)
 
-    def last_change(self, state):
+    def model_before_change(self, state):
         return None
 
     def mixture(self, problem, state):

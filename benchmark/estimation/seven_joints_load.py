@@ -57,7 +57,7 @@ def measure_load(seed, config, robot, link=_LINK, up=UP):
 
 def _judged(pipeline, truth):
     """Return mass error [g] and ranks [10] of the load; truth [10]: its ten numbers."""
-    change = pipeline.estimator.last_change(pipeline.state)
+    change = pipeline.estimator.model_before_change(pipeline.state)
     body = None if change is None else body_since(change, pipeline.mixture)
     if body is None:
         return {'mass': 1e3 * truth[0], 'rank': [1.0] * len(truth)}

@@ -105,13 +105,13 @@ class Assessment:
         tangents = tangents_of(problem.parametrization, mixture)
         return Assessment(find(problem, mixture, 0, False, tangents), tangents=tangents)
 
-    def after(self, problem, mixture, frame, report, last_change=lambda: None):
+    def after(self, problem, mixture, frame, report, model_before_change=lambda: None):
         """
         Return the `Assessment` after a frame.
 
-        mixture, report: the posterior and the `UpdateReport` of this frame; last_change: function
-        that returns the `EarlierModel` of the posterior before the last change, or None; called
-        only when findings are due.
+        mixture, report: the posterior and the `UpdateReport` of this frame; model_before_change:
+        function that returns the `EarlierModel` of the posterior before the last change, or None;
+        called only when findings are due.
         """
         new, unknown_efforts = self, problem.unknown_efforts(frame)
         if unknown_efforts != self.unknown_efforts:
@@ -136,7 +136,7 @@ class Assessment:
             new = replace(new, misspecifications=found)
         if is_due or is_confirmed != (new.unconfirmed is None):
             new = replace(
-                new, latest=new._when_asked(problem, mixture, frame, report, last_change)
+                new, latest=new._when_asked(problem, mixture, frame, report, model_before_change)
             )
         return new
 
@@ -194,10 +194,10 @@ class Assessment:
             found.append((misfit, since_ns, is_reported or now_ns - since_ns >= least))
         return tuple(found)
 
-    def _when_asked(self, problem, mixture, frame, report, last_change):
+    def _when_asked(self, problem, mixture, frame, report, model_before_change):
         """Return the `Findings` after a frame, whose costly parts are computed when first read."""
         # Without the latest, which would keep all those before alive.
-        own, change = replace(self, latest=None), last_change()
+        own, change = replace(self, latest=None), model_before_change()
         known = own._known(mixture, report, change)
         return Findings.when_asked(
             frame.end_ns,

@@ -75,5 +75,5 @@ def test_a_state_of_the_augmented_problem_stays_one(monkeypatch, is_augmented):
 
 def test_earlier_models_of_the_augmented_problem_are_no_answers_about_the_other():
     known = {'earlier_models': ('an earlier model',)}
-    assert GaussianSum().last_change(FilterState(None, **known)) == 'an earlier model'
-    assert GaussianSum().last_change(FilterState(None, is_augmented=True, **known)) is None
+    assert GaussianSum().model_before_change(FilterState(None, **known)) == 'an earlier model'
+    assert GaussianSum().model_before_change(FilterState(None, is_augmented=True, **known)) is None

@@ -109,7 +109,7 @@ def test_what_is_found_goes_on_where_a_component_was_lost_on_the_way(told):
 def test_the_payload_is_known(told):
     name, (problem, before, after, found) = told
     _, mixture, state = found[happened(found, Happened.CHANGED)[1] - 1]
-    body = body_since(GaussianSum().last_change(state), mixture)
+    body = body_since(GaussianSum().model_before_change(state), mixture)
     if 'friction' in name:
         assert body is None
         return

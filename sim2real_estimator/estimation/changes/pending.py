@@ -51,7 +51,7 @@ class PendingChange:
         return self.known if self.answer is None else self.answer.mixture
 
     @property
-    def last_change(self):
+    def model_before_change(self):
         """The `EarlierModel` that the change has ended, None while it is not isolated."""
         if self.answer is None or self.answer.isolated.is_nothing:
             return None

@@ -38,9 +38,9 @@ class AbstractEstimator(ABC):
     def with_frames(self, state, frames):
         """Return a state with these frames in place of those that it keeps."""
 
-    def last_change(self, state):
+    def model_before_change(self, state):
         """Return the `EarlierModel` of the parameters before the last change, None without one."""
-        return getattr(state, 'last_change', None)
+        return getattr(state, 'model_before_change', None)
 
     @abstractmethod
     def mixture(self, problem, state):

@@ -263,9 +263,9 @@ class GaussianSum(AbstractEstimator):
             return self._phase(state).mixture(problem, state)
         return problem.marginal(self._phase(state).mixture(problem.augmented, state))
 
-    def last_change(self, state):
+    def model_before_change(self, state):
         """Return the `EarlierModel` before the last change of the problem itself, or None."""
-        return None if state.is_augmented else super().last_change(state)
+        return None if state.is_augmented else super().model_before_change(state)
 
     def _phase(self, state):
         """Return the handler of a state."""

@@ -110,8 +110,8 @@ _NOISE_ROWS = 100.0
 # A change is isolated again until so many seconds of rows, whenever there are this part more and
 # so many seconds more.
 _ISOLATED_UNTIL, _ISOLATED_PART, _ISOLATED_EVERY = 10.0, 0.15, 0.25
-# How many memories of what was known before changes are kept.
-_MOST_MEMORIES = 3
+# How many earlier_models of what was known before changes are kept.
+_MOST_EARLIER = 3
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class MeasuredTorque(AbstractEstimator):
 
         # Sums, posterior, changes.
         if rows is not None:
-            cause = state.last_change
+            cause = state.model_before_change
             state = _with_new_rows(model, state, rows, until_ns, report)
             state = self._with_posterior_if_due(problem, state, until_ns, report)
             if state.onset is not None:
@@ -270,7 +270,7 @@ class MeasuredTorque(AbstractEstimator):
         state = replace(state, searched_ns=now_ns)
         kept = [s for s in state.snapshots if s.end_ns >= now_ns - _SNAPSHOTS_NS]
         jumps, seconds = model.model_changes(), _KNOWN_AFTER
-        if state.last_change is not None:
+        if state.model_before_change is not None:
             seconds = _RETURNS_AFTER
         if state.onset is not None:
             # A payload may soon be put down again. Changes inside joints are not searched for
@@ -278,11 +278,11 @@ class MeasuredTorque(AbstractEstimator):
             bodies = tuple(jump for jump in jumps if jump.body is not None)
             jumps = bodies if state.used >= _KNOWN_AGAIN else ()
         # Torques that are far off for a moment look like a change while little is known.
-        is_early = state.last_change is None and state.used < _WELL_KNOWN
+        is_early = state.model_before_change is None and state.used < _WELL_KNOWN
         is_open = is_early and state.disruption is not None
-        if state.used >= seconds and kept and (jumps or state.memories) and not is_open:
+        if state.used >= seconds and kept and (jumps or state.earlier_models) and not is_open:
             root, is_known = partial(old_root, model), are_well_known(state)
-            found = find_changes(model, kept, now, jumps, state.memories, root, is_known)
+            found = find_changes(model, kept, now, jumps, state.earlier_models, root, is_known)
             is_first = not state.is_change_pending
             state = replace(state, is_change_pending=bool(found.causes))
             if found.causes and not (is_first and found.causes[0].evidence < _BEYOND_DOUBT):
@@ -303,11 +303,11 @@ class MeasuredTorque(AbstractEstimator):
         noise = origin.fit.noise.without(~are_well_known(state))
         known = replace(origin.fit, noise=noise)
         # The noise of joints may have changed as well: the former one counts for a while only.
-        last, usual = state.last_change, noise.of_rigid(state.is_elastic)
+        last, usual = state.model_before_change, noise.of_rigid(state.is_elastic)
         reached_by = None if last is None else last.left_by
-        parameters = (causes[0].memory or causes[0].jump).parameters
+        parameters = (causes[0].returns_to or causes[0].jump).parameters
         root = old_root(problem.torque, known)
-        memory = EarlierModel(causes[0].name, parameters, known.mean, root, reached_by=reached_by)
+        earlier = EarlierModel(causes[0].name, parameters, known.mean, root, reached_by=reached_by)
         state = replace(
             state.without_responses(),
             earlier=Earlier.of(origin.sums, usual, _NOISE_ROWS),
@@ -315,7 +315,7 @@ class MeasuredTorque(AbstractEstimator):
             is_change_pending=False,
             disruption=None,
             noisy_searches=(),
-            memories=(*state.memories, memory)[-_MOST_MEMORIES:],
+            earlier_models=(*state.earlier_models, earlier)[-_MOST_EARLIER:],
         )
         state = restarted(state, Onset(known, rows, now_ns, before, visited))
         state = replace(state, branches=branches_of(problem.torque, state, causes))
@@ -326,7 +326,9 @@ class MeasuredTorque(AbstractEstimator):
         causes, _ = _isolated(problem.torque, state)
         state = replace(state, branches=branches_of(problem.torque, state, causes))
         state = self._with_posterior(problem, state, now_ns, Report())
-        state = replace(state, memories=with_name_of_change(state, state.last_change))
+        state = replace(
+            state, earlier_models=with_name_of_change(state, state.model_before_change)
+        )
         report.events += (Happened.CHANGED,)
         report.explain(state.branches[0])
         return state
@@ -335,7 +337,7 @@ class MeasuredTorque(AbstractEstimator):
         """Return the state with the causes of the last change by all rows since, if it is due."""
         onset = state.onset
         if state.used > _ISOLATED_UNTIL:
-            return replace(state, onset=None, memories=without_present(state))
+            return replace(state, onset=None, earlier_models=without_present(state))
         if state.used < onset.isolated_at * (1 + _ISOLATED_PART) + _ISOLATED_EVERY:
             return state
         # If torques were far off for a moment, and rows after that fit the robot of before better,
@@ -356,7 +358,7 @@ class MeasuredTorque(AbstractEstimator):
         report.events += tuple(ExplainedInPart(problem.torque.joints[k]) for k in sorted(new))
         in_part = tuple(sorted({*onset.in_part, *new}))
         state = replace(state, onset=replace(state.onset, in_part=in_part))
-        names = {branch.memory.name for branch in state.branches}
+        names = {branch.before.name for branch in state.branches}
         if {cause.name for cause in causes} - names:
             # Snapshots hold fits under the former causes: no window may begin at one.
             branches = branches_of(problem.torque, state, causes)
@@ -369,20 +371,20 @@ class MeasuredTorque(AbstractEstimator):
 
         taken [N, J]: which of the newest rows were far off.
         """
-        model, known, last = problem.torque, state.onset.known, state.last_change
+        model, known, last = problem.torque, state.onset.known, state.model_before_change
         found, name = state.fit, name_of_return(last.name)
         prior = Gaussian(known.mean, old_root(model, known))
-        memory = EarlierModel(name, last.parameters, found.mean, old_root(model, found))
+        earlier = EarlierModel(name, last.parameters, found.mean, old_root(model, found))
         first = np.flatnonzero(taken.any(1))[-1] + 1
         recent, visited = state.recent[first:], state.visited[first:]
         sums = state.sums.of(rows for _, rows in recent)
         state = replace(
             state,
-            branches=(Branch(prior, replace(known, root=prior.root), memory),),
+            branches=(Branch(prior, replace(known, root=prior.root), earlier),),
             sums=sums,
             recent=recent,
             visited=visited,
-            memories=tuple(m for m in state.memories if m.mean is not known.mean),
+            earlier_models=tuple(m for m in state.earlier_models if m.mean is not known.mean),
             onset=None,
             snapshots=(),
         )
@@ -487,15 +489,15 @@ def _with_new_rows(model, state, rows, until_ns, report):
 def _with_likelier_cause(state, before, report):
     """Return the state with another cause of the last change reported; before: as it was."""
     is_reported = Explained in kinds_of(report.events)
-    if before is not None and before.name != state.last_change.name and not is_reported:
+    if before is not None and before.name != state.model_before_change.name and not is_reported:
         report.explain(state.branches[0])
-        return replace(state, memories=with_name_of_change(state, state.last_change))
+        return replace(state, earlier_models=with_name_of_change(state, state.model_before_change))
     return state
 
 
 def _isolated(model, state):
     """Return (`Cause`s of the last change, joints explained in part) by all rows since then."""
     onset = state.onset
-    memories = tuple(m for m in state.memories if m.mean is not onset.known.mean)
+    earlier_models = tuple(m for m in state.earlier_models if m.mean is not onset.known.mean)
     root = partial(old_root, model)
-    return isolate(model, onset.known, state.sums, model.model_changes(), memories, root)
+    return isolate(model, onset.known, state.sums, model.model_changes(), earlier_models, root)

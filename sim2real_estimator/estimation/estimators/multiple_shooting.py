@@ -59,7 +59,7 @@ class ShootingState:
     end of the last frame, root of its covariance given the parameters, derivative by them; latest:
     (misfit per degree over the usual one, mean, root) of the last windows, by what was known
     before them; misfits [2]: sum of the misfits per degree, and number, of windows of the known
-    robot; prior: (mean, root) since the last change, None: the problem's; last_change:
+    robot; prior: (mean, root) since the last change, None: the problem's; model_before_change:
     `EarlierModel` of before that.
     """
 
@@ -77,7 +77,7 @@ class ShootingState:
     latest: tuple = ()
     misfits: np.ndarray = field(default_factory=lambda: np.zeros(2))
     prior: tuple | None = None
-    last_change: object = None
+    model_before_change: object = None
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ class MultipleShooting(AbstractEstimator):
             root=prior[1],
             latest=(),
             prior=prior,
-            last_change=earlier,
+            model_before_change=earlier,
         )
         state, report = self._fitted(problem, state, since, report)
         events = (*report.events, Happened.CHANGED, Explained(earlier.name))

@@ -82,7 +82,7 @@ class FilterState:
     is_augmented: bool = False
 
     @property
-    def last_change(self):
+    def model_before_change(self):
         """The `EarlierModel` that the last change has ended, None where there was none."""
         return self.earlier_models[-1] if self.earlier_models else None
 

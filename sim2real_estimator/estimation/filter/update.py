@@ -7,7 +7,8 @@ one frame; where unknown forces act on the robot, `fixed_lag_update` does, which
 frames again with each new one. The order of the stages is:
 
 1. leave out samples of sensors that are known to be faulty,
-2. predict, linearize, update, weigh the components by evidence, and let the parameters drift,
+2. linearize about the frame's beginning, update the state there, weigh the components by evidence,
+   predict to the end of the frame, and let the parameters drift,
 3. gate: leave out sensors that no notable component can explain, or a single outlier,
 4. compare the last frames with what noise explains, to detect a change of the robot,
 5. attribute a change to a faulty sensor if the others see none,
@@ -173,7 +174,8 @@ def filter_frame(problem, state, frame, settings):
         if each.number > 1 and each.sensor not in names
     )
 
-    # 2. Prediction, linearization, measurement update, evidence and drift of every component.
+    # 2. Linearization, measurement update, evidence, prediction to the end of the frame and drift
+    # of every component.
     step = update_components(problem, state, frame, settings)
 
     # 3. Gates. First sensors that contradict the prediction however hard the robot was pushed.

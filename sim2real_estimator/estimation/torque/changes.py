@@ -73,7 +73,7 @@ class Cause:
     """
     A hypothesis on what has changed, judged on a window.
 
-    name: for people; jump: the `ModelChange`, of a return the one that had led there; memory:
+    name: for people; jump: the `ModelChange`, of a return the one that had led there; returns_to:
     `EarlierModel` to which the robot returns, None of any other cause; evidence: log Bayes factor
     against no change; since: `Snapshot` at which the window began, once causes are compared that
     of the likeliest onset.
@@ -81,7 +81,7 @@ class Cause:
 
     name: str
     jump: object
-    memory: EarlierModel | None
+    returns_to: EarlierModel | None
     evidence: float
     since: Snapshot
 
@@ -142,21 +142,21 @@ class Finding:
     noisier: tuple = ()
 
 
-def find_changes(model, snapshots, now, jumps, memories, root_of, is_known=None):
+def find_changes(model, snapshots, now, jumps, earlier_models, root_of, is_known=None):
     """
     Return the `Finding` of a search in the windows that end now.
 
     model: as of `regression.fit`; snapshots: the last ones, in the order of time; now: the newest
-    one; jumps: the `ModelChange`s that are possible, the first one of the last link; memories: to
-    which the robot may return; root_of: function from a `Fit` to a root [p, p] of the covariance
-    that it has now, drift included; is_known [J]: joints that are known well enough to say that
-    they have changed, None: all.
+    one; jumps: the `ModelChange`s that are possible, the first one of the last link;
+    earlier_models: to which the robot may return; root_of: function from a `Fit` to a root [p, p]
+    of the covariance that it has now, drift included; is_known [J]: joints that are known well
+    enough to say that they have changed, None: all.
     """
     snapshots, now = _of_known(snapshots, is_known), _of_known((now,), is_known)[0]
     causes, noisier, best, factors = {}, (), None, None
     for since in windows(snapshots, now.end_ns):
         window = _Window(model, since, now.sums, root_of)
-        found = _causes(window, since, jumps, memories)[:_MOST_REFINED]
+        found = _causes(window, since, jumps, earlier_models)[:_MOST_REFINED]
         if found[0].evidence >= _threshold(found[0]):
             causes |= {cause.name: cause for cause in found if cause.name not in causes}
             if best is None or found[0].evidence > best.evidence:
@@ -179,7 +179,7 @@ def find_changes(model, snapshots, now, jumps, memories, root_of, is_known=None)
     return Finding(tuple(cause for cause in ordered if cause.evidence > least))
 
 
-def isolate(model, known, sums, jumps, memories, root_of):
+def isolate(model, known, sums, jumps, earlier_models, root_of):
     """
     Return (`Cause`s of a change that remain possible, joints explained in part) by rows since.
 
@@ -189,7 +189,7 @@ def isolate(model, known, sums, jumps, memories, root_of):
     """
     then = Snapshot(0, sums.of(()), known)
     window = _Window(model, then, sums, root_of)
-    found = _causes(window, then, jumps, memories, True)
+    found = _causes(window, then, jumps, earlier_models, True)
     found = [replace(c, evidence=c.evidence + prior_log_odds(jumps, c)) for c in found]
     found = sorted(found, key=lambda cause: -cause.evidence)
     least = found[0].evidence - _POSSIBLE
@@ -220,15 +220,15 @@ def name_of_return(name):
     return _AS_BEFORE + name
 
 
-def _causes(window, since, jumps, memories, is_refined=False):
+def _causes(window, since, jumps, earlier_models, is_refined=False):
     """Return a `Cause` for every `ModelChange` and `EarlierModel`, the most probable first."""
     found = [
         Cause(jump.name, jump, None, value, since)
         for jump, value in zip(jumps, window.evidence_of(jumps, is_refined))
     ]
     found += [
-        Cause(name_of_return(m.name), m.reached_by, m, window.evidence_of_memory(m), since)
-        for m in memories
+        Cause(name_of_return(m.name), m.reached_by, m, window.evidence_of_return(m), since)
+        for m in earlier_models
     ]
     return sorted(found, key=lambda cause: -cause.evidence - prior_log_odds(jumps, cause))
 
@@ -244,7 +244,7 @@ def _of_known(snapshots, is_known):
 
 def prior_log_odds(jumps, cause):
     """Return the prior log odds of a `Cause`, which are larger on the last link."""
-    if cause.memory is not None:
+    if cause.returns_to is not None:
         return 0.0
     is_at_the_end = bool(jumps) and cause.jump is jumps[0]
     return cause.jump.log_odds + (_AT_THE_END if is_at_the_end else 0.0)
@@ -279,7 +279,7 @@ def _compared(model, times, causes, factors, root_of):
 
 
 def _threshold(cause):
-    is_body = cause.memory is not None or cause.jump.body is not None
+    is_body = cause.returns_to is not None or cause.jump.body is not None
     return _BODY if is_body else _JOINT
 
 
@@ -358,9 +358,9 @@ class _Window:
                 result[k] = self._refined_evidence(Cause(jumps[k].name, jumps[k], None, 0.0, None))
         return result
 
-    def evidence_of_memory(self, memory):
+    def evidence_of_return(self, earlier):
         """Return the log Bayes factor of a return to an `EarlierModel` against no change."""
-        return self._refined_evidence(Cause(memory.name, None, memory, 0.0, None))
+        return self._refined_evidence(Cause(earlier.name, None, earlier, 0.0, None))
 
     def factors_with(self, cause):
         """Return the factors [J] on the variance of rows, given a `Cause`."""
@@ -379,12 +379,12 @@ class _Window:
         nowhere = np.zeros(len(self._slope))
         if cause is None:
             return self._known, nowhere
-        if cause.memory is not None:
-            away = self._slope @ (cause.memory.mean - self._fit.mean)
+        if cause.returns_to is not None:
+            away = self._slope @ (cause.returns_to.mean - self._fit.mean)
             # Gains may be far from what they were, so that linearizing them is not enough.
-            scales = self._model.scales(cause.memory.mean)[0] / self._fit.scales
+            scales = self._model.scales(cause.returns_to.mean)[0] / self._fit.scales
             away[-len(scales) :] = scales - 1.0
-            return self._slope @ cause.memory.root, away
+            return self._slope @ cause.returns_to.root, away
         return np.hstack([self._known, self._slope @ cause.jump.root]), nowhere
 
     def _converged(self, together, away):

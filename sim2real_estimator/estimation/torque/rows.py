@@ -251,10 +251,10 @@ def _with_geometry(problem, state):
 
 def _prior_before_rows(problem, branch):
     """Return the prior of a `Branch` before any rows, of before the last change or since."""
-    prior, memory = problem.prior, branch.memory
-    if memory is None or memory.left_by is None:
+    prior, earlier = problem.prior, branch.before
+    if earlier is None or earlier.left_by is None:
         return prior
-    return after_change(prior, memory.left_by)
+    return after_change(prior, earlier.left_by)
 
 
 def _derivative_by_geometry(problem, state, columns, slope):

@@ -50,13 +50,13 @@ class Branch:
     """
     A possible cause of the last change: the prior of the rows since then, and their `Fit`.
 
-    memory: of what was known before, None where no change was found; log_weight: posterior
-    probability of the cause; prior_log_odds: before any rows.
+    before: the `EarlierModel` that a change has ended, None where no change was found; log_weight:
+    posterior probability of the cause; prior_log_odds: before any rows.
     """
 
     prior: Gaussian
     fit: Fit
-    memory: EarlierModel | None = None
+    before: EarlierModel | None = None
     log_weight: float = 0.0
     prior_log_odds: float = 0.0
 
@@ -93,9 +93,9 @@ class TorqueState:
     this.
 
     Changes. searched_ns: when changes were searched for last; snapshots: of the last seconds;
-    is_change_pending: whether the last search found a change; memories: of what was known before
-    changes; onset: of the last change, while its cause is being isolated; noisy_searches [J]: how
-    many searches in a row found a joint noisier.
+    is_change_pending: whether the last search found a change; earlier_models: of what was known
+    before changes; onset: of the last change, while its cause is being isolated; noisy_searches
+    [J]: how many searches in a row found a joint noisier.
     """
 
     branches: tuple
@@ -130,7 +130,7 @@ class TorqueState:
     searched_ns: int | None = None
     snapshots: tuple = ()
     is_change_pending: bool = False
-    memories: tuple = ()
+    earlier_models: tuple = ()
     onset: Onset | None = None
     noisy_searches: tuple = ()
 
@@ -147,16 +147,16 @@ class TorqueState:
     @property
     def is_undisturbed(self):
         """Whether no change has been found, and no torques are far off just now."""
-        return self.last_change is None and self.disruption is None
+        return self.model_before_change is None and self.disruption is None
 
     def without_responses(self):
         """Return the state without the frequency responses collected so far."""
         return replace(self, response=Response(), times_elastic=0)
 
     @property
-    def last_change(self):
+    def model_before_change(self):
         """The `EarlierModel` that the last change has ended, None where there was none."""
-        return self.branches[0].memory
+        return self.branches[0].before
 
 
 class Report:
@@ -168,8 +168,8 @@ class Report:
 
     def explain(self, branch):
         """Report the cause of the last change, that of a `Branch`."""
-        self.events += (Explained(branch.memory.name, float(np.exp(branch.log_weight))),)
-        self.changed = branch.memory.parameters
+        self.events += (Explained(branch.before.name, float(np.exp(branch.log_weight))),)
+        self.changed = branch.before.parameters
 
     def of(self, stage):
         """Return the `UpdateReport`."""
@@ -230,19 +230,19 @@ def branches_of(model, state, causes):
     """Return a `Branch` for each of the likeliest `Cause`s of the last change."""
     known, found = state.onset.known, []
     root, fits = old_root(model, known), {}
-    if state.last_change is not None:
-        fits = {branch.memory.name: branch.fit for branch in state.branches}
+    if state.model_before_change is not None:
+        fits = {branch.before.name: branch.fit for branch in state.branches}
     for cause in causes[:_MOST_BRANCHES]:
-        if cause.memory is not None:
-            prior = Gaussian(cause.memory.mean, cause.memory.root)
+        if cause.returns_to is not None:
+            prior = Gaussian(cause.returns_to.mean, cause.returns_to.root)
         else:
             prior = after_change(Gaussian(known.mean, root), cause.jump)
-        parameters = (cause.memory or cause.jump).parameters
-        memory = EarlierModel(cause.name, parameters, known.mean, root, cause.jump)
+        parameters = (cause.returns_to or cause.jump).parameters
+        earlier = EarlierModel(cause.name, parameters, known.mean, root, cause.jump)
         begun = replace(known, mean=prior.mean, root=prior.root)
         more = prior_log_odds(model.model_changes(), cause)
         begun = fits.get(cause.name, begun)
-        found.append(Branch(prior, begun, memory, cause.evidence, more))
+        found.append(Branch(prior, begun, earlier, cause.evidence, more))
     return _normalized(found)
 
 
@@ -254,22 +254,22 @@ def after_change(gaussian, jump):
 
 def without_present(state):
     """
-    Return the memories to which the robot may return: the newest of each name.
+    Return the earlier_models to which the robot may return: the newest of each name.
 
     Not the one whose return the last change was: the robot is in that state.
     """
-    newest = {memory.name: memory for memory in state.memories}
-    is_now = state.last_change.name
+    newest = {each.name: each for each in state.earlier_models}
+    is_now = state.model_before_change.name
     return tuple(m for m in newest.values() if name_of_return(m.name) != is_now)
 
 
 def with_name_of_change(state, change):
-    """Return the memories, that of before the last change named after its cause."""
+    """Return the earlier_models, that of before the last change named after its cause."""
     return tuple(
         replace(m, name=change.name, parameters=change.parameters)
         if state.onset is not None and m.mean is state.onset.known.mean
         else m
-        for m in state.memories
+        for m in state.earlier_models
     )
 
 

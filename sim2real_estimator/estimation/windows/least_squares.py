@@ -112,7 +112,7 @@ def isolate(problem, state, since):
     each = [(jump, state.mean, np.concatenate([state.root, jump.root], 1)) for jump in jumps]
     every = ModelChange('several things', (), together, log_odds=several)
     each.append((every, state.mean, np.concatenate([state.root, together], 1)))
-    if before := state.last_change:
+    if before := state.model_before_change:
         # The robot that was known then, and may have drifted since.
         back = ModelChange(
             f'as before: {before.name}', before.parameters, np.zeros((len(state.mean), 0))

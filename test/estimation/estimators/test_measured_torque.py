@@ -498,7 +498,7 @@ def goes_on_the_same(samples, is_then, path):
 
 
 def test_it_goes_on_after_a_change_bit_for_bit(tmp_path):
-    """Several answers, memories and snapshots are in the file as well."""
+    """Several answers, earlier models and snapshots are in the file as well."""
     truth = measured_arms.drawn_truth()
     problem = measured_arms.pipeline().problem
     heavy = truth.copy()
@@ -509,7 +509,7 @@ def test_it_goes_on_after_a_change_bit_for_bit(tmp_path):
     before = record(16.0, 1, rate=100.0, truth=truth)
     after = record(6.0, 2, rate=100.0, truth=heavy, begin=16.0)
     samples = [*before.samples(), *after.samples()]
-    events = goes_on_the_same(samples, lambda state: state.memories, tmp_path / 'arm.npz')
+    events = goes_on_the_same(samples, lambda state: state.earlier_models, tmp_path / 'arm.npz')
     assert Happened.CHANGED in events
 
 

@@ -38,11 +38,11 @@ class Course:
         self.snapshots, self._now_ns = [], 0
         self.go_on(TRUTH, seconds)
 
-    def go_on(self, truth, seconds, sd=None, memory=0.0):
+    def go_on(self, truth, seconds, sd=None, earlier=0.0):
         """Follow a robot of these numbers, and maybe scales of torques, for some seconds."""
         truth, scales = truth[:SIZE], truth[SIZE:] if len(truth) > SIZE else (1.0,) * JOINTS
         for _ in range(round(seconds * 1e9 / ROW_NS / PER_SNAPSHOT)):
-            rows = rows_of(truth, PER_SNAPSHOT, self._rng, sd or self.sd, scales, memory)
+            rows = rows_of(truth, PER_SNAPSHOT, self._rng, sd or self.sd, scales, earlier)
             self._sums, self._now_ns = self._sums.plus(rows), self._now_ns + PER_SNAPSHOT * ROW_NS
             self._recent = [*self._recent[-99:], rows]
             recent = Rows.joined(self._recent)
@@ -50,17 +50,19 @@ class Course:
             self._fit = fit(*known, 100, steps=1)
             self.snapshots.append(Snapshot(self._now_ns, self._sums, self._fit))
 
-    def find_changes(self, memories=()):
+    def find_changes(self, earlier_models=()):
         """Return the `Finding` of now."""
         *before, now = self.snapshots
         kept = [s for s in before if s.end_ns >= now.end_ns - 8.3e9]
-        return find_changes(self.model, kept, now, self.model.model_changes(), memories, root_of)
+        return find_changes(
+            self.model, kept, now, self.model.model_changes(), earlier_models, root_of
+        )
 
-    def found_within(self, truth, seconds, memories=()):
+    def found_within(self, truth, seconds, earlier_models=()):
         """Return (`Finding`, seconds it took) of a change, (None, None) where it is not found."""
         for k in range(round(seconds / 0.3)):
             self.go_on(truth, 0.3)
-            if (found := self.find_changes(memories)).causes:
+            if (found := self.find_changes(earlier_models)).causes:
                 return found, 0.3 * (k + 1)
         return None, None
 
@@ -72,7 +74,7 @@ def test_a_change_is_found_and_named(truth, name):
     for seed in range(4):
         found, took = Course(seed).found_within(truth, 4.0)
         assert found and found.causes[0].name == name
-        assert found.causes[0].jump.name == name and found.causes[0].memory is None
+        assert found.causes[0].jump.name == name and found.causes[0].returns_to is None
 
 
 @pytest.mark.parametrize(('joint', 'part'), [(0, 0.7), (1, 0.7), (1, 1.3)])
@@ -110,9 +112,9 @@ def test_noise_alone_is_no_change():
 def test_correlated_noise_is_no_change():
     for seed in range(3):
         course = Course(seed, 3.0)
-        course.go_on(TRUTH, 20.0, memory=0.9)
+        course.go_on(TRUTH, 20.0, earlier=0.9)
         for _ in range(20):
-            course.go_on(TRUTH, 0.3, memory=0.9)
+            course.go_on(TRUTH, 0.3, earlier=0.9)
             assert not course.find_changes().causes
 
 
@@ -139,16 +141,16 @@ def test_what_was_known_before_is_recognised():
     """It is believed no later than what is new, and stands before it."""
     noisy, took = (3.0, 1.0), []
     before = Course(sd=noisy).snapshots[-1].fit
-    memory = EarlierModel('mass on hand', ('hand.mass',), before.mean, before.root)
-    for memories in ((memory,), ()):
+    earlier = EarlierModel('mass on hand', ('hand.mass',), before.mean, before.root)
+    for earlier_models in ((earlier,), ()):
         course = Course(seconds=0.3, sd=noisy)
         course.go_on(HEAVIER, BEFORE)
-        found, seconds = course.found_within(TRUTH, 8.0, memories)
+        found, seconds = course.found_within(TRUTH, 8.0, earlier_models)
         took.append(seconds)
         first = found.causes[0]
-        assert first.memory is (memory if memories else None)
-        assert (first.jump is None) == bool(memories)
-        assert first.name == ('as before: mass on hand' if memories else 'mass on hand')
+        assert first.returns_to is (earlier if earlier_models else None)
+        assert (first.jump is None) == bool(earlier_models)
+        assert first.name == ('as before: mass on hand' if earlier_models else 'mass on hand')
     assert took[0] <= took[1]
 
 
