@@ -41,6 +41,8 @@ _OWN = ('damping', 'friction', 'load_friction', 'stribeck', 'torque_offset')
 # Standard deviations of a payload: mass [kg], at most this part of the robot's; first moment [m]
 # and inertia [m^2] per kilogram.
 _PAYLOAD, _PAYLOAD_PART = (2.0, 0.15, 0.02), 0.15
+# Prior odds of a payload on the last link of a chain, against one on another link.
+_LAST_LINK_ODDS = 5.0
 # Standard deviations of changes inside a joint, relative to its limit, and of its gain. A gain
 # changes a thousand times less often than a payload, and is hard to distinguish from one at first.
 _INSIDE = {
@@ -222,12 +224,15 @@ class TorqueModel:
         mass = min(_PAYLOAD[0], _PAYLOAD_PART * total)
         deviations = np.array([mass, *[_PAYLOAD[1] * mass] * 3, *[_PAYLOAD[2] * mass] * 6])
         places = dict(zip(getattr(inner, 'links', {}), inner.rows))
-        depths = {link.name: model.attachments[link.name].body for link in model.links}
-        for link in sorted(places, key=lambda name: -depths[name]):
+        bodies = {link.name: model.attachments[link.name].body for link in model.links}
+        last = _last_links(model, places)
+        for link in sorted(places, key=lambda name: -bodies[name]):
             root = np.zeros((size, len(deviations)))
             root[places[link], range(len(deviations))] = deviations
             names = tuple(inner.links[link])
-            found.append(ModelChange(f'mass on {link}', names, root, np.diag(deviations), link))
+            log_odds = float(np.log(_LAST_LINK_ODDS)) if link in last else 0.0
+            body = np.diag(deviations)
+            found.append(ModelChange(f'mass on {link}', names, root, body, link, log_odds))
         for joint, limit in zip(self.joints, self.limits):
             for title, words in _INSIDE.items():
                 names = [
@@ -477,3 +482,13 @@ def _traced_parameters(parameters, parametrization, known):
     named = {name: value for name, value in named.items() if name in known}
     standard = casadi.vertcat(*regressor_parameters(realize(parameters, {**known, **named})))
     return _Evaluator('standard', [values], [standard, casadi.jacobian(standard, values)])
+
+
+def _last_links(model, links):
+    """Return those of some links beyond which there are no others of them."""
+    parents, beyond = {joint.child: joint.parent for joint in model.ordered_joints}, set()
+    for link in links:
+        while link in parents:
+            link = parents[link]
+            beyond.add(link)
+    return set(links) - beyond

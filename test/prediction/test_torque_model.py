@@ -8,11 +8,12 @@ import numpy as np
 from problems import seven_joints
 import pytest
 
-from sim2real_estimator.config import with_values
+from sim2real_estimator.config import load_config, with_values
 from sim2real_estimator.dynamics.regressor import regressor_names
 from sim2real_estimator.dynamics.system import System
 from sim2real_estimator.records import Frame, Sample
 from sim2real_estimator.setup.build import build_parts
+from sim2real_estimator.setup.starter import starter_yaml
 
 MOTIONS = 12
 
@@ -116,6 +117,35 @@ def test_losses_and_what_cannot_be_negative_are_named_so(small):
     columns = np.array([name.rpartition('.')[2] for name in small.torque.names])
     assert {'damping', 'friction', 'stribeck'} <= set(columns[small.torque.is_friction])
     assert not {'mass', 'armature', 'torque_offset'} & set(columns[small.torque.is_friction])
+
+
+def test_the_last_link_of_every_branch_may_hold_a_payload_most_likely(tmp_path):
+    parts = ['<robot name="torso"><link name="torso">', _body(5.0), '</link>']
+    for parent, link in (
+        ('torso', 'upper_left'),
+        ('upper_left', 'hand_left'),
+        ('torso', 'upper_right'),
+        ('upper_right', 'hand_right'),
+    ):
+        parts.append(
+            f'<link name="{link}">{_body(1.0)}</link><joint name="to_{link}" type="revolute">'
+            f'<parent link="{parent}"/><child link="{link}"/><origin xyz="0 0 0.3"/>'
+            '<axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="50" velocity="3"/></joint>'
+        )
+    path, config = tmp_path / 'torso.urdf', tmp_path / 'torso.yaml'
+    path.write_text(''.join([*parts, '</robot>']))
+    config.write_text(starter_yaml(path, tmp_path))
+    jumps = build_parts(load_config(config))[0].torque.model_changes()
+    odds = {jump.link: jump.log_odds for jump in jumps if jump.body is not None}
+    assert odds['hand_left'] == odds['hand_right'] == pytest.approx(np.log(5.0))
+    assert odds['upper_left'] == odds['upper_right'] == 0.0
+
+
+def _body(mass):
+    return (
+        f'<inertial><origin xyz="0 0 0.1"/><mass value="{mass}"/><inertia ixx="0.02" iyy="0.02" '
+        'izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>'
+    )
 
 
 def test_bodies_are_taken_up_at_the_end_first(problem):

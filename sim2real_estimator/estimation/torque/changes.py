@@ -26,8 +26,6 @@ FREEDOM = 4.0
 # to what was known before, and of anything inside a joint. Chosen on recordings of a UR10e and on
 # arms in MuJoCo that did not change.
 _BODY, _JOINT = 12.0, 20.0
-# Payloads are held by the last link with prior odds of this factor (a logarithm).
-_AT_THE_END = np.log(5.0)
 # The evidence of a cause is refined, by iterating on the noise, from this log Bayes factor at the
 # noise of no change on; of so many causes at the most.
 _WORTH_REFINING, _MOST_REFINED = 2.0, 4
@@ -147,7 +145,7 @@ def find_changes(model, snapshots, now, jumps, earlier_models, root_of, is_known
     Return the `Finding` of a search in the windows that end now.
 
     model: as of `regression.fit`; snapshots: the last ones, in the order of time; now: the newest
-    one; jumps: the `ModelChange`s that are possible, the first one of the last link;
+    one; jumps: the `ModelChange`s that are possible;
     earlier_models: to which the robot may return; root_of: function from a `Fit` to a root [p, p]
     of the covariance that it has now, drift included; is_known [J]: joints that are known well
     enough to say that they have changed, None: all.
@@ -173,7 +171,7 @@ def find_changes(model, snapshots, now, jumps, earlier_models, root_of, is_known
     if not any(cause.evidence >= _threshold(cause) for cause in ordered):
         return Finding((), noisier)
     # Prior odds say which link holds a payload, and nothing about whether there is one.
-    ordered = [replace(c, evidence=c.evidence + prior_log_odds(jumps, c)) for c in ordered]
+    ordered = [replace(c, evidence=c.evidence + prior_log_odds(c)) for c in ordered]
     ordered = sorted(ordered, key=lambda cause: -cause.evidence)
     least = ordered[0].evidence - _POSSIBLE
     return Finding(tuple(cause for cause in ordered if cause.evidence > least))
@@ -190,7 +188,7 @@ def isolate(model, known, sums, jumps, earlier_models, root_of):
     then = Snapshot(0, sums.of(()), known)
     window = _Window(model, then, sums, root_of)
     found = _causes(window, then, jumps, earlier_models, True)
-    found = [replace(c, evidence=c.evidence + prior_log_odds(jumps, c)) for c in found]
+    found = [replace(c, evidence=c.evidence + prior_log_odds(c)) for c in found]
     found = sorted(found, key=lambda cause: -cause.evidence)
     least = found[0].evidence - _POSSIBLE
     left = np.flatnonzero(window.factors_with(found[0]) > _IN_PART)
@@ -230,7 +228,7 @@ def _causes(window, since, jumps, earlier_models, is_refined=False):
         Cause(name_of_return(m.name), m.reached_by, m, window.evidence_of_return(m), since)
         for m in earlier_models
     ]
-    return sorted(found, key=lambda cause: -cause.evidence - prior_log_odds(jumps, cause))
+    return sorted(found, key=lambda cause: -cause.evidence - prior_log_odds(cause))
 
 
 def _of_known(snapshots, is_known):
@@ -242,12 +240,9 @@ def _of_known(snapshots, is_known):
     )
 
 
-def prior_log_odds(jumps, cause):
-    """Return the prior log odds of a `Cause`, which are larger on the last link."""
-    if cause.returns_to is not None:
-        return 0.0
-    is_at_the_end = bool(jumps) and cause.jump is jumps[0]
-    return cause.jump.log_odds + (_AT_THE_END if is_at_the_end else 0.0)
+def prior_log_odds(cause):
+    """Return the prior log odds of a `Cause`."""
+    return 0.0 if cause.returns_to is not None else cause.jump.log_odds
 
 
 def _compared(model, times, causes, factors, root_of):

@@ -240,7 +240,7 @@ def branches_of(model, state, causes):
         parameters = (cause.returns_to or cause.jump).parameters
         earlier = EarlierModel(cause.name, parameters, known.mean, root, cause.jump)
         begun = replace(known, mean=prior.mean, root=prior.root)
-        more = prior_log_odds(model.model_changes(), cause)
+        more = prior_log_odds(cause)
         begun = fits.get(cause.name, begun)
         found.append(Branch(prior, begun, earlier, cause.evidence, more))
     return _normalized(found)
