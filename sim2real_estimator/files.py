@@ -11,8 +11,6 @@ from pathlib import Path
 import stat
 import zipfile
 
-import numpy as np
-
 from .errors import DataError, EstimatorError
 
 # Of a file that is read as a whole [bytes]: descriptions of robots with thousands of links have a
@@ -78,21 +76,18 @@ def read_array(archive, name):
 
     One of Python objects is refused, since reading it could run code.
     """
+    from numpy.lib import format as npy  # imports numpy, which `--help` need not wait for
+
+    headers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     with archive.open(name) as member:
-        version = np.lib.format.read_magic(member)
-        if version not in _HEADERS:
+        version = npy.read_magic(member)
+        if version not in headers:
             raise ValueError(f'version {version} of its format is not known')
-        shape, _, kind = _HEADERS[version](member)
+        shape, _, kind = headers[version](member)
         if math.prod(shape) * kind.itemsize > archive.getinfo(name).file_size:
             raise ValueError('it says that it is larger than it is')
     with archive.open(name) as member:
-        return np.lib.format.read_array(member, allow_pickle=False)
-
-
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
+        return npy.read_array(member, allow_pickle=False)
 
 
 def opened_archive(path):

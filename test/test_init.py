@@ -224,7 +224,7 @@ def test_who_trusts_the_units_of_the_description_believes_its_losses(
     estimate = load_config(path).estimate
     assert (estimate['elbow.friction'].mean, estimate['elbow.damping'].mean) == (30, 3)
     assert 'shoulder.friction' not in estimate
-    assert not caplog.messages and 'not believed' not in path.read_text()
+    assert not caplog.messages and 'are not used' not in path.read_text()
 
 
 def test_losses_whose_size_nobody_tells_are_named(written, double_pendulum_urdf):
@@ -238,7 +238,7 @@ def test_losses_whose_size_nobody_tells_are_named(written, double_pendulum_urdf)
 def test_much_friction_is_believed_of_a_drive_that_is_strong_enough(written, double_pendulum_urdf):
     urdf = double_pendulum_urdf.replace('damping="0.1" friction="0.02"', STICKY)
     path = written(urdf.replace('effort="20"', 'effort="50"'), '--effort', 'commanded')
-    assert 'not believed' not in path.read_text()
+    assert 'are not used' not in path.read_text()
 
 
 def test_a_robot_with_inertias_of_no_body_is_mended(written, double_pendulum_urdf):

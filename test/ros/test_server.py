@@ -112,7 +112,7 @@ def test_a_reset_while_frames_wait_begins_again_and_goes_on(held_up):
     line.until(lambda report: report.updates == 11)
     reply = line.asked_for('reset', held_up.set)
     assert reply.is_good
-    line.until(lambda report: 'reset' in report.events)
+    line.until(lambda report: Happened.RESET in report.events)
     line.send(samples[200:])
     report = line.until(lambda report: report.lag == 0 and report.taken == 300)
     line.close()
