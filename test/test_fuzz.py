@@ -1,6 +1,7 @@
 """What has broken a reader once, and some mutations of good input; `make fuzz` has more."""
 
 from itertools import islice
+import logging
 from pathlib import Path
 import sys
 
@@ -43,3 +44,9 @@ def test_what_a_reader_does_not_expect_is_a_finding(monkeypatch):
     monkeypatch.setitem(fuzz.READERS, 'csv', (list, None, read))
     with fuzz.trying('csv') as attempt:
         assert attempt(b'x') == 'KeyError at ?'
+
+
+def test_a_trial_leaves_logging_as_it_was():
+    with fuzz.trying('csv') as attempt:
+        attempt(b'')
+    assert logging.root.manager.disable == logging.NOTSET

@@ -141,11 +141,11 @@ def trying(name):
     """Give a function of content that returns 'accepted', 'refused' or what is wrong."""
     from sim2real_estimator.errors import EstimatorError
 
-    logging.disable(logging.CRITICAL)
-    warnings.simplefilter('ignore')
     _, _, read = READERS[name]
-    before = signal.signal(signal.SIGALRM, _ring)
-    with TemporaryDirectory(prefix='fuzz') as folder:
+    before, level = signal.signal(signal.SIGALRM, _ring), logging.root.manager.disable
+    with TemporaryDirectory(prefix='fuzz') as folder, warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        logging.disable(logging.CRITICAL)
 
         def attempt(content):
             signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
@@ -173,6 +173,7 @@ def trying(name):
             yield attempt
         finally:
             signal.signal(signal.SIGALRM, before)
+            logging.disable(level)
 
 
 class _TooLongError(BaseException):

@@ -205,6 +205,7 @@ def _obstacle(bag, text, folder, is_trusting):
     from ..offline.identification.feeding import Feed
     from ..pipeline import Pipeline
 
+    level = logging.root.manager.disable
     try:
         logging.disable(logging.WARNING)  # The same was just said of the robot description.
         config = read_config(text, str(folder / 'robot.yaml'))
@@ -213,7 +214,7 @@ def _obstacle(bag, text, folder, is_trusting):
     except EstimatorError as error:
         return str(error)
     finally:
-        logging.disable(logging.NOTSET)
+        logging.disable(level)
     return ''
 
 
