@@ -55,8 +55,8 @@ def parse(arguments=None):
     parser.add_argument(
         '--dfki',
         metavar='FOLDER',
-        help='with --repeat: also take recordings that nothing was chosen on, from a clone of '
-        'dfki-ric-underactuated-lab/double_pendulum',
+        help='with --repeat: also take more recordings, four of which nothing was chosen on, from '
+        'a clone of dfki-ric-underactuated-lab/double_pendulum',
     )
     parser.add_argument(
         '--write',
