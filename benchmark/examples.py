@@ -24,7 +24,7 @@ from rich.markup import escape  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 _ROOT = Path(__file__).resolve().parents[1]
-_COLUMNS, _FIRST = 150, 40
+_COLUMNS, _FIRST = 160, 40
 # A robot that is predicted so far off has flown apart [rad or m].
 _AWAY = 100.0
 # Between these lines a page has what is printed.
