@@ -20,8 +20,7 @@ from sim2real_estimator.offline.tables.streams import streams_of
 from sim2real_estimator.offline.tables.table import Table
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.reported_events import Explained, Happened, kinds_of
-from sim2real_estimator.setup.build import build_delays, build_stream
-from sim2real_estimator.setup.sources import build_inputs
+from sim2real_estimator.setup.build import stream_maker
 
 from .robots import Drawn
 
@@ -162,11 +161,7 @@ def _prior(problem):
 def _predicted(found, config, bags):
     """Return the `HeldOut` of recordings of which nothing has been learnt."""
     pipeline, problem, windows = Pipeline.from_config(config), found.problem, []
-
-    def make_stream():
-        efforts, delays = build_inputs(config, problem.model), build_delays(config, problem)
-        return build_stream(config, problem, efforts, delays)
-
+    make_stream = stream_maker(config, problem)
     for number, path in enumerate(bags):
         with BagReader(path) as bag:
             feed = Feed(bag, digest_of(path), config, pipeline, share=1.0)

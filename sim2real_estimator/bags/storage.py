@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from backports import zstd
 from rosbags.rosbag2 import Reader
 
-from ..errors import DataError, EstimatorError
-from ..files import require_file, words_of
+from ..errors import DataError
+from ..files import damage_as_error, require_file
 from .salvage import is_cut_off, SalvageReader
 
 METADATA = 'metadata.yaml'
@@ -23,6 +23,10 @@ _MAGIC = b'\x28\xb5\x2f\xfd'
 # Of one message, more than the largest images have [bytes]; of what is unpacked at once.
 _LARGEST, _BLOCK = 256 << 20, 1 << 20
 _NANO = 1e9
+_REPAIR = (
+    'copy it again, or let its tool repair it: `mcap recover` for .mcap, `sqlite3 FILE .recover` '
+    'for .db3'
+)
 _logger = logging.getLogger(__name__)
 
 
@@ -33,20 +37,14 @@ def as_data_errors(path):
 
     The library checks much; the rest are errors of any kind from deep inside it.
     """
-    try:
-        yield
-    except EstimatorError:
-        raise
-    except OSError as error:
-        raise DataError(
-            f'{path}: cannot be read ({error}); see that you may read all files of the '
-            'recording, and that their disk is there'
-        ) from error
-    except Exception as error:
-        raise DataError(
-            f'{path}: is cut off or damaged ({words_of(error)}); copy it again, or let its tool '
-            'repair it: `mcap recover` for .mcap, `sqlite3 FILE .recover` for .db3'
-        ) from error
+    with damage_as_error(path, _REPAIR):
+        try:
+            yield
+        except OSError as error:
+            raise DataError(
+                f'{path}: cannot be read ({error}); see that you may read all files of the '
+                'recording, and that their disk is there'
+            ) from error
 
 
 def storage_files(path):

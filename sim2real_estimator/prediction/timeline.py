@@ -294,6 +294,9 @@ class Cut:
         """
         Return the `DelayedSteps` of the frame with inputs that act late; the latest are cached.
 
+        They are the steps of `Segment.shifted` for one column and all pieces at once, without
+        NumPy's calls for each piece, which would take longer than the simulation.
+
         delays [D] [s]: from the stamp of an input to its effect; owners [nu]: index of every
         input's delay. The same delays are asked for again and again while a window is fitted.
         """

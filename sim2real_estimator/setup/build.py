@@ -348,6 +348,12 @@ def build_stream(config, problem, efforts, delays, plan=None):
     return Stream(channels, inputs, problem.input_count, reference, plan, options)
 
 
+def stream_maker(config, problem):
+    """Return a function that returns a new `Stream` of a problem each time."""
+    efforts, delays = build_inputs(config, problem.model), build_delays(config, problem)
+    return lambda: build_stream(config, problem, efforts, delays)
+
+
 def _channel(sensor, max_rate, delays):
     interval = round((1 - _JITTER) * _NANO / max_rate) if max_rate else 0
     return Channel(

@@ -11,7 +11,6 @@ to 7, of DFKI's double pendulums .02 to .4, and 1.1 in one swing-up.
 """
 
 from dataclasses import dataclass, replace
-import logging
 
 import numpy as np
 
@@ -19,10 +18,9 @@ from ...bags.reader import BagReader
 from ...estimation.estimators.measured_torque import MeasuredTorque
 from ...estimation.estimators.multiple_shooting import MultipleShooting
 from ...pipeline import Pipeline
-from ...setup.build import build_delays, build_stream, may_be_light
-from ...setup.sources import build_inputs
+from ...setup.build import may_be_light, stream_maker
 from .feeding import Feed
-from .held_out import frames_between, LEAD, predict_motion, Window
+from .held_out import frames_between, LEAD, predict_motion, split_window
 
 # Data to learn from [s], at most this part of the recording; data to predict after it [s].
 _LEARNED, _SHARE, _PREDICTED = 20.0, 0.7, 10.0
@@ -34,7 +32,6 @@ _BETTER = 0.5
 # Errors from here on say that the predicted robot flew apart [rad or m].
 _FLOWN_APART = 10.0
 _NANO = 1e9
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,6 @@ def choose_estimator(config, path, digest, is_trusting=False):
         return config, None
     ratio = float(np.exp(np.mean([np.log(errors[1][s] / errors[0][s]) for s in signals])))
     choice = EstimatorChoice(names[int(ratio < _BETTER)], ratio)
-    _logger.info('%s', choice.sentence)
     return replace(config, estimator=replace(config.estimator, name=choice.name)), choice
 
 
@@ -89,25 +85,17 @@ def _errors(config, path, digest, is_trusting):
     """Return signal -> median error [rad or m] of predictions after the first part of a bag."""
     pipeline = Pipeline.from_config(config)
     with BagReader(path) as bag:
-        feed = Feed(bag, digest, config, pipeline, 0.0, is_trusting)
-        length = (feed.end_ns - bag.begin_ns) / _NANO
-        learned = min(_LEARNED, _SHARE * length)
-        feed = Feed(bag, digest, config, pipeline, 1 - learned / length, is_trusting)
-        for time_ns, decoded in feed.messages():
-            if time_ns > feed.split_ns:
-                break
-            for name, each in decoded:
-                pipeline.take(name, each)
+        # All is held out, so that any part can be read by itself.
+        feed = Feed(bag, digest, config, pipeline, 1.0, is_trusting)
+        learned = min(_LEARNED, _SHARE * (feed.end_ns - bag.begin_ns) / _NANO)
+        for sample in feed.held_out(bag.begin_ns, learned):
+            pipeline.push(sample)
             pipeline.step()
         pipeline.finish()
-        problem = pipeline.problem
-        efforts, delays = build_inputs(config, problem.model), build_delays(config, problem)
-
-        def make_stream():
-            return build_stream(config, problem, efforts, delays)
-
-        frames = frames_between(feed, make_stream, feed.split_ns, _PREDICTED)
-    windows = _windows(frames, problem.knows_inputs)
+        make_stream = stream_maker(config, pipeline.problem)
+        split_ns = bag.begin_ns + round(learned * _NANO)
+        frames = frames_between(feed, make_stream, split_ns, _PREDICTED)
+    windows = _windows(frames, pipeline.problem.knows_inputs)
     found = predict_motion(pipeline, config, pipeline.mixture, windows, 0.0)
     errors = {}
     for trace in found.traces:
@@ -127,6 +115,5 @@ def _windows(frames, knows_inputs):
         is_whole = run and run[-1].end_ns > begin_ns + 0.95 * length
         if not is_whole or any(each.after_gap or not knows_inputs(each) for each in run):
             continue
-        lead = tuple(each for each in run if each.end_ns <= begin_ns + LEAD * _NANO)
-        found.append(Window(lead, tuple(run[len(lead) :]), 0))
+        found.append(split_window(run, 0))
     return found[:: max(len(found) // _WINDOWS, 1)][:_WINDOWS]

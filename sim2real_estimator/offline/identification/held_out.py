@@ -73,7 +73,7 @@ def windows_of(feed, bag, make_stream, knows_inputs):
 
 def _first_window(frames, bag, knows_inputs):
     run = first_run(frames, LEAD + HORIZON, knows_inputs)
-    return None if run is None else _cut(run, bag)
+    return None if run is None else split_window(run, bag)
 
 
 def first_run(frames, seconds, knows_inputs):
@@ -258,7 +258,7 @@ def _along(problem, frames, points, parameters):
     return np.concatenate(residuals, 1), np.concatenate(slopes, 1), points
 
 
-def _cut(run, bag):
+def split_window(run, bag):
     """Return the `Window` of a run of frames."""
     begin = run[0].start_ns
     cut = next(k for k, frame in enumerate(run, 1) if (frame.end_ns - begin) / _NANO >= LEAD)

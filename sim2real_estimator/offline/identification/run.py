@@ -24,8 +24,8 @@ from ...pipeline import Pipeline
 from ...posterior.file import joined, load
 from ...records import Findings, Status
 from ...reported_events import Happened
-from ...setup.build import build_delays, build_stream
-from ...setup.sources import build_inputs, COMMANDED_EFFORTS, MEASURED_EFFORTS
+from ...setup.build import stream_maker
+from ...setup.sources import COMMANDED_EFFORTS, MEASURED_EFFORTS
 from ...stream.plans import RecordedPlan
 from .checkpoint import Checkpoint, key_of
 from .estimator_choice import choose_estimator
@@ -359,7 +359,8 @@ class Work:
         """Return the `Window`s of the held-out part of a recording."""
         if not self._options.held_out:
             return []
-        problem, make_stream = self._pipeline.problem, self._stream_maker()
+        problem = self._pipeline.problem
+        make_stream = stream_maker(self._config, problem)
         if problem.torque is not None:
             self._frames_held_out.append(torque_frames(feed, make_stream))
         return windows_of(feed, number, make_stream, problem.knows_inputs)
@@ -370,13 +371,8 @@ class Work:
         if options is None:
             return []
         most = math.ceil(options.windows / len(self._paths))
-        return windows_to_fit(feed, options, most, self._stream_maker(), problem.knows_inputs)
-
-    def _stream_maker(self):
-        """Return a function that returns a new `Stream`."""
-        config, problem = self._config, self._pipeline.problem
-        efforts, delays = build_inputs(config, problem.model), build_delays(config, problem)
-        return lambda: build_stream(config, problem, efforts, delays)
+        make_stream = stream_maker(self._config, problem)
+        return windows_to_fit(feed, options, most, make_stream, problem.knows_inputs)
 
     def _found(self):
         """Return the `Identification` from all recordings."""
