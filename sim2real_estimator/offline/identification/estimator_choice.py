@@ -7,7 +7,7 @@ its masses too small, and windows of motion have to be predicted instead (docs/m
 The robot description does not say which of the two a mechanism is. Its data do: both estimators
 learn from the first part of a recording, and the one that predicts the motion after it better is
 taken. Errors of windows over those of regression: of six arms of two and three joints in MuJoCo 3
-to 7, of DFKI's double pendulums .02 to .4, and 1.1 in one swing-up.
+to 7, of DFKI's double pendulums .02 to .4, and .7 in one swing-up.
 """
 
 from dataclasses import dataclass, replace
