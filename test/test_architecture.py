@@ -85,6 +85,8 @@ THIRD_PARTY = {
     'prediction/torque_model.py': {'casadi', 'numpy'},
     'setup': {'numpy'},
     'posterior': {'numpy', 'rich'},
+    'posterior/draws': {'numpy', 'torch', 'transforms3d'},
+    'posterior/draws/live_mujoco.py': {'mujoco', 'numpy', 'transforms3d'},
     'posterior/export': {'numpy', 'torch', 'transforms3d', 'yaml'},
     'posterior/export/mjcf.py': {'mujoco', 'numpy', 'transforms3d'},
     'posterior/report': {'jinja2', 'matplotlib', 'numpy', 'scipy'},
