@@ -30,6 +30,8 @@ EXTRAS = {
     'report': ['jinja2>=3.1', 'matplotlib>=3.6'],
     # Checks of an exported MJCF file by MuJoCo itself.
     'mujoco': ['mujoco>=3.2'],
+    # examples/randomize_gymnasium.py.
+    'gymnasium': ['gymnasium>=1.0', 'mujoco>=3.2'],
     # Tests and style; more of it, for colcon and the peers, is in requirements-*.txt.
     'dev': ['pytest>=8,<9', 'pytest-xdist>=3.5', 'ruff>=0.17.5'],
 }
@@ -93,6 +95,7 @@ setup(
         'console_scripts': [
             'sim2real-estimator = sim2real_estimator.cli:main',
             'sim2real_estimator_node = sim2real_estimator.app.nodes:estimator',
+            'sim2real_randomizer = sim2real_estimator.app.nodes:randomizer',
             'synthetic_robot = sim2real_estimator.app.nodes:synthetic_robot',
         ],
     },

@@ -9,6 +9,7 @@ import time
 from .app.bag_commands import add_bag_commands
 from .app.completion import add_completion
 from .app.doctor import add_doctor
+from .app.draw_command import add_draw
 from .app.export_command import add_export, posterior_in, require_free
 from .app.init_command import add_init
 from .app.nodes import require_ros
@@ -72,6 +73,7 @@ def _add_posteriors(commands):
     merge.add_argument('--force', action='store_true', help='overwrite the file')
     merge.set_defaults(run=_merge)
     add_export(commands)
+    add_draw(commands)
     add_report(commands)
 
 

@@ -392,7 +392,7 @@ def test_a_command_names_the_library_that_is_missing():
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize('function', ['estimator', 'synthetic_robot'])
+@pytest.mark.parametrize('function', ['estimator', 'randomizer', 'synthetic_robot'])
 def test_without_ros_the_nodes_say_so_in_a_sentence(function):
     code = (
         'import importlib.util as util, sys\n'

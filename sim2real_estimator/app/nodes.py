@@ -34,6 +34,15 @@ def synthetic_robot():
     return main()
 
 
+def randomizer():
+    """Run the node `randomizer`, and return the exit status."""
+    if not _has_ros('sim2real_randomizer'):
+        return 2
+    from ..ros.randomizer.node import main
+
+    return main()
+
+
 def _has_ros(command):
     """Tell whether there is ROS; print what is missing where there is not."""
     try:

@@ -6,7 +6,7 @@ writes a draw into a live model of MuJoCo; the other files keep draws and replac
 """
 
 from .draw import Draw, Draws, read_draws
-from .draw_files import draw_lines, mjcf_of, urdf_of, write_draws
+from .draw_files import described, draw_lines, mjcf_of, urdf_of, write_draws
 from .drawn_robots import draw_robots, DrawSettings, KINDS
 from .live_mujoco import apply_draw
 from .ranges import load_ranges, narrowed, RandomizationConfig, RangeConfig
@@ -19,6 +19,7 @@ __all__ = [
     'RandomizationConfig',
     'RangeConfig',
     'apply_draw',
+    'described',
     'draw_lines',
     'draw_robots',
     'load_ranges',

@@ -90,8 +90,9 @@ def narrowed(problem, mixture, draws, prior_draws, config, seed=0):
         left = _left(problem, mixture, draws, prior_draws, name)
         nominal = _usual(problem, name)
         unit = each.unit or (problem.parameters.unit(name) if name in known else '')
+        unit = '' if unit in ('', '1') else f' {unit}'
         low, high = _ends(each, nominal)
-        hand = f'{name}: by hand {low:.3g} to {high:.3g}{unit and " "}{unit}'
+        hand = f'{name}: by hand {low:.4g} to {high:.4g}{unit}'
         if left is not None and left < _UNKNOWN:
             lines.append(hand + _replaced(draws.values[name], each, nominal))
             continue
