@@ -66,8 +66,8 @@ def _draw(chosen):
     mixture, seed, lines = posterior.mixture, chosen.seed, []
     draws = drawing.draw_robots(problem, mixture, settings, seed)
     if ranges:
-        before = drawing.draw_robots(problem, mixture, drawing.DrawSettings('prior'), 0)
-        draws, lines = drawing.narrowed(problem, mixture, draws, before, ranges, seed)
+        left = drawing.left_open(problem, mixture)
+        draws, lines = drawing.narrowed(problem, draws, left, ranges, seed)
     robot = drawing.described(problem, posterior)
     drawing.write_draws(chosen.output, robot, draws, lines)
     if chosen.urdf:

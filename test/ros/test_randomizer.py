@@ -1,7 +1,8 @@
 """The randomizer as a process of its own, over DDS: what it draws, and when it must not."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 import json
+import re
 import signal
 import time
 from xml.etree import ElementTree
@@ -14,7 +15,7 @@ import yaml
 from sim2real_estimator.config import to_yaml
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.model.urdf.load import load_urdf
-from sim2real_estimator.posterior.draws import draw_robots, DrawSettings, read_draws
+from sim2real_estimator.posterior.draws import draw_robots, DrawSettings, KINDS, read_draws
 from sim2real_estimator.setup.build import build_parts
 
 pytest.importorskip('rclpy')
@@ -24,8 +25,9 @@ from listening import KEPT
 from live import Client, discovery, node_process, ROOT
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters
+from recordings import send
 from sensor_msgs.msg import PointCloud2
-from simulated import CONFIG
+from simulated import CONFIG, record
 from std_msgs.msg import Empty, String
 from std_srvs.srv import Trigger
 from waiting import PATIENCE
@@ -37,6 +39,7 @@ from sim2real_estimator.ros.publishers import (
     read_posterior,
     read_samples,
 )
+from sim2real_estimator.ros.randomizer.randomizer import RandomizerSettings
 
 MODULE = 'ros.randomizer.node'
 SECOND = 10**9
@@ -383,6 +386,39 @@ def test_sets_come_at_a_rate_and_ranges_by_hand_are_narrowed(robot, listener, tm
         assert any('times narrower' in line for line in head['ranges'])
 
 
+def test_robots_are_drawn_of_a_live_estimator(listener, tmp_path):
+    hearer = Client('hearer')
+    arguments = ['-p', 'max_age:=0.0', '-p', 'count:=20']
+    try:
+        with (
+            node_process(CONFIG, tmp_path / 'estimator'),
+            node_process(CONFIG, tmp_path / 'randomizer', *arguments, module=MODULE),
+        ):
+            hearer.forget()
+            hearer.wait(lambda: hearer.status('worker'), 'the first diagnostics')
+            hearer.wait(lambda: hearer.status('worker')[1] == 'running', 'the worker')
+            publisher = send(hearer, record(2.5))
+
+            def is_drawn():
+                answer = listener.call(Trigger, 'redraw')
+                accounts.append(answer.message)
+                return answer.success
+
+            accounts = []
+            listener.wait(is_drawn, 'a set of the estimator')
+            account = json.loads(accounts[-1])
+            assert (account['count'], account['method']) == (20, 'rejected')
+            ears = Ears(listener)
+            listener.wait(lambda: all(ears.counts), 'latched messages')
+            masses = read_samples(ears.sets[-1])['lower.mass']
+            assert len(masses) == 20 and masses.min() > 0 and masses.std() > 0
+            load_urdf(ears.urdfs[-1].data)
+            ears.close()
+            hearer.node.destroy_publisher(publisher)
+    finally:
+        hearer.close()
+
+
 @pytest.mark.parametrize(
     ('arguments', 'said'),
     [
@@ -402,16 +438,26 @@ def test_what_it_cannot_start_with_is_a_sentence(robot, tmp_path, arguments, sai
 
 
 def test_the_shipped_parameters_are_those_of_the_node_and_its_defaults():
-    from dataclasses import fields
-
-    from sim2real_estimator.ros.randomizer.randomizer import RandomizerSettings
-
     shipped = yaml.safe_load((ROOT / 'config' / 'randomizer.yaml').read_text())
     given = shipped['/**']['ros__parameters']
     assert set(given) == {each.name for each in fields(RandomizerSettings)}
     for each in fields(RandomizerSettings):
         default = [''] if each.default == () else each.default
         assert given[each.name] == default, each.name
+
+
+def test_the_page_has_every_parameter_topic_and_default():
+    page = (ROOT / 'docs' / 'consumers.md').read_text()
+    for each in fields(RandomizerSettings):
+        star = ' *' if each.metadata.get('dynamic') else ''
+        (row,) = re.findall(rf'^\| `{each.name}`{re.escape(star)} \|(.*)\|$', page, re.M)
+        default = row.split('|')[0].strip().strip('`')
+        shown = 'required' if each.metadata.get('required') else str(each.default or '')
+        assert default == (str(each.default) if each.default == 0 else shown), each.name
+    for name in ('samples', 'draw', 'robot_description', 'episode', 'redraw'):
+        assert f'| `~/{name}` |' in page
+    for kind in KINDS:
+        assert f'| `{kind}` |' in page
 
 
 def test_a_mixture_is_drawn_by_its_weights(robot):

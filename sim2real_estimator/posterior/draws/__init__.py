@@ -9,7 +9,7 @@ from .draw import Draw, Draws, read_draws
 from .draw_files import described, draw_lines, mjcf_of, urdf_of, write_draws
 from .drawn_robots import draw_robots, DrawSettings, KINDS
 from .live_mujoco import apply_draw
-from .ranges import load_ranges, narrowed, RandomizationConfig, RangeConfig
+from .ranges import left_open, load_ranges, narrowed, RandomizationConfig, RangeConfig
 
 __all__ = [
     'Draw',
@@ -22,6 +22,7 @@ __all__ = [
     'described',
     'draw_lines',
     'draw_robots',
+    'left_open',
     'load_ranges',
     'mjcf_of',
     'narrowed',

@@ -8,6 +8,7 @@ data have told nothing yet stays; where they have, the joint draws of the poster
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 import math
+import re
 
 import numpy as np
 
@@ -15,9 +16,12 @@ from ...config import load_config, setting
 from ...errors import ConfigError
 from ...model.body_numbers import at_centre
 from ...model.robot import link_inertia
+from .drawn_robots import draw_robots, DrawSettings
 
 # Of the prior's standard deviation: where more is left, data have told next to nothing.
 _UNKNOWN = 0.9
+# Draws by which that is judged.
+_JUDGED = 1000
 # The interval that ranges are compared by.
 _LOW, _HIGH = 0.05, 0.95
 # Numbers of a body that make sense together only.
@@ -75,35 +79,60 @@ def _check(where, name, each):
         )
 
 
-def narrowed(problem, mixture, draws, prior_draws, config, seed=0):
+def left_open(problem, mixture, prior_draws=None):
+    """
+    Return parameter -> part of the prior's standard deviation that data have left.
+
+    Of what has to do with it: of a mass of the whole body, since a combination of its numbers may
+    be known where none is by itself. mixture: the posterior of a `RobotProblem`; prior_draws:
+    `Draws` of the prior, drawn here if not given.
+    """
+    if prior_draws is None:
+        prior_draws = draw_robots(problem, mixture, DrawSettings('prior', _JUDGED), 0)
+    draws = draw_robots(problem, mixture, DrawSettings('posterior', _JUDGED), 0)
+    names = problem.parametrization.names
+    shares = {n: _sd(draws.values[n]) / max(_sd(prior_draws.values[n]), 1e-300) for n in names}
+    sds = np.sqrt(np.diag(mixture.moments()[1]) / np.diag(problem.prior.covariance))
+    found = {}
+    for name in names:
+        owner = name[: -len(_MASS)] + '.' if name.endswith(_MASS) else name
+        related = [n for n in names if n.startswith(owner)] if owner != name else [name]
+        all_shares = [shares[n] for n in related]
+        # Not the link `arm` in that of a `forearm`.
+        named = re.compile(rf'(?<![\w.]){re.escape(owner)}')
+        all_shares += [s for label, s in zip(problem.labels, sds) if named.search(label)]
+        found[name] = float(min(all_shares))
+    return found
+
+
+def narrowed(problem, draws, left, config, seed=0):
     """
     Return (`Draws`, [line]): what data have not told is drawn by hand; what became of each range.
 
-    problem: a `RobotProblem`; mixture: the posterior; draws, prior_draws: `Draws` of the posterior
-    and of the prior; config: a `RandomizationConfig`; seed: of what is drawn by hand, which is
-    independent of all else: of what data have not told no correlation is lost.
+    draws: of a `RobotProblem`; left: of `left_open`; config: a `RandomizationConfig`; seed: of
+    what is drawn by hand, which is independent of all else: of what data have not told no
+    correlation is lost.
     """
     generator, count = np.random.default_rng(seed), len(draws)
     values, bodies, lines = dict(draws.values), dict(draws.bodies), []
     known = {*problem.parameters, *problem.parametrization.names}
     for name, each in _chosen(problem, config).items():
-        left = _left(problem, mixture, draws, prior_draws, name)
+        share = left.get(name)
         nominal = _usual(problem, name)
         unit = each.unit or (problem.parameters.unit(name) if name in known else '')
         unit = '' if unit in ('', '1') else f' {unit}'
         low, high = _ends(each, nominal)
         hand = f'{name}: by hand {low:.4g} to {high:.4g}{unit}'
-        if left is not None and left < _UNKNOWN:
-            lines.append(hand + _replaced(draws.values[name], each, nominal))
+        if share is not None and share < _UNKNOWN:
+            lines.append(hand + _replaced(draws, name, each, nominal))
             continue
-        share = generator.uniform(size=count)
-        drawn = _quantile(each, nominal, share)
+        drawn = _quantile(each, nominal, generator.uniform(size=count))
         if name.endswith(_MASS) and name in problem.parameters:
             bodies[name[: -len(_MASS)]] = _scaled(problem, name, drawn / nominal)
             for own in _numbers_of(problem, name):
                 values.pop(own, None)
         values[name] = drawn
-        why = 'not estimated' if left is None else f'{left:.0%} of the prior is left'
+        why = 'not estimated' if share is None else f'{share:.0%} of the prior is left'
         lines.append(f'{hand}, which stays: {why}')
     return replace(draws, values=values, bodies=bodies), lines
 
@@ -137,24 +166,6 @@ def _usual(problem, name):
     return 1.0 if is_own else nominal
 
 
-def _left(problem, mixture, draws, prior_draws, name):
-    """
-    Return the part of the prior's standard deviation that is left of what has to do with a name.
-
-    Of a mass that is the whole body: a combination of its numbers may be known where none is by
-    itself. None where the parameter is not estimated.
-    """
-    names = problem.parametrization.names
-    if name not in names:
-        return None
-    owner = f'{name[: -len(_MASS)]}.' if name.endswith(_MASS) else name
-    related = [n for n in names if n.startswith(owner)] if name.endswith(_MASS) else [name]
-    shares = [_sd(draws.values[n]) / max(_sd(prior_draws.values[n]), 1e-300) for n in related]
-    sds = np.sqrt(np.diag(mixture.moments()[1]) / np.diag(problem.prior.covariance))
-    shares += [s for label, s in zip(problem.labels, sds) if owner in label]
-    return float(min(shares))
-
-
 def _sd(values):
     """Return the standard deviation by quantiles, since tails of masses near zero are long."""
     low, high = np.quantile(values, (0.1587, 0.8413))
@@ -175,13 +186,13 @@ def _quantile(each, nominal, share):
     return nominal * np.exp(low + (high - low) * share)
 
 
-def _replaced(values, each, nominal):
+def _replaced(draws, name, each, nominal):
     """Return what the posterior has made of a range, in words."""
-    low, high = np.quantile(values, (_LOW, _HIGH))
+    low, high = np.quantile(draws.values[name], (_LOW, _HIGH))
     ends = _quantile(each, nominal, np.array([_LOW, _HIGH]))
     ratio = abs(ends[1] - ends[0]) / max(high - low, 1e-300)
     text = f'{ratio:.3g} times narrower' if ratio >= 1 else f'{1 / ratio:.3g} times wider'
-    return f'; by the posterior {low:.3g} to {high:.3g}: {text} (90 %)'
+    return f'; by the {draws.kind} {low:.3g} to {high:.3g}: {text} (90 %)'
 
 
 def _scaled(problem, name, factors):

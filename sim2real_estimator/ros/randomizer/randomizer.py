@@ -11,7 +11,7 @@ import numpy as np
 
 from ...config import load_config, setting, to_yaml, with_values
 from ...errors import ConfigError, DataError
-from ...posterior.draws import draw_robots, DrawSettings, KINDS, load_ranges, narrowed
+from ...posterior.draws import draw_robots, DrawSettings, KINDS, left_open, load_ranges, narrowed
 from ...posterior.draws.draw_files import described
 from ...posterior.file import Posterior
 from ...posterior.identity import describe
@@ -26,7 +26,7 @@ _SAME, _ROUNDING = 1e-6, 1e-9
 # Names of what differs that are listed.
 _NAMED = 4
 # Draws of the prior by which is judged what data have told.
-_OF_PRIOR = 2000
+_OF_PRIOR = 1000
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,8 @@ class Randomizer:
         self._max_age_ns = settings.max_age * _NANO
         self._other = f'no coordinates have come from {settings.estimator} yet'
         self._mixture, self.stamp_ns, self._bad = None, None, ''
-        self._before = None
+        # Draws of the prior, and what the present posterior has left of it; where ranges ask.
+        self._prior, self._left = None, None
 
     def take_coordinates(self, mapping):
         """Compare the coordinates that posteriors come in with those of the settings."""
@@ -117,7 +118,7 @@ class Randomizer:
 
     def take_posterior(self, reading):
         """Take a `PosteriorReading`; after one that is damaged nothing is known until the next."""
-        self.stamp_ns, self._mixture = reading.stamp_ns, None
+        self.stamp_ns, self._mixture, self._left = reading.stamp_ns, None, None
         self._bad = _damage(reading)
         if not self._bad and reading.labels != self._map.labels:
             strange = sorted(set(reading.labels) ^ set(self._map.labels)) or reading.labels
@@ -166,10 +167,12 @@ class Randomizer:
         draws = draw_robots(self.problem, self._mixture, wanted, seed)
         if self._ranges is None:
             return draws, []
-        if self._before is None:
+        if self._prior is None:
             prior = DrawSettings('prior', _OF_PRIOR)
-            self._before = draw_robots(self.problem, self._mixture, prior, 0)
-        return narrowed(self.problem, self._mixture, draws, self._before, self._ranges, seed)
+            self._prior = draw_robots(self.problem, self._mixture, prior, 0)
+        if self._left is None:
+            self._left = left_open(self.problem, self._mixture, self._prior)
+        return narrowed(self.problem, draws, self._left, self._ranges, seed)
 
     def robot(self):
         """Return the described `EstimatedRobot` into which draws of the posterior are written."""
