@@ -12,6 +12,7 @@ from .app.doctor import add_doctor
 from .app.draw_command import add_draw
 from .app.export_command import add_export, posterior_in, require_free
 from .app.init_command import add_init
+from .app.layouts import add_layouts
 from .app.nodes import require_ros
 from .app.report_command import add_report
 from .errors import EstimatorError
@@ -101,6 +102,7 @@ def _add_live(commands):
     )
     monitor.add_argument('--seconds', type=_positive, help='how long (until Ctrl-C)')
     monitor.set_defaults(run=_monitor)
+    add_layouts(commands)
 
 
 def _add_experiments(reproduce):

@@ -96,6 +96,7 @@ THIRD_PARTY = {
     'bags/order.py': {'numpy', 'rosbags'},
     'offline': {'numpy', 'rich', 'torch'},
     'app': {'matplotlib', 'numpy', 'rich', 'torch', 'transforms3d'},
+    'app/layouts.py': {'yaml'},
     'cli': {'matplotlib', 'numpy', 'rich', 'torch'},
     '__init__': set(),
 }
