@@ -32,6 +32,8 @@ EXTRAS = {
     'mujoco': ['mujoco>=3.2'],
     # examples/randomize_gymnasium.py.
     'gymnasium': ['gymnasium>=1.0', 'mujoco>=3.2'],
+    # The command `rerun`.
+    'rerun': ['rerun-sdk>=0.23'],
     # Tests and style; more of it, for colcon and the peers, is in requirements-*.txt.
     'dev': ['pytest>=8,<9', 'pytest-xdist>=3.5', 'ruff>=0.17.5'],
 }

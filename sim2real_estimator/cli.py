@@ -15,6 +15,7 @@ from .app.init_command import add_init
 from .app.layouts import add_layouts
 from .app.nodes import require_ros
 from .app.report_command import add_report
+from .app.rerun_export import add_rerun
 from .errors import EstimatorError
 from .offline.identification.command import add_identify
 from .version import __version__
@@ -76,6 +77,7 @@ def _add_posteriors(commands):
     add_export(commands)
     add_draw(commands)
     add_report(commands)
+    add_rerun(commands)
 
 
 def _add_live(commands):

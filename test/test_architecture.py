@@ -97,6 +97,7 @@ THIRD_PARTY = {
     'offline': {'numpy', 'rich', 'torch'},
     'app': {'matplotlib', 'numpy', 'rich', 'torch', 'transforms3d'},
     'app/layouts.py': {'yaml'},
+    'app/rerun_export.py': {'numpy', 'rerun', 'transforms3d'},
     'cli': {'matplotlib', 'numpy', 'rich', 'torch'},
     '__init__': set(),
 }
