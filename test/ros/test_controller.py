@@ -26,7 +26,7 @@ from sim2real_estimator.ros.publishers import coordinates_message, map_of, poste
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 GOAL = {'shoulder': 0.25, 'elbow': -0.2}
-# The upper link is a quarter heavier than described. (Far from the description the coordinates of a
+# The upper link is a quarter heavier than described. (Far from that the coordinates of a
 # posterior name a robot that moves alike only nearly.)
 TRUTH = {'lower.mass': 0.8, 'upper.mass': 1.25}
 ROBOT = """
