@@ -34,6 +34,15 @@ def synthetic_robot():
     return main()
 
 
+def controller():
+    """Run the node `controller`, and return the exit status."""
+    if not _has_ros('controller'):
+        return 2
+    from .controller.node import main
+
+    return main()
+
+
 def _has_ros(command):
     """Tell whether there is ROS; print what is missing where there is not."""
     try:
