@@ -59,6 +59,7 @@ class CubicDrag(AbstractFriction):
     description = 'effort at a speed of one, growing with its third power'
     is_positive = True
     sd_of_limit = 0.05
+    sd_of_change = 0.05
 
     def unit(self, joint_units):
         """Return the unit of an effort."""
@@ -175,9 +176,25 @@ def test_a_term_of_friction(monkeypatch):
 def test_a_term_of_friction_where_torque_is_measured(monkeypatch):
     monkeypatch.setitem(FRICTIONS, 'mud', CubicDrag())
     pipeline = measured_arms.new_pipeline()
-    assert 'elbow.mud' in pipeline.problem.parametrization.names
-    feed(pipeline, measured_arms.record(3.0, 0).samples())
-    assert share_left(pipeline, 'elbow.mud') < 0.5
+    recording = measured_arms.record(3.0, 0)
+    feed(pipeline, recording.samples())
+    name = 'elbow.mud'
+    assert share_left(pipeline, name) < 0.5
+    place, estimate = pipeline.problem.parametrization.names.index(name), pipeline.estimate()
+    assert abs(estimate.mean[place] - recording.truth[place]) < 3 * estimate.sd[place]
+
+
+def test_what_a_term_of_friction_declares_reaches_all_that_treat_friction(monkeypatch):
+    monkeypatch.setitem(FRICTIONS, 'mud', CubicDrag())
+    problem = measured_arms.new_pipeline().problem
+    torque, place = problem.torque, problem.parametrization.names.index('elbow.mud')
+    assert torque.is_friction[torque.names.index('elbow.mud')]
+    assert place in torque.positive and place in torque.guessed and place in torque.own[1]
+    size = len(problem.prior.mean)
+    assert torque.friction(np.ones(size))[place] == 1.0
+    changes = {each.name: each.parameters for each in torque.model_changes()}
+    assert 'elbow.mud' in changes['friction of elbow']
+    assert (problem.possible.rows == np.eye(size)[place]).all(1).any()
 
 
 def test_an_integrator(monkeypatch):

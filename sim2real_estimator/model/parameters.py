@@ -50,6 +50,12 @@ class Parameter:
     is_of_limit: bool = False
 
 
+def never_negative():
+    """Return the last words of the parameters of joints that by themselves cannot be negative."""
+    terms = (name for name, term in FRICTIONS.items() if term.is_never_negative)
+    return (*terms, 'armature', 'stiffness', *COUPLED_FRICTIONS, COUPLED_ARMATURE)
+
+
 def is_dissipation(name):
     """Tell whether a parameter is one by which a joint loses energy."""
     return name.rpartition('.')[2] in DISSIPATION

@@ -21,7 +21,7 @@ from ..dynamics.regressor import (
 from ..dynamics.wrenches import wrench_efforts, WRENCH_SIZE
 from ..estimation.protocol import ModelChange
 from ..estimation.torque.coupling import Pair
-from ..model.friction import COUPLED, COUPLED_FRICTIONS
+from ..model.friction import COUPLED, COUPLED_FRICTIONS, FRICTIONS
 from ..model.robot import realize
 from ..spatial.vector import Vec3
 
@@ -31,24 +31,13 @@ _SLOWEST = 1.0
 # Samples closer than this [ns] are averaged, so that rates above 250 Hz cost no more: no arm moves
 # noticeably in between, and encoders that are read one after the other become one sample.
 _TOGETHER_NS = 3_600_000
-# Damping and friction, which vary with wear and temperature, and parameters that are positive.
-_DISSIPATION = ('damping', 'friction', 'load_friction', *COUPLED_FRICTIONS)
-_FRICTION = (*_DISSIPATION, 'stribeck')
-_POSITIVE = ('damping', 'friction', *COUPLED)
-# Parameters on which, but for rotors, the torque of no other joint depends. They absorb torques
-# that wrong bodies leave unexplained.
-_OWN = ('damping', 'friction', 'load_friction', 'stribeck', 'torque_offset')
 # Standard deviations of a payload: mass [kg], at most this part of the robot's; first moment [m]
 # and inertia [m^2] per kilogram.
 _PAYLOAD, _PAYLOAD_PART = (2.0, 0.15, 0.02), 0.15
 # Prior odds of a payload on the last link of a chain, against one on another link.
 _LAST_LINK_ODDS = 5.0
-# Standard deviations of changes inside a joint, relative to its limit, and of its gain. A gain
-# changes a thousand times less often than a payload, and is hard to distinguish from one at first.
-_INSIDE = {
-    'friction': {'damping': 0.05, 'friction': 0.05},
-    'torque offset': {'torque_offset': 0.02},
-}
+# Standard deviation of a change of a joint's gain. It changes a thousand times less often than a
+# payload, and is hard to distinguish from one at first. Terms of friction declare theirs.
 _GAIN, _GAIN_ODDS = 0.3, 1e-3
 
 
@@ -119,7 +108,9 @@ class TorqueModel:
         self.slowest = _SLOWEST * np.array(speeds)
         self.names = tuple(regressor_names(robot))
         entries = [name.rpartition('.')[2] for name in self.names]
-        self.is_friction = np.array([entry in _FRICTION for entry in entries])
+        dissipative = [name for name, term in FRICTIONS.items() if term.is_dissipative]
+        friction = (*dissipative, *COUPLED_FRICTIONS)
+        self.is_friction = np.array([entry in friction for entry in entries])
         self._bodies = len(STANDARD_NAMES) * len(robot.bodies)
         self._sizes = len(self.joints), len(self.names)
         self.geometry_places = [parametrization.names.index(name) for name in geometry]
@@ -147,19 +138,23 @@ class TorqueModel:
         self._by_wrenches = _traced_wrenches(model, robot, self.velocities, wrenches)
         self._standard = _traced_parameters(parameters, parametrization, known)
         entries = [name.rpartition('.')[2] for name in parametrization.labels]
+        positive = (*(n for n, term in FRICTIONS.items() if term.is_never_negative), *COUPLED)
         self.positive = np.array(
-            [k for k, entry in enumerate(entries) if entry in _POSITIVE], dtype=int
+            [k for k, entry in enumerate(entries) if entry in positive], dtype=int
         )
         self.own = [
             [k for k, label in enumerate(parametrization.labels) if label in own]
-            for own in ({f'{joint}.{word}' for word in _OWN} for joint in self.joints)
+            for own in ({f'{joint}.{word}' for word in FRICTIONS} for joint in self.joints)
         ]
-        self.guessed = [k for k, entry in enumerate(entries) if entry in (*_OWN, 'armature')]
+        self.guessed = [k for k, entry in enumerate(entries) if entry in (*FRICTIONS, 'armature')]
+        # A part that may vanish varies as much as the friction that it is a part of.
+        parts = [n for n in dissipative if FRICTIONS[n].part_of and not FRICTIONS[n].is_positive]
         self._dissipation = np.array(
-            [k for k, entry in enumerate(entries) if entry in _DISSIPATION], dtype=int
+            [k for k, entry in enumerate(entries) if entry in friction and entry not in parts],
+            dtype=int,
         )
-        pairs = [(f'{j}.stribeck', f'{j}.friction') for j in self.joints]
-        self._stribecks = [
+        pairs = [(f'{j}.{n}', f'{j}.{FRICTIONS[n].part_of}') for n in parts for j in self.joints]
+        self._parts = [
             [parametrization.names.index(name) for name in pair]
             for pair in pairs
             if set(pair) <= set(parametrization.names)
@@ -203,8 +198,8 @@ class TorqueModel:
         """Return the sizes [p] of those of coordinates [p] that are friction, others are zero."""
         sizes = np.zeros(len(coordinates))
         sizes[self._dissipation] = np.abs(coordinates[self._dissipation])
-        for stribeck, coulomb in self._stribecks:
-            sizes[stribeck] = np.hypot(coordinates[stribeck], coordinates[coulomb])
+        for part, whole in self._parts:
+            sizes[part] = np.hypot(coordinates[part], coordinates[whole])
         return sizes
 
     @property
@@ -234,7 +229,7 @@ class TorqueModel:
             body = np.diag(deviations)
             found.append(ModelChange(f'mass on {link}', names, root, body, link, log_odds))
         for joint, limit in zip(self.joints, self.limits):
-            for title, words in _INSIDE.items():
+            for title, words in _changes_inside().items():
                 names = [
                     f'{joint}.{word}'
                     for word in words
@@ -370,6 +365,21 @@ class TorqueModel:
                 scales[row] = 1 / values[place, 0]
                 slope[row] = -(scales[row] ** 2) * slopes[0, place]
         return scales, slope
+
+
+def _changes_inside():
+    """
+    Return title -> {parameter: standard deviation} of the sudden changes inside a joint.
+
+    Deviations are parts of the joint's largest effort. What dissipates changes at once, as when a
+    bearing is worn or greased.
+    """
+    found = {}
+    for name, term in FRICTIONS.items():
+        if term.sd_of_change:
+            title = 'friction' if term.is_dissipative else name.replace('_', ' ')
+            found.setdefault(title, {})[name] = term.sd_of_change
+    return found
 
 
 def _close_together(entries):

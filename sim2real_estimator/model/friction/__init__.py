@@ -5,7 +5,7 @@ from .coulomb import CoulombFriction
 from .load_dependent import LoadFriction
 from .stribeck import StribeckFriction
 from .torque_offset import TorqueOffset
-from .viscous import ViscousDamping
+from .viscous import per_speed, ViscousDamping
 
 # By the names of their parameters, in the order of the regressor's columns.
 FRICTIONS = {
@@ -31,5 +31,6 @@ __all__ = [
     'AbstractFriction',
     'JointMotion',
     'JointUnits',
+    'per_speed',
     'smoothed_sign',
 ]

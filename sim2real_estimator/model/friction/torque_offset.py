@@ -9,7 +9,9 @@ class TorqueOffset(AbstractFriction):
     name = 'torque_offset'
     description = 'constant effort besides: bias of a torque sensor or of gravity compensation'
     is_positive = False
+    is_dissipative = False
     sd_of_limit = 0.02
+    sd_of_change = 0.02
 
     def unit(self, joint_units):
         """Return N m or N."""
