@@ -158,7 +158,7 @@ _LASTING = {
         'at rest', 'the robot does not move, and nothing is learnt until it does'
     ),
     Happened.STICKS: Event(
-        'sticks', 'a driven joint hardly moves; such stretches of motion are left out'
+        'sticks', 'an actuated joint hardly moves; such stretches of motion are left out'
     ),
     Happened.WINDOW_DOUBTED: Event(
         'window doubted',

@@ -32,7 +32,7 @@ class Happened(Enum):
     # Samples were wrong for so long that the state of the robot is unknown.
     MOTION_LOST = 'motion lost'
     AT_REST = 'at rest'
-    # A driven joint hardly moves.
+    # An actuated joint hardly moves.
     STICKS = 'sticks'
     # The data.
     EFFORTS_UNKNOWN = 'efforts unknown'

@@ -19,11 +19,11 @@ from ..dynamics.regressor import (
     STANDARD_NAMES,
 )
 from ..dynamics.wrenches import wrench_efforts, WRENCH_SIZE
-from ..estimation.protocol import ModelChange
 from ..estimation.torque.coupling import Pair
 from ..model.friction import COUPLED, COUPLED_FRICTIONS, FRICTIONS
 from ..model.robot import realize
 from ..spatial.vector import Vec3
+from .model_changes import changes_of_torques
 
 # Below this multiple of the speed over which friction changes sign, a joint may stick: its torque
 # is then any that holds it.
@@ -31,16 +31,6 @@ _SLOWEST = 1.0
 # Samples closer than this [ns] are averaged, so that rates above 250 Hz cost no more: no arm moves
 # noticeably in between, and encoders that are read one after the other become one sample.
 _TOGETHER_NS = 3_600_000
-# Standard deviations of a payload: mass [kg], at most this part of the robot's; first moment [m]
-# and inertia [m^2] per kilogram.
-_PAYLOAD, _PAYLOAD_PART = (2.0, 0.15, 0.02), 0.15
-# Prior odds of a payload on the last link of a chain, against one on another link.
-_LAST_LINK_ODDS = 5.0
-# Standard deviation of a change of a joint's gain. It changes a thousand times less often than a
-# payload, and is hard to distinguish from one at first. Terms of friction declare theirs.
-_GAIN, _GAIN_ODDS = 0.3, 1e-3
-
-
 # Prior standard deviations of a motor that two joints share: inertia [kg m^2 or kg], viscous and
 # Coulomb friction relative to the limit.
 COUPLED_DEVIATIONS = (0.2, 0.1, 0.1)
@@ -163,7 +153,9 @@ class TorqueModel:
         self._gains = [
             (row, parametrization.names.index(g)) for row, g in gains if g in parametrization.names
         ]
-        self._changes = self._possible_changes(parametrization, model, known)
+        limits = dict(zip(self.joints, self.limits))
+        gains = {self.joints[row]: place for row, place in self._gains}
+        self._changes = changes_of_torques(parametrization, model, known, limits, gains)
         self._sensors, self.encoder_sd = {}, np.full(model.velocity_size, np.inf)
         for sensor in sensors:
             places = sensor.places[: len(sensor.joints)]
@@ -210,44 +202,6 @@ class TorqueModel:
     def model_changes(self):
         """Return a `ModelChange` for each way the robot may change, the last link first."""
         return self._changes
-
-    def _possible_changes(self, parametrization, model, known):
-        """Return the `ModelChange`s of payloads on links and of parameters of joints."""
-        size, found = len(parametrization.labels), []
-        inner = parametrization.inner
-        total = sum(value for name, value in known.items() if name.endswith('.mass')) or 1.0
-        mass = min(_PAYLOAD[0], _PAYLOAD_PART * total)
-        deviations = np.array([mass, *[_PAYLOAD[1] * mass] * 3, *[_PAYLOAD[2] * mass] * 6])
-        places = dict(zip(getattr(inner, 'links', {}), inner.rows))
-        bodies = {link.name: model.attachments[link.name].body for link in model.links}
-        last = _last_links(model, places)
-        for link in sorted(places, key=lambda name: -bodies[name]):
-            root = np.zeros((size, len(deviations)))
-            root[places[link], range(len(deviations))] = deviations
-            names = tuple(inner.links[link])
-            log_odds = float(np.log(_LAST_LINK_ODDS)) if link in last else 0.0
-            body = np.diag(deviations)
-            found.append(ModelChange(f'mass on {link}', names, root, body, link, log_odds))
-        for joint, limit in zip(self.joints, self.limits):
-            for title, words in _changes_inside().items():
-                names = [
-                    f'{joint}.{word}'
-                    for word in words
-                    if f'{joint}.{word}' in parametrization.names
-                ]
-                if names:
-                    root = np.zeros((size, len(names)))
-                    for k, name in enumerate(names):
-                        root[parametrization.names.index(name), k] = (
-                            words[name.rpartition('.')[2]] * limit
-                        )
-                    found.append(ModelChange(f'{title} of {joint}', tuple(names), root))
-        for row, place in self._gains:
-            root = np.zeros((size, 1))
-            root[place] = _GAIN
-            title, names = f'gain of {self.joints[row]}', (parametrization.names[place],)
-            found.append(ModelChange(title, names, root, log_odds=float(np.log(_GAIN_ODDS))))
-        return tuple(found)
 
     def read(self, frame):
         """Return the `Reading` of a frame."""
@@ -367,21 +321,6 @@ class TorqueModel:
         return scales, slope
 
 
-def _changes_inside():
-    """
-    Return title -> {parameter: standard deviation} of the sudden changes inside a joint.
-
-    Deviations are parts of the joint's largest effort. What dissipates changes at once, as when a
-    bearing is worn or greased.
-    """
-    found = {}
-    for name, term in FRICTIONS.items():
-        if term.sd_of_change:
-            title = 'friction' if term.is_dissipative else name.replace('_', ' ')
-            found.setdefault(title, {})[name] = term.sd_of_change
-    return found
-
-
 def _close_together(entries):
     """Return the groups, lists of (stamp_ns, ...) entries that are close together in time."""
     groups = []
@@ -492,13 +431,3 @@ def _traced_parameters(parameters, parametrization, known):
     named = {name: value for name, value in named.items() if name in known}
     standard = casadi.vertcat(*regressor_parameters(realize(parameters, {**known, **named})))
     return _Evaluator('standard', [values], [standard, casadi.jacobian(standard, values)])
-
-
-def _last_links(model, links):
-    """Return those of some links beyond which there are no others of them."""
-    parents, beyond = {joint.child: joint.parent for joint in model.ordered_joints}, set()
-    for link in links:
-        while link in parents:
-            link = parents[link]
-            beyond.add(link)
-    return set(links) - beyond

@@ -177,7 +177,7 @@ def may_be_light(config, model=None):
     if config.estimator.name != 'auto' or not config.measured_joints:
         return False
     model = model or build_model(config)
-    moving = [m for m in model.moving_joints if m.is_independent and not m.is_driven]
+    moving = [m for m in model.moving_joints if m.is_independent and not m.is_prescribed]
     return len(moving) <= _FEW_JOINTS
 
 

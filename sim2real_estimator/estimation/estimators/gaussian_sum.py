@@ -88,7 +88,7 @@ class FilterPhase(_RunningPhase):
 
     def _changed(self, problem, state, outcome, report):
         """Return (state, `UpdateReport`) at the detection of a change."""
-        if problem.is_driven:
+        if problem.has_unknown_inputs:
             events = (*report.events, Happened.CHANGED, Happened.FORGOTTEN)
             return self.settings.init(problem), replace(report, events=events)
         # Samples that were rejected just now may belong to the change.

@@ -47,7 +47,7 @@ from ..torque.joint_motion import (
     without_outliers,
     without_spikes,
 )
-from ..torque.outliers import Disruption, judge, left_out_torques, with_rows
+from ..torque.outliers import Disruption, left_out_torques, outliers_of, with_rows
 from ..torque.regression import begin, BLOCK_NS, Earlier, fit, Rows, Sums
 from ..torque.rows import (
     are_valid_rows,
@@ -342,7 +342,7 @@ class MeasuredTorque(AbstractEstimator):
             return state
         # If torques were far off for a moment, and rows after that fit the robot of before better,
         # there was no change. Fewer rows do not tell: a small torque fits any gain.
-        _, taken = judge(problem.torque, Disruption(onset.known, 0), state.recent)
+        _, taken = outliers_of(problem.torque, Disruption(onset.known, 0), state.recent)
         if taken.any():
             later = state.recent[np.flatnonzero(taken.any(1))[-1] + 1 :]
             later = Rows.joined([rows for _, rows in later])

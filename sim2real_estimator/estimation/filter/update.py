@@ -236,7 +236,7 @@ def update_components(problem, state, frame, settings):
     drift = settings.drifts.since(state.begun_ns)
     if state.lag is None:
         return measurement_update(problem, state.mixture, frame, settings.noise, drift)
-    depth = settings.lag if problem.is_driven else min(settings.lag, _LAG_OF_DISTURBED)
+    depth = settings.lag if problem.has_unknown_inputs else min(settings.lag, _LAG_OF_DISTURBED)
     return fixed_lag_update(problem, state.lag, frame, settings.noise, depth, drift)
 
 

@@ -23,6 +23,22 @@ COUPLED_FRICTIONS = {
 COUPLED_ARMATURE = 'coupled_armature'
 COUPLED = (COUPLED_ARMATURE, *COUPLED_FRICTIONS)
 
+
+def sudden_changes():
+    """
+    Return title -> {term: standard deviation} of what may change at once inside a joint.
+
+    Deviations are parts of the joint's largest effort. All that dissipates changes together, as
+    when a bearing is worn or greased.
+    """
+    found = {}
+    for name, term in FRICTIONS.items():
+        if term.sd_of_change:
+            title = 'friction' if term.is_dissipative else name.replace('_', ' ')
+            found.setdefault(title, {})[name] = term.sd_of_change
+    return found
+
+
 __all__ = [
     'COUPLED',
     'COUPLED_ARMATURE',
@@ -33,4 +49,5 @@ __all__ = [
     'JointUnits',
     'per_speed',
     'smoothed_sign',
+    'sudden_changes',
 ]

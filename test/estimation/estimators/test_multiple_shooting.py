@@ -176,7 +176,7 @@ def test_a_change_stands_out_of_what_is_usual_for_the_robot(expected, usual, is_
     window, events = state.windows[-1], []
     for _ in range(3):
         report = UpdateReport('filter')
-        state, report = estimator._judged(problem, state, window, 6.0, report)
+        state, report = estimator._tested(problem, state, window, 6.0, report)
         events += report.events
     assert (Happened.CHANGED in events) == is_changed
 
