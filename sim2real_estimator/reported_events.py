@@ -38,7 +38,7 @@ class Happened(Enum):
     EFFORTS_UNKNOWN = 'efforts unknown'
     OUTLIER = 'outlier'
     # A window of motion fits nothing that is known, and waits for the next ones.
-    WINDOW_DOUBTED = 'window doubted'
+    WINDOW_MISFIT = 'window misfit'
     # With the samples of a frame nothing finite can be computed.
     UPDATE_REFUSED = 'update refused'
 
@@ -128,7 +128,7 @@ class FixedValuesWrong(ReportedEvent):
 
     def __str__(self):
         """Return the event as a short line."""
-        return f'doubted: {", ".join(self.parameters)}'
+        return f'fixed values wrong: {", ".join(self.parameters)}'
 
 
 @dataclass(frozen=True)

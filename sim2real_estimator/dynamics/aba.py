@@ -69,7 +69,7 @@ def solved_dynamics(robot, q, v, commands, wrenches=None, disturbances=None):
     """
     Return the joint accelerations and the system whose `solve` applies M^-1.
 
-    disturbances: efforts on every velocity besides those of the drives, or None.
+    disturbances: efforts on every velocity in addition to those of the drives, or None.
     """
     efforts = all_efforts(robot, q, v, commands)
     if disturbances is not None:

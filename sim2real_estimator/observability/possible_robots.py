@@ -209,7 +209,7 @@ class _Nearest:
     """
     The nearest points to others, of those with positive definite bodies and linear limits.
 
-    metric [n, n]: None where it only has to be told what is inside; bodies [L, 10]: places of the
+    metric [n, n]: None where only feasibility is asked for; bodies [L, 10]: places of the
     numbers of bodies, as multiples of units [10, 4, 4]; rows [R, n], least [R]: rows
     times a point are above them.
     """
@@ -344,10 +344,10 @@ def _like_before(parametrization, mean, covariance, draws, offsets):
     half = np.linalg.solve(root, covariance)
     left, directions = np.linalg.eigh(np.linalg.solve(root, half.T))
     deviations = np.sqrt(np.maximum(left, _RIDGE))[:, None]
-    told = directions.T @ np.linalg.solve(root, draws - mean[:, None]) / deviations
+    observed = directions.T @ np.linalg.solve(root, draws - mean[:, None]) / deviations
     before = directions.T @ np.linalg.solve(root, offsets)
     share = np.minimum(deviations, 1.0)
-    mixed = share * before + np.sqrt(1 - share**2) * told
+    mixed = share * before + np.sqrt(1 - share**2) * observed
     return mean[:, None] + root @ (directions @ (deviations * mixed))
 
 

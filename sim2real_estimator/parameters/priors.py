@@ -173,7 +173,7 @@ def nuisances(parameters, sensors, chosen, reference):
     delays of commands and of all clocks but the reference. What the config fixes is not among
     them.
     """
-    told = {*chosen.priors, *chosen.fixed, *chosen.left_out}
+    configured = {*chosen.priors, *chosen.fixed, *chosen.left_out}
     losses = [
         name
         for name in parameters
@@ -182,9 +182,9 @@ def nuisances(parameters, sensors, chosen, reference):
         and not _is_inside_a_prescribed_joint(parameters, name)
     ]
     own = joint_delays(parameters.model).values()
-    commands = [COMMAND_DELAY] if own and told.isdisjoint(own) else []
+    commands = [COMMAND_DELAY] if own and configured.isdisjoint(own) else []
     clocks = [f'{sensor.name}.delay' for sensor in sensors if sensor.name != reference]
-    names = (name for name in (*losses, *commands, *clocks) if name not in told)
+    names = (name for name in (*losses, *commands, *clocks) if name not in configured)
     return {name: default_prior(parameters, name) for name in names}
 
 

@@ -253,7 +253,7 @@ def _check_noises(chosen, noises):
                 'and leave log out'
             )
     if chosen.priors and not set(chosen.priors) - set(noises):
-        raise ConfigError('estimate: names noises only; name a parameter of the robot besides')
+        raise ConfigError('estimate: names noises only; name a parameter of the robot as well')
 
 
 def build_estimator(settings):

@@ -222,20 +222,20 @@ def _span(values):
 
 def _observe_efforts(found, model, where):
     """Say who knows the effort on each joint, and in what unit."""
-    told = {
+    reports = {
         name: kind_of_efforts(topic.joints[name].efforts)
         for name, topic in where.items()
         if name not in found.fixed
     }
-    topics = [where[name].name for name, kind in told.items() if kind == 'told']
+    topics = [where[name].name for name, kind in reports.items() if kind == 'reported']
     found.effort_topic = max(dict.fromkeys(topics), key=topics.count, default='')
     is_passive = not topics and _is_passive(model, where, found)
-    for name, kind in told.items():
+    for name, kind in reports.items():
         if name in found.efforts:
             continue
         path = f'joints.{name}'
         efforts = where[name].joints[name].efforts
-        if kind == 'told' and where[name].name == found.effort_topic:
+        if kind == 'reported' and where[name].name == found.effort_topic:
             found.efforts[name] = 'measured'
             limits = np.nanmin(efforts), np.nanmax(efforts)
             found.reasons[path] = f'effort from {limits[0]:.3g} to {limits[1]:.3g}'
@@ -256,7 +256,7 @@ def _observe_efforts(found, model, where):
             found.efforts[name] = 'unknown'
             found.reasons[path] = (
                 f'effort is {kind}: nobody reports it'
-                if kind != 'told'
+                if kind != 'reported'
                 else f'its effort is on {where[name].name}, those of most joints on '
                 f'{found.effort_topic}: one topic can be read'
             )
@@ -265,13 +265,13 @@ def _observe_efforts(found, model, where):
 
 
 def kind_of_efforts(efforts):
-    """Return 'told', or how efforts tell nothing: 'absent', 'zero' or 'constant'."""
+    """Return 'reported', or why efforts say nothing: 'absent', 'zero' or 'constant'."""
     finite = efforts[np.isfinite(efforts)]
     if not len(finite):
         return 'absent'
     if np.ptp(finite) < _SAME:
         return 'zero' if abs(finite[0]) < _SAME else 'constant'
-    return 'told'
+    return 'reported'
 
 
 def _observe_limit(found, model, name, limits):

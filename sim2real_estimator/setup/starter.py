@@ -40,7 +40,7 @@ _SHARE, _LEAST_STEP = 0.25, 0.00025
 _UNLIKELY, _STEADY = 2.5, 2.5
 # With more unknowns fits take the time: their courses begin at the samples, so that one start is
 # as good as many, and frames may be longer, which leave out no sample. Not all of so many will be
-# told soon: the filter does not wait for them.
+# known soon: the filter does not wait for them.
 _MANY = 30
 _FRAMES_OF_MANY = FramesConfig(max_rate=100.0)
 # Measured torques are used in blocks of that length, windows in steps of it, and every sample in a

@@ -236,7 +236,7 @@ class MultipleShooting(AbstractEstimator):
         if sum(each > _MISFIT for each, _, _ in latest) >= _WINDOWS_OF_CHANGE - 1:
             return self._changed(problem, state, window, report)
         if misfit > usual * (_MISFIT if state.outliers else _ABSURD):
-            report = replace(report, events=(Happened.WINDOW_DOUBTED,))
+            report = replace(report, events=(Happened.WINDOW_MISFIT,))
             return replace(state, outliers=(*state.outliers, window)), report
         # An outlier says little of what is usual.
         more = np.array([min(misfit, _MISFIT * usual), 1.0])

@@ -450,11 +450,11 @@ def prune_and_merge(mixture, prune, merge):
     order = [k for k in order if log_weights[k] > np.log(prune)]
     informations = np.linalg.inv(mixture.parameter_covariances())
     squared = distances(mixture.means, informations)
-    alike = mixture.disturbances.alike
-    kept = distinct(order, squared, merge, alike)
+    same_hypothesis = mixture.disturbances.same
+    kept = distinct(order, squared, merge, same_hypothesis)
     for index in order:
         if index not in kept:
-            same = [k for k in kept if alike[k, index]]
+            same = [k for k in kept if same_hypothesis[k, index]]
             nearest = same[int(np.argmin(squared[same, index]))]
             log_weights[nearest] = np.logaddexp(log_weights[nearest], log_weights[index])
     return np.array(kept), log_weights

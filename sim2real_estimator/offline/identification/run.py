@@ -336,8 +336,8 @@ class Work:
             where = number, len(self._paths), feed.bag.name, seconds, length, speed
             found = self._pipeline.latest_findings()
             remarks = *feed.bag.warnings, *feed.names_of_guesses()
-            told = self._history.happenings(), tuple(self._opened)
-            self._show(Step(*where, found, remarks, *told))
+            happenings = self._history.happenings(), tuple(self._opened)
+            self._show(Step(*where, found, remarks, *happenings))
         if self._checkpoint and self._checkpoint.is_due:
             self._keep(feed)
 

@@ -173,7 +173,7 @@ def _values(problem, mixture):
     points, is_converged = likeliest(parametrization, _observed(problem.prior, mixture)[:, None])
     if not is_converged.all():
         raise DataError(
-            'among the parameters that move alike none was found near the prior; give the '
+            'among observationally equivalent parameters none was found near the prior; give the '
             'parameters priors that hold the posterior'
         )
     values = parametrization.inner.to_named(points)[:, 0].tolist()

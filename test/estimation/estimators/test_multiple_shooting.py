@@ -162,7 +162,7 @@ def test_a_burst_of_wrong_samples_is_left_out_and_the_robot_is_no_other():
 
     pipeline = new_pipeline()
     events = events_of(feed(pipeline, [wrong(s) for s in samples_of(recording)]))
-    assert {Happened.WINDOW_DOUBTED, Happened.OUTLIER} <= set(events)
+    assert {Happened.WINDOW_MISFIT, Happened.OUTLIER} <= set(events)
     assert Happened.CHANGED not in events
     for name, (truth, low, _, high) in intervals_of(pipeline, recording).items():
         assert low - 0.3 * (high - low) < truth < high + 0.3 * (high - low), name
