@@ -76,7 +76,7 @@ ROBOTS = {
 
 @dataclass(frozen=True)
 class Event:
-    """A box that is taken up (kind 'grasp') or put down ('release') at t [s].
+    """A box that is picked up (kind 'grasp') or put down ('release') at t [s].
 
     link: that holds it; mass [kg]; com [3]: in the frame of the link [m]; inertia [6]: about its
     centre, xx xy xz yy yz zz [kg m^2]; is_at_rest: whether the arm stood still then.

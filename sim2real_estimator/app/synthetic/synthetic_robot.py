@@ -167,8 +167,8 @@ class SyntheticRobot:
             yield from self.arrived(self.time_ns)
 
     def _tell_truth(self, values):
-        told = {name: values[name] for name in self._truth.names}
-        self.truths.append(TruthAt(self.time_ns, told | self._noises))
+        values_now = {name: values[name] for name in self._truth.names}
+        self.truths.append(TruthAt(self.time_ns, values_now | self._noises))
 
 
 def estimates(pipeline, robot, seconds):
