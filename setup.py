@@ -97,7 +97,8 @@ setup(
         'console_scripts': [
             'sim2real-estimator = sim2real_estimator.cli:main',
             'sim2real_estimator_node = sim2real_estimator.app.nodes:estimator',
-            'sim2real_randomizer = sim2real_estimator.app.nodes:randomizer',
+            'randomizer = sim2real_estimator.app.nodes:randomizer',
+            'controller = sim2real_estimator.app.nodes:controller',
             'synthetic_robot = sim2real_estimator.app.nodes:synthetic_robot',
         ],
     },

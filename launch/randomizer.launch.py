@@ -38,7 +38,7 @@ def randomizer(context):
     return [
         Node(
             package='sim2real_estimator',
-            executable='sim2real_randomizer',
+            executable='randomizer',
             name='randomizer',
             namespace=values['namespace'],
             output='screen',

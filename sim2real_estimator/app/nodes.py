@@ -36,9 +36,18 @@ def synthetic_robot():
 
 def randomizer():
     """Run the node `randomizer`, and return the exit status."""
-    if not _has_ros('sim2real_randomizer'):
+    if not _has_ros('randomizer'):
         return 2
     from ..ros.randomizer.node import main
+
+    return main()
+
+
+def controller():
+    """Run the node `controller`, and return the exit status."""
+    if not _has_ros('controller'):
+        return 2
+    from .controller.node import main
 
     return main()
 

@@ -87,7 +87,7 @@ def test_the_randomizer_hears_the_estimator_that_is_named():
     (node,) = function.execute(context)
     assert (node.node_package, node.node_executable) == (
         'sim2real_estimator',
-        'sim2real_randomizer',
+        'randomizer',
     )
 
 
