@@ -18,8 +18,9 @@ from .possible_robots import blocks_of
 # distribution is met; then how many are kept, since some have bodies in common.
 _POPULATION, _KEPT = 4096, 2048
 # Candidates for each robot and body until as many are feasible as there are robots. Where that
-# leaves fewer than this part of a population, feasibility contradicts the distribution.
-_MOST_CANDIDATES, _FEWEST = 100, 0.02
+# leaves fewer than this part of a population, feasibility contradicts the distribution, and too
+# many robots would have the same body.
+_MOST_CANDIDATES, _FEWEST = 200, 0.25
 # Of a singular correlation matrix.
 _RIDGE = 1e-12
 

@@ -149,7 +149,8 @@ def _conditioned(problem, mixture, count, generator):
     values = np.concatenate(parts, 1)
     if values.shape[1] < count:
         raise DataError(_too_few(values.shape[1], count))
-    values = values[:, generator.permutation(count)]
+    if len(parts) > 1:
+        values = values[:, generator.permutation(count)]
     return _named(parametrization, values), method, None
 
 
