@@ -21,8 +21,6 @@ _POPULATION, _KEPT = 4096, 2048
 # leaves fewer than this part of a population, feasibility contradicts the distribution, and too
 # many robots would have the same body.
 _MOST_CANDIDATES, _FEWEST = 200, 0.25
-# Of a singular correlation matrix.
-_RIDGE = 1e-12
 
 
 def feasible_draws(possible, mean, covariance, count, generator):
@@ -35,9 +33,7 @@ def feasible_draws(possible, mean, covariance, count, generator):
     """
     blocks = _blocks(possible)
     order = np.concatenate(blocks)
-    sizes = np.sqrt(np.diag(covariance))[order]
-    correlation = covariance[np.ix_(order, order)] / np.outer(sizes, sizes)
-    root = sizes[:, None] * np.linalg.cholesky(correlation + _RIDGE * np.eye(len(order)))
+    root = _triangular_root(covariance[np.ix_(order, order)])
     checks = [_Check(possible, block) for block in blocks]
     result, done = np.empty((len(mean), count)), 0
     while done < count:
@@ -48,6 +44,18 @@ def feasible_draws(possible, mean, covariance, count, generator):
         result[order, done : done + part.shape[1]] = part
         done += part.shape[1]
     return result
+
+
+def _triangular_root(covariance):
+    """Return a lower triangular root of a covariance [P, P] that may be singular."""
+    sizes = np.sqrt(np.diag(covariance))
+    # Of a coordinate that is known exactly the row is zero.
+    scale = np.where(sizes > 0, sizes, 1.0)
+    values, axes = np.linalg.eigh(covariance / np.outer(scale, scale))
+    half = axes * np.sqrt(np.maximum(values, 0.0))
+    root = np.linalg.qr(half.T, mode='r').T
+    # With a positive diagonal it is unique: alike distributions have alike draws of a seed.
+    return scale[:, None] * root * np.where(np.diag(root) < 0, -1.0, 1.0)
 
 
 def _population(checks, mean, root, generator):

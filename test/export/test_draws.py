@@ -162,6 +162,18 @@ def test_conditioned_draws_are_those_of_plain_rejection(two_links):
     np.testing.assert_allclose(found.std(1), kept.std(1), rtol=0.06)
 
 
+def test_a_singular_covariance_is_drawn_from(two_links):
+    mixture = mixture_of(two_links, 0.05)
+    root = mixture.roots[0].copy()
+    known, copied = (two_links.labels.index(name) for name in ('lower.mass', 'upper.mass'))
+    root[known] = 0.0
+    root[copied] = root[two_links.labels.index('lower.mass*com.z')]
+    draws = draw_robots(two_links, replace(mixture, roots=root[None]), DrawSettings(count=300), 0)
+    np.testing.assert_allclose(draws.values['lower.mass'], mixture.means[known, 0], rtol=1e-9)
+    assert draws.values['upper.mass'].std() > 0
+    expect_feasible(two_links, draws)
+
+
 def test_correlations_of_the_posterior_are_kept(arm):
     problem, _ = arm
     root = 0.05 * problem.prior.root.copy()
