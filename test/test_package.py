@@ -392,14 +392,22 @@ def test_a_command_names_the_library_that_is_missing():
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize('function', ['estimator', 'synthetic_robot'])
-def test_without_ros_the_nodes_say_so_in_a_sentence(function):
+# The executables, and the modules that `python -m` runs.
+NODES = (
+    'from sim2real_estimator.app.nodes import estimator; estimator()',
+    'from sim2real_estimator.app.nodes import synthetic_robot; synthetic_robot()',
+    'import runpy; runpy.run_module("sim2real_estimator.ros.node", run_name="__main__")',
+    'import runpy; runpy.run_module("sim2real_estimator.app.synthetic.node", run_name="__main__")',
+)
+
+
+@pytest.mark.parametrize('start', NODES)
+def test_without_ros_the_nodes_say_so_in_a_sentence(start):
     code = (
-        'import importlib.util as util, sys\n'
+        'import importlib.util as util\n'
         'find = util.find_spec\n'
         'util.find_spec = lambda name, *rest: None if name == "rclpy" else find(name, *rest)\n'
-        f'from sim2real_estimator.app.nodes import {function}\n'
-        f'sys.exit({function}())'
+        f'{start}'
     )
     done = subprocess.run([sys.executable, '-c', code], cwd=ROOT, capture_output=True, text=True)
 
