@@ -30,6 +30,8 @@ EXTRAS = {
     'report': ['jinja2>=3.1', 'matplotlib>=3.6'],
     # Checks of an exported MJCF file by MuJoCo itself.
     'mujoco': ['mujoco>=3.2'],
+    # The site of the documents, `make docs`.
+    'docs': ['mkdocs>=1.6', 'mkdocs-material>=9.5'],
     # Tests and style; more of it, for colcon and the peers, is in requirements-*.txt.
     'dev': ['pytest>=8,<9', 'pytest-xdist>=3.5', 'ruff>=0.17.5'],
 }

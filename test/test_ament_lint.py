@@ -18,7 +18,7 @@ FOLDERS = ('benchmark', 'examples', 'launch', 'sim2real_estimator', 'test', 'too
 def test_docstrings_are_as_ament_wants_them():
     main = pytest.importorskip('ament_pep257.main').main
     paths = [str(ROOT / name) for name in (*FOLDERS, 'setup.py')]
-    # D401 wants a verb at the begin of the docstring of a property, too, as ament calls pydocstyle.
+    # As ament calls pydocstyle, D401 wants a verb in the docstring of a property, too.
     assert main(argv=[*paths, '--add-ignore', 'D401']) == 0
 
 

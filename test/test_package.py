@@ -28,6 +28,7 @@ IMPORTED_AS = {
     'cmeel-eigen': None,
     'colcon-core': 'colcon_core',
     'example-robot-data': None,
+    'mkdocs-material': None,
     'pin': 'pinocchio',
     'python3-matplotlib': 'matplotlib',
     'python3-numpy': 'numpy',
@@ -49,6 +50,7 @@ NOT_IMPORTED = {
     'colcon-test-result': 'the command colcon test-result',
     'execnet': 'lets pytest-xdist talk to its processes',
     'example-robot-data': 'robots that benchmark/ reads by path',
+    'mkdocs-material': 'the theme that mkdocs.yml names',
     'mujoco': 'peer in benchmark/',
     'pytest-xdist': 'the option -n of make test',
     'ros-jazzy-common-interfaces': 'brings the message packages that package.xml names',
@@ -242,6 +244,8 @@ def test_requirement_files_have_what_setup_requires_and_nothing_more():
     assert required_names('requirements.txt') == wanted
     named = required_names('requirements-test.txt', 'requirements-peers.txt')
     assert {name_of(line) for line in extras['dev'] + extras['mujoco']} <= named
+    of_docs = {name_of(line) for line in extras['docs']}
+    assert required_names('requirements-docs.txt') == of_docs
 
 
 def test_rosdep_installs_what_setup_requires():
