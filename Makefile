@@ -13,7 +13,7 @@ WITH_PACKAGE = PYTHONPATH="$(CURDIR)$${PYTHONPATH:+:$$PYTHONPATH}"
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help demo examples test fuzz lint docs evaluate benchmark
+.PHONY: help demo examples test fuzz lint docs lock evaluate benchmark
 
 help: ## show this list
 	@echo 'make <target>, where <target> is'
@@ -50,6 +50,10 @@ docs: ## build the site of the documents into build/docs; a link that leads nowh
 	$(SET_UP) docs
 	@$(PYTHON_OF_VENV) -m mkdocs build --quiet $(ARGS)
 	@echo 'build/docs/index.html'
+
+lock: ## renew locked/: all libraries with hashes, and a bill of materials; asks the package index
+	$(SET_UP) lock
+	@$(PYTHON_OF_VENV) tools/lock.py
 
 SEED ?= 0
 evaluate: ## measure the accuracy, from SEED=; ARGS=--draw renews docs/images; see benchmark/evaluate.py

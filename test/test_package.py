@@ -28,6 +28,7 @@ IMPORTED_AS = {
     'cmeel-eigen': None,
     'colcon-core': 'colcon_core',
     'example-robot-data': None,
+    'cyclonedx-bom': None,
     'mkdocs-material': None,
     'pin': 'pinocchio',
     'python3-matplotlib': 'matplotlib',
@@ -49,6 +50,7 @@ NOT_IMPORTED = {
     'colcon-ros': 'lets colcon read package.xml',
     'colcon-test-result': 'the command colcon test-result',
     'execnet': 'lets pytest-xdist talk to its processes',
+    'cyclonedx-bom': 'the bill of materials of tools/lock.py',
     'example-robot-data': 'robots that benchmark/ reads by path',
     'mkdocs-material': 'the theme that mkdocs.yml names',
     'mujoco': 'peer in benchmark/',
@@ -56,6 +58,7 @@ NOT_IMPORTED = {
     'ros-jazzy-common-interfaces': 'brings the message packages that package.xml names',
     'ros-jazzy-rmw-fastrtps-cpp': 'middleware, loaded by rclpy at run time',
     'ruff': 'the command of make lint',
+    'uv': 'resolves what tools/lock.py writes',
 }
 
 
