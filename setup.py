@@ -47,8 +47,8 @@ def share(folder):
 
 
 def text_of(name):
-    """Return the text of a file beside this one."""
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name)) as file:
+    """Return the text of a file beside this one, which colcon --symlink-install links to."""
+    with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), name)) as file:
         return file.read()
 
 

@@ -27,6 +27,7 @@ IMPORTED_AS = {
     'backports.zstd': 'backports',
     'cmeel-eigen': None,
     'colcon-core': 'colcon_core',
+    'colcon-ros': 'catkin_pkg',
     'example-robot-data': None,
     'cyclonedx-bom': None,
     'mkdocs-material': None,
@@ -47,7 +48,6 @@ NOT_IMPORTED = {
     'colcon-bash': 'install/setup.bash',
     'colcon-package-information': 'the command colcon list',
     'colcon-package-selection': 'the option --packages-select',
-    'colcon-ros': 'lets colcon read package.xml',
     'colcon-test-result': 'the command colcon test-result',
     'execnet': 'lets pytest-xdist talk to its processes',
     'cyclonedx-bom': 'the bill of materials of tools/lock.py',
@@ -433,6 +433,9 @@ def test_a_citation_names_this_version():
 
 
 def test_changelog_speaks_of_this_version():
-    changelog = (ROOT / 'CHANGELOG.rst').read_text()
+    """As bloom reads it; the date is that of the citation."""
+    changelog = pytest.importorskip('catkin_pkg.changelog').get_changelog_from_path(str(ROOT))
+    newest, date, _ = next(changelog.foreach_version())
 
-    assert 'Forthcoming\n---' in changelog or f'{setup_keyword("version")} (' in changelog
+    assert newest == setup_keyword('version')
+    assert date.date() == yaml.safe_load((ROOT / 'CITATION.cff').read_text())['date-released']
