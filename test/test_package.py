@@ -423,6 +423,20 @@ def test_without_ros_the_nodes_say_so_in_a_sentence(start):
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize('start', NODES)
+def test_of_a_ros_for_another_python_the_nodes_say_so_in_a_sentence(start, tmp_path):
+    (tmp_path / 'rclpy').mkdir()
+    (tmp_path / 'rclpy/__init__.py').write_text(
+        'raise ImportError("librcl.so: cannot open\\nThe C extension failed to be imported")'
+    )
+    code = f'import sys; sys.path.insert(0, {str(tmp_path)!r}); {start}'
+    done = subprocess.run([sys.executable, '-c', code], cwd=ROOT, capture_output=True, text=True)
+
+    assert done.returncode == 2
+    assert 'cannot load it: librcl.so: cannot open; source ROS 2' in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_a_citation_names_this_version():
     citation = yaml.safe_load((ROOT / 'CITATION.cff').read_text())
 
