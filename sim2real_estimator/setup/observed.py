@@ -242,8 +242,8 @@ def _judge_efforts(found, model, where):
             noise, _ = noise_of(where[name].joints[name].stamps, efforts)
             if noise < _COMPUTED * max(map(abs, limits)):
                 found.reasons[path] += (
-                    ', without any noise: where it is just what acts (simulation, torque '
-                    'control), call init with --effort commanded'
+                    ', without any noise (where it is just what acts, as in simulation or torque '
+                    'control, call init with --effort commanded)'
                 )
             _judge_limit(found, model, name, limits)
         elif is_passive:
@@ -335,7 +335,7 @@ def _tell_units(found, ratios):
                     'not N m'
                 )
         elif is_usual[name]:
-            found.reasons[path] += f', {times}: N m'
+            found.reasons[path] += f', {times}, so in N m'
         elif ratio < 0:
             found.efforts[name] = 'unknown'
             found.reasons[path] += f', {times}: not used, as its sign is the other one'
