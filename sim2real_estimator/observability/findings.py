@@ -263,7 +263,7 @@ def find(problem, mixture, stamp_ns, exact=True, tangents=None):
     found = spectrum_of(inner, mean, covariance)
     directions = null_directions(found, _NAMED)
     judged = inner.separated(draws), _modes_apart(inner, tangents, mixture), directions
-    unobservable = _unobservable_apart(inner, tangents)
+    unobservable = unobservable_deviations(inner, tangents)
     infeasible = _infeasible(problem, mean, covariance)
     return Findings(
         stamp_ns,
@@ -292,7 +292,7 @@ def _modes_apart(inner, tangents, mixture):
     return weights, inner.separated(means), _deviations_apart(inner, means, covariances).T
 
 
-def _unobservable_apart(inner, tangents):
+def unobservable_deviations(inner, tangents):
     """Return the standard deviations [P] in the null space, every parameter apart."""
     return _deviations_apart(inner, tangents.points, tangents.blind).max(0)
 
