@@ -26,8 +26,8 @@ _KERNEL_SIGMAS = 2.0
 _NOTABLE = 1e-3
 # In parts of the robot's size: half a side of the plane, where its middle is, how thick kernels
 # are, lines, dots, and letters of names and of numbers.
-_HALF, _ASIDE, _FLAT = 0.4, (0.0, 1.0, 0.2), 0.002
-_WIDTH, _DOT, _NAME, _NUMBER = 0.003, 0.02, 0.06, 0.045
+_HALF, _ASIDE, _FLAT = 0.4, (0.0, 1.35, 0.2), 0.002
+_WIDTH, _DOT, _NAME, _NUMBER = 0.003, 0.02, 0.065, 0.05
 # Points of an ellipse that is drawn as a line.
 _ROUND = 48
 

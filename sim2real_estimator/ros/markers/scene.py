@@ -35,9 +35,12 @@ _SIGMAS = 2.0
 _SOLID_SHARE = 0.2
 _LABELS = 'joints'
 _QUANTITIES = ('damping', 'friction', 'armature', 'stiffness')
-# In parts of the robot's size: letters, how far they are from the joint, and the distance below
+# In parts of the robot's size: letters, how far they begin from the joint, and the distance below
 # which joints are at one place, as in a wrist.
-_LABEL_HEIGHT, _LABEL_OFFSET, _TOGETHER = 0.05, 0.1, 0.05
+_LABEL_HEIGHT, _LABEL_OFFSET, _TOGETHER = 0.055, 0.06, 0.05
+# Half the width of a letter, in parts of its height and with what an oblique view takes from the
+# offset: text is centred where it stands.
+_HALF_LETTER = 0.34
 # Of more joints than this only the names are written: the panel has the numbers.
 _FEW_JOINTS = 3
 _LOAD, _LOAD_TEXT = 'load', 'mass of the load'
@@ -52,7 +55,7 @@ _LIKELIEST_WIDTH, _DRAWN_WIDTH = 0.008, 0.003
 _PANEL = 'panel'
 _PANEL_ROWS = 30
 # In parts of the robot's size: letters, and where the middle of the table is.
-_PANEL_HEIGHT, _PANEL_PLACE = 0.06, (0.0, -1.1, 0.2)
+_PANEL_HEIGHT, _PANEL_PLACE = 0.065, (0.0, -1.1, 0.2)
 Marker = maker('visualization_msgs/msg/Marker')
 MarkerArray = maker('visualization_msgs/msg/MarkerArray')
 
@@ -245,16 +248,23 @@ def joint_markers(view):
             labelled.append((number, joint, found))
     are_few = len(labelled) <= _FEW_JOINTS
     for number, joint, found in labelled:
-        lines = [f'{each.name.rpartition(".")[2]} {view.words(each)}' for each in found]
-        words = '\n'.join((joint.name, *(lines if are_few else ())))
+        lines = [joint.name]
+        if are_few:
+            units = view.parameters.unit
+            lines += [f'{_word(each)} {each.mean:.3g} {units(each.name)}' for each in found]
         # Where joints are at one place each name stands above the one before.
         is_together = markers and np.linalg.norm(joint.origin) < _TOGETHER * view.size
         level = level + 1 if is_together else 0
-        words += '\n ' * (2 * level)
-        position = (_LABEL_OFFSET * view.size * x for x in _label_axis(joint))
+        words = '\n'.join(lines) + '\n ' * (2 * level)
+        aside = _LABEL_OFFSET + _HALF_LETTER * _LABEL_HEIGHT * max(map(len, lines))
+        position = (aside * view.size * x for x in _label_axis(joint))
         color, height = view.look_of_owner(joint.name).color(), _LABEL_HEIGHT * view.size
         markers.append(text(_LABELS, number, joint.child, position, height, words, color))
     return markers
+
+
+def _word(found):
+    return found.name.rpartition('.')[2]
 
 
 def load_markers(view):
@@ -267,11 +277,14 @@ def load_markers(view):
     # Of what was put down only an outline is left.
     color = plain(_LOAD_COLOR, 0.8 if load.mass > 0 else _FAINT)
     height = _LOAD_HEIGHT * view.size
-    above = np.array(load.com) + (0.0, 0.0, radius + 1.2 * height)
+    # Away from the joint, at which there is other text.
+    away = np.array(load.com)
+    away = away / np.linalg.norm(away) if away.any() else np.array([0.0, 0.0, 1.0])
+    beside = np.array(load.com) + away * (radius + 1.5 * height)
     words = f'{load.mass:+.3g} \u00b1 {load.mass_sd:.2g} kg'
     return [
         ball(_LOAD, 0, load.link, load.com, np.eye(3), [radius] * 3, color),
-        text(_LOAD_TEXT, 0, load.link, above, height, words, plain(_GREY)),
+        text(_LOAD_TEXT, 0, load.link, beside, height, words, plain(_GREY)),
     ]
 
 
