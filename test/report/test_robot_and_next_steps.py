@@ -21,7 +21,8 @@ from sim2real_estimator.posterior.report.sections.next_steps import next_steps
 from sim2real_estimator.posterior.report.sections.parameter_table import parameters
 from sim2real_estimator.posterior.report.sections.robot_picture import _label, robot
 
-ARM = Path(__file__).resolve().parents[2] / 'config' / 'seven_joint_arm.yaml'
+CONFIGS = Path(__file__).resolve().parents[2] / 'config'
+ARM, CONFIG = CONFIGS / 'seven_joint_arm.yaml', CONFIGS / 'double_pendulum.yaml'
 
 
 @pytest.fixture(scope='module')
@@ -221,6 +222,17 @@ def test_a_misfit_comes_first(arm):
     verdicts = {'x': ('', ())}
     lines = said(judged(arm, verdicts, rest='misfit'))
     assert lines[0].startswith('Repair units, signs and the robot description')
+
+
+def test_without_known_efforts_a_weighed_mass_or_a_force_is_asked_for(one_thread):
+    config = load_config(CONFIG)
+    swinging = replace(
+        config, joints={joint: replace(own, effort='none') for joint, own in config.joints.items()}
+    )
+    pipeline = Pipeline.from_config(swinging)
+    lines = said(identification_of(pipeline.problem, pipeline.posterior()))
+    assert any(line.startswith('Fix one mass that you have weighed, or apply') for line in lines)
+    assert not any(line.startswith('Leave') and '.mass' in line for line in lines)
 
 
 def test_where_all_is_known_there_is_nothing_to_do(arm):

@@ -45,6 +45,8 @@ _MOTIONS = {
     'delay': 'move with quick changes of speed, which a delay shifts visibly',
     'noise': 'record for longer',
 }
+# Degrees of freedom of a robot's base that floats.
+_FREE = 6
 _ALIASED, _PRIOR_ONLY = 'aliased', 'prior-only'
 _DISSIPATION = ('damping', 'friction', *COUPLED_FRICTIONS)
 _BODY = ('mass', 'com', 'inertia')
@@ -146,6 +148,9 @@ def _of_prior_only(robot, known):
     """Yield (heading, sentence) for parameters of which data say nothing, by what to do."""
     names = [each.name for each in known]
     bodies = [name for name in names if _kind(name) in _BODY and owner_of(name) in robot.links]
+    if robot.is_unscaled:
+        # That a mass or a force is needed has been said.
+        bodies = [name for name in bodies if _kind(name) != 'mass']
     hidden = [name for name in bodies if robot.hidden.get(name, 0.0) >= _HIDDEN]
     slow = [name for name in bodies if name not in hidden]
     if slow:
@@ -164,8 +169,9 @@ def _of_prior_only(robot, known):
     if hidden:
         yield (
             _LEAVE,
-            f'Leave {_by_owner(hidden)} as they are: no motion of this robot tells them, and no '
-            'prediction of it needs them. Where you need the numbers, take them from CAD.',
+            f'Leave {_by_owner(hidden)} as they are: no motion of this robot tells them, and its '
+            'predictions need none of them by itself. Where you need the numbers, take them from '
+            'CAD.',
         )
 
 
@@ -182,6 +188,7 @@ class _Robot:
         put(self, 'links', {link.name for link in model.links})
         put(self, 'joints', {joint.name for joint in moving})
         put(self, 'owners', self.links | self.joints)
+        put(self, 'free', {j.name for j in moving if j.kind.velocity_size == _FREE})
         put(self, '_above', {joint.child: joint for joint in model.joints})
         put(self, 'hidden', _hidden(self.found))
         put(self, 'is_unscaled', not model.commands)
@@ -214,7 +221,9 @@ class _Robot:
 
     def named(self, joints):
         """Return joints in a sentence."""
-        return 'all joints' if self.joints <= set(joints) else _listed(joints)
+        if self.free & set(joints):
+            return 'the whole robot'
+        return 'all joints' if 1 < len(self.joints) <= len(joints) else _listed(joints)
 
     def advice(self, name):
         """Return (heading, sentence with a place for names) for a parameter that is no body's."""

@@ -158,7 +158,9 @@ class _Scene:
         starts = {link: (begin + end) / 2 for link, begin, end in self._strokes}
         names = []
         for link in self._model.links:
-            if link.name not in movers and link.name not in self._verdicts:
+            moves = self._model.attachments[link.name].body >= 0
+            # `world.gravity` is not of a base that happens to be called world.
+            if not moves or link.name not in {*movers, *self._verdicts}:
                 continue
             place = flat.point(places.get(link.name, starts[link.name]))
             words = ' · '.join(filter(None, (link.name, movers.get(link.name))))
