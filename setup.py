@@ -34,6 +34,8 @@ EXTRAS = {
     'gymnasium': ['gymnasium>=1.0', 'mujoco>=3.2'],
     # The command `rerun`.
     'rerun': ['rerun-sdk>=0.23'],
+    # The site of the documents, `make docs`.
+    'docs': ['mkdocs>=1.6', 'mkdocs-material>=9.5'],
     # Tests and style; more of it, for colcon and the peers, is in requirements-*.txt.
     'dev': ['pytest>=8,<9', 'pytest-xdist>=3.5', 'ruff>=0.17.5'],
 }
@@ -49,8 +51,8 @@ def share(folder):
 
 
 def text_of(name):
-    """Return the text of a file beside this one."""
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name)) as file:
+    """Return the text of a file beside this one, which colcon --symlink-install links to."""
+    with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), name)) as file:
         return file.read()
 
 

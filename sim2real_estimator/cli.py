@@ -13,11 +13,11 @@ from .app.draw_command import add_draw
 from .app.export_command import add_export, posterior_in, require_free
 from .app.init_command import add_init
 from .app.layouts import add_layouts
-from .app.nodes import require_ros
 from .app.report_command import add_report
 from .app.rerun_export import add_rerun
 from .errors import EstimatorError
 from .offline.identification.command import add_identify
+from .ros import require_ros
 from .version import __version__
 
 # So long a monitor listens before it draws again [s].

@@ -44,7 +44,7 @@ ROOMS = {
     'ros': {*_FLOW, 'background', 'bags', 'events', 'messages'},
     'offline': {*_FLOW, 'bags', 'files', 'events', 'messages', 'ros', 'version'},
     'app': {*_FLOW, 'bags', 'control', 'messages', 'offline', 'ros', 'version'},
-    'cli': {'app', 'errors', 'offline', 'posterior', 'setup', 'version'},
+    'cli': {'app', 'errors', 'offline', 'posterior', 'ros', 'setup', 'version'},
     # The public names, imported when first used.
     '__init__': {
         'errors',

@@ -7,6 +7,12 @@ import re
 import sys
 from typing import get_type_hints
 
+from .. import exit_without_ros
+
+if __name__ == '__main__':
+    # Before imports that would end in a traceback.
+    exit_without_ros('randomizer')
+
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.clock import Clock, ClockType
