@@ -406,9 +406,10 @@ NODES = (
     'from sim2real_estimator.app.nodes import estimator; estimator()',
     'from sim2real_estimator.app.nodes import randomizer; randomizer()',
     'from sim2real_estimator.app.nodes import synthetic_robot; synthetic_robot()',
-    'import runpy; runpy.run_module("sim2real_estimator.ros.node", run_name="__main__")',
-    'import runpy; runpy.run_module("sim2real_estimator.ros.randomizer.node", run_name="__main__")',
-    'import runpy; runpy.run_module("sim2real_estimator.app.synthetic.node", run_name="__main__")',
+    *(
+        f'import runpy; runpy.run_module("sim2real_estimator.{name}", run_name="__main__")'
+        for name in ('ros.node', 'ros.randomizer.node', 'app.synthetic.node')
+    ),
 )
 
 
