@@ -174,6 +174,25 @@ def test_a_singular_covariance_is_drawn_from(two_links):
     expect_feasible(two_links, draws)
 
 
+def test_where_data_tell_combinations_only_these_have_the_moments_of_the_mixture():
+    problem, posterior = posterior_of(seven_joints.config(), away=0.0, left=0.05)
+    assert len(problem.labels) < len(problem.parametrization.names)
+    draws = draw_robots(problem, posterior.mixture, DrawSettings(count=4000), 0)
+    assert draws.method == CONDITIONED
+    expect_feasible(problem, draws)
+    parametrization = problem.parametrization
+    away = coordinates(problem, draws) - parametrization.inner.prior.mean[:, None]
+    mean, covariance = posterior.mixture.moments()
+    root = np.linalg.cholesky(covariance)
+    whitened = np.linalg.solve(root, parametrization.combinations @ away - mean[:, None])
+    assert np.abs(whitened.mean(1)).max() < 0.15
+    np.testing.assert_allclose(whitened.std(1), 1.0, atol=0.08)
+    # What they cannot tell varies about as in the prior.
+    before = draw_robots(problem, posterior.mixture, DrawSettings('prior', 4000), 0)
+    name = 'column.mass'
+    assert draws.values[name].std() == pytest.approx(before.values[name].std(), rel=0.2)
+
+
 def test_correlations_of_the_posterior_are_kept(arm):
     problem, _ = arm
     root = 0.05 * problem.prior.root.copy()
