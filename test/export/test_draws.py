@@ -353,7 +353,7 @@ def test_damaged_files_of_draws_are_refused(arm, tmp_path, damage):
     robot = described(problem, posterior)
     write_draws(path, robot, draw_robots(problem, posterior.mixture, DrawSettings(count=3), 0))
     path.write_text(damage(path.read_text()))
-    with pytest.raises(DataError, match='is no whole file of draws'):
+    with pytest.raises(DataError, match='draws.jsonl: .*; (write it anew|give one of)'):
         read_draws(path)
 
 

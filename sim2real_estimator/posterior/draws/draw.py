@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import DataError
+from ...files import damage_as_error, LARGEST_ARRAYS, require_file
 
 FORMAT, VERSION = 'sim2real_estimator draws', 1
 
@@ -104,21 +105,23 @@ def read_draws(path):
     A DataError where it is another file, cut off or damaged.
     """
     path = Path(path)
+    require_file(path, LARGEST_ARRAYS)
     try:
-        head, *lines = path.read_text(encoding='utf-8').splitlines()
-        head = json.loads(head)
-        if (head['format'], head['version']) != (FORMAT, VERSION):
-            raise ValueError(f"format '{head['format']}', version {head['version']}")
-        draws = [Draw.of(json.loads(line)) for line in lines]
-        if len(draws) != head['count']:
-            raise ValueError(f'{len(draws)} of {head["count"]} draws are there')
-    except OSError as error:
+        text = path.read_text(encoding='utf-8')
+    except (OSError, ValueError) as error:
         raise DataError(f'{path}: cannot be read ({error}); give a file of draws') from error
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise DataError(
-            f'{path}: is no whole file of draws ({type(error).__name__}: {error}); write it anew '
-            'by `sim2real-estimator draw`'
-        ) from error
+    with damage_as_error(path, 'write it anew by `sim2real-estimator draw`'):
+        head, *lines = map(json.loads, text.splitlines())
+        if (head['format'], head['version']) != (FORMAT, VERSION):
+            raise DataError(
+                f'{path}: is a file of {head["format"]!r}, version {head["version"]!r}; give one '
+                f"of '{FORMAT}', version {VERSION}"
+            )
+        draws = [Draw.of(line) for line in lines]
+        if len(draws) != head['count']:
+            raise DataError(
+                f'{path}: {len(draws)} of {head["count"]} draws are there; write it anew'
+            )
     return head, draws
 
 
