@@ -43,7 +43,8 @@ def plain_lines(board):
     lines = []
     for row in board.rows():
         truth = '' if row.truth is None else f'  true {written(row.truth, row.sd)}'
-        numbers = f'{written(row.mean, row.sd)} +- {written(row.sd, row.sd)} {row.unit}'
+        unit = '' if row.unit == '1' else row.unit
+        numbers = f'{written(row.mean, row.sd)} +- {written(row.sd, row.sd)} {unit}'
         lines.append(f'{row.name}: {numbers.strip()}{truth}  {_in_words(row)}')
     return lines
 

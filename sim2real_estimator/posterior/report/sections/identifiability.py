@@ -21,15 +21,15 @@ def identifiability(found):
     """Return the section of the spectrum and of null directions."""
     findings = found.findings
     parametrization, mixture = found.problem.parametrization, found.posterior.mixture
-    told = spectrum_of(
+    spectrum = spectrum_of(
         parametrization.inner, *tangents_of(parametrization, mixture).moments(mixture)
     )
-    blocks = [_summary(findings, told), _bars(parametrization.inner.names, told)]
+    blocks = [_summary(findings, spectrum), _bars(parametrization.inner.names, spectrum)]
     if findings.null_directions:
         blocks.append(
             Text(
                 'No data so far tell these: along each of them parameters may change together (+) '
-                'or against one another (-), and the robot moves alike.',
+                'or against one another (-), and the motion stays the same.',
                 findings.null_directions,
             )
         )
@@ -41,8 +41,8 @@ def identifiability(found):
     return Section(_TITLE, tuple(blocks))
 
 
-def _summary(findings, told):
-    """Return in a sentence how much is known; told: the `Spectrum` of all parameters."""
+def _summary(findings, spectrum):
+    """Return in a sentence how much is known; spectrum: the `Spectrum` of all parameters."""
     total = findings.observed + findings.unobserved
     text = (
         f'{count(findings.observed, "independent combination")} of parameters known from data; '
@@ -50,7 +50,7 @@ def _summary(findings, told):
     )
     if len(findings.combinations) > total:
         text += ' The others are in between.'
-    known = told.information[told.information > _TOLD]
+    known = spectrum.information[spectrum.information > _TOLD]
     if len(known):
         factor = np.exp(np.mean(np.log1p(known)) / 2)
         text += (
@@ -60,24 +60,24 @@ def _summary(findings, told):
     return Text(text)
 
 
-def _bars(names, told):
+def _bars(names, spectrum):
     """Return what is left of the prior's standard deviation along principal directions."""
-    order = np.argsort(-told.information, kind='stable')[:_MOST]
-    left = 100 / np.sqrt(1 + np.maximum(told.information[order], 0))
+    order = np.argsort(-spectrum.information, kind='stable')[:_MOST]
+    left = 100 / np.sqrt(1 + np.maximum(spectrum.information[order], 0))
     # Whole decades, up to what was believed before.
     least = min(np.floor(np.log10(left.min())), 1)
     rows = []
     for part, k in zip(left, order):
-        name = _name(names, told.directions[:, k])
-        end, mark = 100 * (np.log10(part) - least) / (2 - least), _mark(told.information[k])
+        name = _name(names, spectrum.directions[:, k])
+        end, mark = 100 * (np.log10(part) - least) / (2 - least), _mark(spectrum.information[k])
         text = f'{number(part, 2)} %'
         rows.append(
             (Cell(name, 'wraps'), text, Bar(f'{_KNOWN[mark]}: {text}', ((0.0, float(end), mark),)))
         )
     caption = (
         'Each bar is a combination of parameters, the best known on top: short blue bars have '
-        'been measured, orange ones in part, grey ones that reach to the right could not be told '
-        'by these data, however long they are. The scale is logarithmic.'
+        'been measured, orange ones in part, grey ones that reach to the right could not be '
+        'observed by these data, however long they are. The scale is logarithmic.'
     )
     decades = tuple(f'{10.0**power:g} %' for power in np.arange(least, 3))
     head = ('combination', 'uncertainty left', decades)
