@@ -183,6 +183,7 @@ def test_the_markers_are_the_scene_of_the_same_arrays(live, arrays):
         progress.efforts,
         trail=arrays.trail,
         ghosts=6,
+        tangents=progress.assessment.tangents,
     )
     shown = {}
     for message in listener.heard['markers']:
