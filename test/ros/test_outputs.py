@@ -37,7 +37,9 @@ from sim2real_estimator.ros.publishers import (
 )
 
 COUNT, SEED = 40, 7
-SETTINGS = ('-p', f'samples.count:={COUNT}', '-p', f'samples.seed:={SEED}')
+# However busy this computer is, frames are those of the arrays.
+PATIENT = ('-p', 'frames.max_age:=1000.0', '-p', 'frames.overload:=1000.0')
+SETTINGS = ('-p', f'samples.count:={COUNT}', '-p', f'samples.seed:={SEED}', *PATIENT)
 
 
 class Arrays:
