@@ -95,14 +95,15 @@ class Moment:
     One way after some rounds.
 
     success: share of starts from which the true robot's pole is up in time; trials: rollouts of
-    the true robot so far; simulated: rollouts of simulated ones, and seconds of the processor,
-    that updates of the distribution have taken so far; draws [7, N]: robots of the distribution,
-    in coordinates.
+    the true robot so far. What updates of the distribution have taken so far: simulated, rollouts
+    of simulated robots; by_differences, the same with derivatives counted as finite differences
+    would take; seconds of the processor. draws [7, N]: robots of the distribution, in coordinates.
     """
 
     success: float
     trials: int
     simulated: float
+    by_differences: float
     seconds: float
     draws: np.ndarray
 
@@ -144,7 +145,7 @@ def run_loop(seed, rounds=ROUNDS, budget=None, on_step=lambda state: None):
                 way.update(robot.trials(gains, number), gains)
                 gains, success = trained(way.draw, number, way.title)
             draws = to_coordinates(way.draw(DRAWS, np.random.default_rng(seed)))
-            spent = way.simulated / SECONDS, way.seconds
+            spent = way.simulated / SECONDS, way.by_differences / SECONDS, way.seconds
             moments.append(Moment(success, TRIALS * number, *spent, draws))
         courses[way.title] = tuple(moments)
     alike = values[:, None]
@@ -222,10 +223,10 @@ class HandMade:
     """Ranges stay as they were made by hand."""
 
     title = 'hand-made ranges'
+    simulated = by_differences = seconds = 0.0
 
     def __init__(self, seed, budget):
         """Take what every way takes: the seed of random numbers, and the `Budget`."""
-        self.simulated, self.seconds = 0.0, 0.0
 
     def draw(self, count, generator):
         """Return the quantities [7, count] of random robots."""
@@ -261,6 +262,11 @@ class SimOpt:
     def draw(self, count, generator):
         """Return the quantities [7, count] of random robots."""
         return to_values(np.array([self._search.ask() for _ in range(count)]).T)
+
+    @property
+    def by_differences(self):
+        """Simulated time of all robots together [s]; there are no derivatives."""
+        return self.simulated
 
     def update(self, trials, gains):
         """Learn from `Rollouts` of the true robot under a policy with gains [11]."""
@@ -325,6 +331,11 @@ class Online:
     def simulated(self):
         """Simulated time of all robots together [s]."""
         return self._total.seconds
+
+    @property
+    def by_differences(self):
+        """The same [s], as if derivatives were finite differences."""
+        return self._total.by_differences
 
     def draw(self, count, generator):
         """Return the quantities [7, count] of random robots."""

@@ -10,21 +10,24 @@ from ...backend.native.backend import NativeBackend
 
 class SimulatedTime:
     """
-    Simulated time of all robots together [s].
+    Simulated time of all robots together.
 
-    Derivatives along n directions count as n rollouts more, as many as finite differences would
-    take; where rows are carried backwards in time, n is the number of states and parameters.
+    seconds: of rollouts, with or without derivatives [s]; by_differences: the same if derivatives
+    along n directions were n rollouts more, as finite differences would take; where rows are
+    carried backwards in time, n is the number of states and parameters [s].
     """
 
     def __init__(self):
         """Begin with none."""
-        self.seconds = 0.0
+        self.seconds = self.by_differences = 0.0
 
     def add(self, inputs, directions=0):
         """Count a call of a backend with `RolloutInputs`."""
         durations = np.asarray(inputs.durations)
         robots = inputs.batch if durations.shape[-1] == 1 else 1
-        self.seconds += float(durations.sum()) * robots * (1 + directions)
+        seconds = float(durations.sum()) * robots
+        self.seconds += seconds
+        self.by_differences += seconds * (1 + directions)
 
 
 @contextmanager
