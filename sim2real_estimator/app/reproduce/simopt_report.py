@@ -91,9 +91,6 @@ def _success(axis, loops):
         axis.plot(simulated.T, success.T, color=colour, linewidth=0.6, alpha=0.4)
         means = simulated.mean(0), success.mean(0)
         axis.plot(*means, 'o-', color=colour, linewidth=2.2, label=title, zorder=5)
-        if simulated.max() > 1:
-            continue
-        axis.text(1.25, means[1][-1], 'rounds cost nothing', color=colour, fontsize=8, va='center')
     known = 100 * np.mean([loop.known for loop in loops])
     axis.axhline(known, color='k', linestyle='--', linewidth=1, label='trained on the true robot')
     axis.set_xscale('log')
