@@ -19,6 +19,7 @@ TOPICS = {
     'coordinates': (DiagnosticArray, _KEPT),
     'samples': (PointCloud2, _KEPT),
     'parameters': (DiagnosticArray, _FLOWING),
+    'bands': (JointState, _FLOWING),
     'events': (DiagnosticArray, _EVENTS),
     'predicted_joint_states': (JointState, _FLOWING),
     'markers': (MarkerArray, _NEWEST),

@@ -23,9 +23,11 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy import serialization
 
 from sim2real_estimator.ros.publishers import (
+    bands_message,
     estimate_message,
     events_message,
     parameters_message,
+    read_bands,
     read_estimate,
     read_parameters,
 )
@@ -104,6 +106,21 @@ def test_with_several_modes_the_heaviest_is_in_the_efforts():
     heaviest = read_estimate(message).heaviest
     assert np.isnan(heaviest.pop(COMBINATION.label))
     assert heaviest == {'elbow.damping': 0.3, 'lower.mass': 0.4}
+
+
+def test_bands_are_the_mean_and_the_outer_quantiles_bit_for_bit():
+    message = received(bands_message(findings()))
+    assert message.name == [each.name for each in FOUND]
+    reading = read_bands(message)
+    assert reading.stamp_ns == STAMP_NS
+    assert reading.mean == {each.name: each.mean for each in FOUND}
+    assert reading.low == {each.name: each.quantiles[0] for each in FOUND}
+    assert reading.high == {each.name: each.quantiles[2] for each in FOUND}
+
+
+def test_an_estimate_is_no_bands():
+    with pytest.raises(DataError, match='listen to ~/bands'):
+        read_bands(received(estimate_message(estimate())))
 
 
 def test_parameters_arrive_bit_for_bit():

@@ -21,13 +21,23 @@ from .diagnostics import (
     read_events,
     read_parameters,
 )
-from .joint_states import estimate_message, EstimateReading, predicted_message, read_estimate
+from .joint_states import (
+    bands_message,
+    BandsReading,
+    estimate_message,
+    EstimateReading,
+    predicted_message,
+    read_bands,
+    read_estimate,
+)
 
 __all__ = [
+    'BandsReading',
     'CoordinateMap',
     'EstimateReading',
     'ParametersReading',
     'PosteriorReading',
+    'bands_message',
     'coordinates_message',
     'draw_samples',
     'estimate_message',
@@ -36,6 +46,7 @@ __all__ = [
     'parameters_message',
     'posterior_message',
     'predicted_message',
+    'read_bands',
     'read_coordinates',
     'read_estimate',
     'read_events',

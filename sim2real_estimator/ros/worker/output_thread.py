@@ -27,7 +27,7 @@ _RATES = {
     'predicted_joint_states': lambda wishes: wishes.rate,
     'markers': lambda wishes: wishes.markers.rate,
 }
-_JUDGED = ('parameters', 'posterior')
+_JUDGED = ('parameters', 'bands', 'posterior')
 # The map from coordinates to parameters never changes while the worker lives.
 _ONCE = ('coordinates',)
 _SAMPLES = 'samples'
