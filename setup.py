@@ -62,6 +62,9 @@ setup(
         ('share/' + package_name, ['package.xml']),
         # Where ros2 run and ros2 launch look; the console_scripts are in bin/.
         ('lib/' + package_name, sorted(glob('scripts/*'))),
+        # The readers of C++, and what find_package of CMake looks for.
+        *share('cpp/include'),
+        ('share/' + package_name + '/cmake', sorted(glob('cpp/*.cmake'))),
         *share('config'),
         *share('launch'),
     ],
