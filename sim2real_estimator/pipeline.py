@@ -310,8 +310,7 @@ class Pipeline:
         equivalent, which may take seconds, or their tangents, as for estimates.
         """
         now, assessment = self.estimate(), self.progress.assessment
-        change = self.estimator.model_before_change(self.state)
-        known = self.problem, self.mixture, now.stamp_ns, now.report, exact, change
+        known = self.problem, self.mixture, now.stamp_ns, now.report, exact
         with self._libraries.limit(limits=1, user_api='blas'):
             return assessment.find(*known)
 

@@ -34,6 +34,15 @@ def synthetic_robot():
     return main()
 
 
+def payload_bridge():
+    """Run the node `payload_bridge`, and return the exit status."""
+    if not _has_ros('payload_bridge'):
+        return 2
+    from ..ros.payload_bridge.node import main
+
+    return main()
+
+
 def _has_ros(command):
     """Tell whether there is ROS; print what is missing where there is not."""
     try:

@@ -22,6 +22,7 @@ from .diagnostics import (
     read_parameters,
 )
 from .joint_states import estimate_message, EstimateReading, predicted_message, read_estimate
+from .payload import payload_message, payload_uncertainty_message, read_payload
 
 __all__ = [
     'CoordinateMap',
@@ -34,12 +35,15 @@ __all__ = [
     'events_message',
     'map_of',
     'parameters_message',
+    'payload_message',
+    'payload_uncertainty_message',
     'posterior_message',
     'predicted_message',
     'read_coordinates',
     'read_estimate',
     'read_events',
     'read_parameters',
+    'read_payload',
     'read_posterior',
     'read_samples',
     'samples_message',
