@@ -28,13 +28,16 @@ from .null_space import Slice
 
 # How many earlier payloads are remembered: estimators remember three earlier models.
 _MOST_PAST = 6
-# Least squares: most steps, halvings of one where there is no such robot, and the length of the
-# last one, in prior deviations.
-_STEPS, _HALVINGS, _CONVERGED = 30, 30, 1e-7
-# How exactly robot and payload together have given coordinates, in prior deviations.
-_EXACT = 1e-6
-# Where the search ends the coordinates of now are reached to this, in prior deviations.
-_REACHED = 1e-3
+# Least squares: most steps, and halvings of one.
+_STEPS, _HALVINGS = 30, 12
+# How exactly robot and payload together have the coordinates of now, in their standard deviations:
+# loosely at first, since exact equations make a narrow, curved valley.
+# And the length of the last step with each, in prior deviations.
+_EXACT = (1.0, 1e-2), (0.1, 1e-2), (1e-2, 1e-3), (1e-3, 1e-7)
+# To this part of a standard deviation they are reached where there is such a payload.
+_REACHED = 0.1
+# Deviations of the coordinates of now are no smaller than this part of the prior's.
+_CERTAIN = 1e-6
 # Step of numerical derivatives, in prior deviations.
 _STEP = 1e-5
 # The nearest possible body: weights of the barrier, one after the other, and Newton steps with
@@ -128,7 +131,8 @@ class PayloadHistory:
     was `Attached` until then), ...; name: of the last change; probability: of its cause;
     link: that has held something last; is_begun: whether there is a posterior beyond the first
     fits; is_pending: whether a change is being isolated; is_lost: whether all was estimated anew,
-    so that data cannot tell what was held before.
+    so that data cannot tell what was held before; tentative: what is `Attached` by the likeliest
+    cause of a change that is being isolated.
     """
 
     now: Attached = Attached()
@@ -139,6 +143,7 @@ class PayloadHistory:
     is_begun: bool = False
     is_pending: bool = False
     is_lost: bool = False
+    tentative: Attached | None = None
 
     def after(self, report, earlier, tangents):
         """
@@ -160,8 +165,11 @@ class PayloadHistory:
                 new = replace(new, is_pending=False, probability=known)
         if not new.is_begun and report.stage == 'filter':
             new = replace(new, is_begun=True)
-        if earlier is None or new.is_pending:
+        new = replace(new, tentative=None)
+        if earlier is None:
             return new
+        if new.is_pending:
+            return replace(new, tentative=new._with_change(earlier, tangents).now)
         return new._with_change(earlier, tangents)
 
     def _with_change(self, earlier, tangents):
@@ -194,13 +202,14 @@ def estimate_payload(problem, mixture, history, stamp_ns, doubt=None):
     None: it is.
     """
     settings = problem.payload
-    link = settings.link or history.link
+    now = history.tentative or history.now
+    link = settings.link or (*now.links, history.link)[0]
     # What is held, about the frame of the link.
     mean, covariance = np.zeros(10), np.zeros((10, 10))
     if settings.is_nominal:
-        mean, covariance = _against_nominal(problem, mixture, history.now, link)
-    elif link in history.now.links:
-        mean, covariance = _since(problem, mixture, history.now, link)
+        mean, covariance = _against_nominal(problem, mixture, now, link)
+    elif link in now.links:
+        mean, covariance = _since(problem, mixture, now, link)
     mean = mean if settings.known is None else mean + settings.known
     is_found = bool(np.isfinite(covariance).all())
     # No body, or one that can be.
@@ -355,15 +364,18 @@ def _estimated(robot, before, others, bodies, assumed, mixture):
     top. The unknowns are whitened: robot [r], other changes [s], body [10].
     """
     (at, root, mean, by_unknowns), body = before, np.linalg.qr(bodies.T, 'r').T
-    whitening = np.linalg.inv(np.linalg.qr(assumed.T, 'r').T)
     now, covariance = mixture.moments()
+    # In standard deviations of now; of directions without any, of the prior.
+    spread = covariance + _CERTAIN**2 * assumed @ assumed.T
+    scale = np.sqrt(np.diag(spread))
+    whitening = np.linalg.inv(np.linalg.cholesky(spread / scale / scale[:, None])) / scale
     wanted = robot.straight(now[:, None])[:, 0]
     straighten = whitening @ np.linalg.pinv(robot.straight_slope(now), rcond=1e-12)
     count, first = root.shape[1], root.shape[1] + others.shape[1]
     size = first + body.shape[1]
     moved = _STEP * np.eye(size)[:, [*range(count), *range(first, size)]]
 
-    def rows(unknowns):
+    def rows(unknowns, exact):
         """Return (residuals [p + size] at unknowns [size], their derivative), None: no robot."""
         each = unknowns[:, None] + np.concatenate([np.zeros((size, 1)), moved, -moved], 1)
         bare = at[:, None] + root @ each[:count]
@@ -380,32 +392,33 @@ def _estimated(robot, before, others, bodies, assumed, mixture):
         by_each = np.concatenate([by_robot, others, by_each[:, count:]], 1)
         if not (np.isfinite(found).all() and np.isfinite(by_each).all()):
             return None
-        left = straighten @ (wanted - robot.straight(found[:, None])[:, 0]) / _EXACT
+        left = straighten @ (wanted - robot.straight(found[:, None])[:, 0]) / exact
         by_each = straighten @ robot.straight_slope(found) @ by_each
-        system = np.concatenate([by_each / _EXACT, np.eye(size)])
+        system = np.concatenate([by_each / exact, np.eye(size)])
         return np.concatenate([left, -unknowns]), system
 
     unknowns = np.zeros(size)
-    there = rows(unknowns)
-    for _ in range(_STEPS):
-        left, system = there
-        step = np.linalg.lstsq(system, left, rcond=None)[0]
-        for _ in range(_HALVINGS):
-            there = rows(unknowns + step)
-            if there is not None:
+    for exact, shortest in _EXACT:
+        there = rows(unknowns, exact)
+        for _ in range(_STEPS):
+            left, system = there
+            step, cost = np.linalg.lstsq(system, left, rcond=None)[0], left @ left
+            for _ in range(_HALVINGS):
+                there = rows(unknowns + step, exact)
+                if there is not None and there[0] @ there[0] <= cost:
+                    break
+                step = step / 2
+            else:
+                there = left, system
                 break
-            step = step / 2
-        else:
-            there = left, system
-            break
-        unknowns = unknowns + step
-        if np.abs(step).max() < _CONVERGED:
-            break
-    if not np.abs(there[0][: len(now)]).max() * _EXACT < _REACHED:
+            unknowns = unknowns + step
+            if np.abs(step).max() < shortest:
+                break
+    if not np.abs(there[0][: len(now)]).max() * exact < _REACHED:
         return np.zeros(10), np.full((10, 10), np.nan)
     axes, triangle = np.linalg.qr(there[1])
     to_body = body @ np.linalg.inv(triangle)[first:]
-    by_now = to_body @ axes[: len(now)].T @ whitening / _EXACT
+    by_now = to_body @ axes[: len(now)].T @ whitening / exact
     return body @ unknowns[first:], to_body @ to_body.T + by_now @ covariance @ by_now.T
 
 

@@ -101,7 +101,7 @@ class Limits:
     com_step: float = 0.05
     interval: float = 0.2
     settle: float = 0.2
-    stale_after: float = 2.0
+    stale_after: float = 5.0
     revoked_after: float = 2.0
     rest_speed: float | None = 0.01
     rest_for: float = 0.3

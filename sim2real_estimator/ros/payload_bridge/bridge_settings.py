@@ -31,7 +31,7 @@ PARAMETERS = {
     'com_step': (0.05, 'largest change of the centre by one call [m]'),
     'interval': (0.2, 'shortest time between calls [s]'),
     'settle': (0.2, 'so long an estimate has to be usable first [s]'),
-    'stale_after': (2.0, 'without estimates for so long, the previous payload is restored [s]'),
+    'stale_after': (5.0, 'without estimates for so long, the previous payload is restored [s]'),
     'revoked_after': (2.0, 'the same where the estimate is not valid for so long [s]'),
     'rest_speed': (_NONE, 'of all joints, at most; below 0: as the driver asks for [rad/s]'),
     'rest_for': (0.3, 'for so long [s]'),

@@ -143,8 +143,11 @@ class PayloadBridge(Node):
     def _tell(self):
         """Log and publish what was decided."""
         for decision in self._rules.taken_decisions():
-            log = self.get_logger()
-            (log.warning if decision.is_warning else log.info)(decision.text)
+            # rclpy lets no line of code log at two severities.
+            if decision.is_warning:
+                self.get_logger().warning(decision.text)
+            else:
+                self.get_logger().info(decision.text)
             message = DiagnosticArray(status=[_status(decision, self._rules)])
             message.header.stamp = self.get_clock().now().to_msg()
             self._decisions.publish(message)

@@ -21,8 +21,8 @@ from .diagnostics import (
     read_events,
     read_parameters,
 )
+from .inertia_stamped import payload_message, payload_uncertainty_message, read_payload
 from .joint_states import estimate_message, EstimateReading, predicted_message, read_estimate
-from .payload import payload_message, payload_uncertainty_message, read_payload
 
 __all__ = [
     'CoordinateMap',
