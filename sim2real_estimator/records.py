@@ -241,22 +241,44 @@ class CombinationFinding:
 
 
 class PayloadReason(Enum):
-    """Why a `Payload` is not valid: number in messages, and what to do about it."""
+    """Why a `Payload` is not valid; new ones come last, since messages have their numbers."""
 
-    NONE = 0, ''
-    UNKNOWN = 1, 'nothing is known of the robot yet: let it move'
-    CHANGING = 2, 'the robot has changed, and it is not known yet what has'
-    FORGOTTEN = 3, 'all was estimated anew: release what is held, and call ~/reset'
-    MISFIT = 4, 'the model does not explain the data: see the misfit in ~/events'
-    UNCONFIRMED = 5, 'after a gap in the data they have not been found to fit yet'
-    RELEASED = 6, 'a body of the beginning was put down: declare it in payload of the config'
-    OTHER_LINK = 7, 'another link holds a body too: see ~/parameters'
+    NONE = ''
+    UNKNOWN = 'unknown'
+    CHANGING = 'changing'
+    FORGOTTEN = 'forgotten'
+    MISFIT = 'misfit'
+    UNCONFIRMED = 'unconfirmed'
+    RELEASED = 'released'
+    OTHER_LINK = 'other link'
+    NOT_FOUND = 'not found'
 
-    NOT_FOUND = 8, 'no body makes the robot of before that of now: see the causes in ~/events'
+    # What `Enum` has is Python's.
+    __hash__ = object.__hash__
 
-    def __init__(self, number, text):
-        """Take the number in messages, and the text for people."""
-        self.number, self.text = number, text
+    @property
+    def number(self):
+        """Its number in messages."""
+        return list(PayloadReason).index(self)
+
+    @property
+    def text(self):
+        """The reason and what to do about it, for people."""
+        return _REASONS[self]
+
+
+_REASONS = {
+    PayloadReason.NONE: '',
+    PayloadReason.UNKNOWN: 'nothing is known of the robot yet: let it move',
+    PayloadReason.CHANGING: 'the robot has changed, and it is not known yet what has',
+    PayloadReason.FORGOTTEN: 'all was estimated anew: release what is held, and call ~/reset',
+    PayloadReason.MISFIT: 'the model does not explain the data: see the misfit in ~/events',
+    PayloadReason.UNCONFIRMED: 'after a gap in the data they have not been found to fit yet',
+    PayloadReason.RELEASED: 'a body of the beginning was put down: declare it in payload of the '
+    'config',
+    PayloadReason.OTHER_LINK: 'another link holds a body too: see ~/events',
+    PayloadReason.NOT_FOUND: 'no body makes the robot of before that of now: see ~/events',
+}
 
 
 # The ten numbers of a payload, in the order of geometry_msgs/Inertia.
@@ -267,7 +289,7 @@ PAYLOAD_NUMBERS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Payload:
     """
     What a link holds.
@@ -312,9 +334,13 @@ class Payload:
         """Standard deviation of its mass [kg]."""
         return float(self.sd[0])
 
-    def equals(self, other):
-        """Tell whether another payload, or None, says the same but for its stamp."""
-        return other is not None and (
+    def __eq__(self, other):
+        """Tell whether another payload is the same."""
+        return self.says_as(other) and self.stamp_ns == other.stamp_ns
+
+    def says_as(self, other):
+        """Tell whether another payload says the same, if perhaps of another instant."""
+        return isinstance(other, Payload) and (
             (self.link, self.frame, self.probability, self.reason)
             == (other.link, other.frame, other.probability, other.reason)
             and np.array_equal(self.mean, other.mean)
@@ -361,7 +387,8 @@ class Findings:
     modes: tuple
     misfit: float | None = None
     unknown_efforts: tuple = ()
-    payload: Payload | None = None
+    # No attribute of the class, which would be found before the one that is worked out.
+    payload: Payload | None = field(default_factory=lambda: None)
 
     @staticmethod
     def when_asked(stamp_ns, found, payload, **known):

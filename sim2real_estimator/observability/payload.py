@@ -33,7 +33,7 @@ _STEPS, _HALVINGS = 30, 12
 # How exactly robot and payload together have the coordinates of now, in their standard deviations:
 # loosely at first, since exact equations make a narrow, curved valley.
 # And the length of the last step with each, in prior deviations.
-_EXACT = (1.0, 1e-2), (0.1, 1e-2), (1e-2, 1e-3), (1e-3, 1e-7)
+_EXACT = (1.0, 1e-2), (1e-2, 1e-2), (1e-3, 1e-7)
 # To this part of a standard deviation they are reached where there is such a payload.
 _REACHED = 0.1
 # Deviations of the coordinates of now are no smaller than this part of the prior's.

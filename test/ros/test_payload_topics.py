@@ -74,6 +74,6 @@ def test_other_fields_are_no_payload():
 def test_one_that_says_the_same_later_is_equal():
     payload, later = payload_of(), payload_of()
     object.__setattr__(later, 'stamp_ns', STAMP_NS + 1)
-    assert payload.equals(later)
-    assert not payload.equals(None) and not payload.equals(payload_of(seed=1))
-    assert not payload.equals(payload_of(PayloadReason.MISFIT))
+    assert payload.says_as(later)
+    assert not payload.says_as(None) and not payload.says_as(payload_of(seed=1))
+    assert not payload.says_as(payload_of(PayloadReason.MISFIT))

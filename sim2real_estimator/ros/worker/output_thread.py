@@ -175,7 +175,7 @@ class OutputThread:
         for topic, progress, *arguments in jobs:
             if topic in _ON_CHANGE:
                 payload = progress.assessment.latest.payload
-                if payload.equals(self._payloads.get(topic)):
+                if payload.says_as(self._payloads.get(topic)):
                     continue
                 self._payloads[topic] = payload
             self._publish(topic, self._composer.message(topic, progress, *arguments))
