@@ -93,6 +93,7 @@ setup(
         'console_scripts': [
             'sim2real-estimator = sim2real_estimator.cli:main',
             'sim2real_estimator_node = sim2real_estimator.app.nodes:estimator',
+            'controller = sim2real_estimator.app.nodes:controller',
             'payload_bridge = sim2real_estimator.app.nodes:payload_bridge',
             'synthetic_robot = sim2real_estimator.app.nodes:synthetic_robot',
         ],

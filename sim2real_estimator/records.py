@@ -374,7 +374,7 @@ class Findings:
     tenth, of the information of the prior; information: expected, in nats; modes: (weight, values
     of the parameters) of every mode; misfit: squared innovation per degree of freedom of the
     newest frame, None where there is none; unknown_efforts: commands of which the newest frame
-    lacks the effort; payload: the `Payload`, None where nobody asked for it.
+    lacks the effort; payload: the `Payload`, None before any data.
     """
 
     stamp_ns: int
@@ -396,7 +396,7 @@ class Findings:
         Return findings that are worked out when somebody looks at them.
 
         found: function that returns them; payload: function that returns the `Payload` alone, so
-        that nobody who looks at that waits for the rest; known: of them what is known already.
+        that who looks at that does not wait for the rest; known: of them what is known already.
         """
         result = object.__new__(Findings)
         vars(result).update(stamp_ns=stamp_ns, _found=found, _payload=payload, _lock=Lock())
@@ -416,8 +416,9 @@ class Findings:
                 own['_payload'] = None
             elif name not in own:
                 found = own['_found']()
-                own.update({key: value for key, value in vars(found).items() if key not in own})
-                own['_found'] = own['_payload'] = None
+                known = {*own, 'payload'}
+                own.update({key: value for key, value in vars(found).items() if key not in known})
+                own['_found'] = None
         return own[name]
 
     def __reduce__(self):

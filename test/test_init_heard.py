@@ -251,7 +251,7 @@ def test_kinds_of_efforts():
     assert kind_of_efforts(np.full(5, NAN)) == 'absent'
     assert kind_of_efforts(np.zeros(5)) == 'zero'
     assert kind_of_efforts(np.full(5, 2.0)) == 'constant'
-    assert kind_of_efforts(np.array([NAN, 1.0, 2.0])) == 'told'
+    assert kind_of_efforts(np.array([NAN, 1.0, 2.0])) == 'reported'
 
 
 def test_pauses_part_runs_and_leave_the_pace():

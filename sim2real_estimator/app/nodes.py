@@ -34,6 +34,15 @@ def synthetic_robot():
     return main()
 
 
+def controller():
+    """Run the node `controller`, and return the exit status."""
+    if not _has_ros('controller'):
+        return 2
+    from .controller.node import main
+
+    return main()
+
+
 def payload_bridge():
     """Run the node `payload_bridge`, and return the exit status."""
     if not _has_ros('payload_bridge'):

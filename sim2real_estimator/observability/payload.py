@@ -49,7 +49,7 @@ _NONE = 1.0
 _RELEASED = 3.0
 # From the house's order xx, yy, zz, xy, xz, yz to that of geometry_msgs/Inertia, and back.
 TO_MESSAGE = np.array([0, 3, 4, 1, 5, 2])
-# The events, besides an explanation, that end the isolation of a change.
+# The events, other than an explanation, that end the isolation of a change.
 _ISOLATED = Happened.MOTION_LOST, Happened.HANDED_OVER
 
 
@@ -75,7 +75,7 @@ class PayloadSettings:
 @dataclass(frozen=True)
 class Attached:
     """
-    What the robot has taken up since it had no payload.
+    What the robot has picked up since it had no payload.
 
     mean [p], root [p, p]: the posterior just before; at [P], spread [P, r]: all its parameters
     then, as inner coordinates, and a root of their covariance, its first p columns of the same
@@ -193,12 +193,12 @@ class PayloadHistory:
         return replace(self, now=now, past=past, name=earlier.name, link=link, is_lost=is_lost)
 
 
-def estimate_payload(problem, mixture, history, stamp_ns, doubt=None):
+def estimate_payload(problem, mixture, history, stamp_ns, obstacle=None):
     """
     Return the `Payload` of a robot.
 
     problem: a `RobotProblem`, whose `payload` are the `PayloadSettings`; mixture: the posterior;
-    history: the `PayloadHistory`; doubt: `PayloadReason` why the posterior is not to be relied on,
+    history: the `PayloadHistory`; obstacle: `PayloadReason` why the posterior is not to be relied on,
     None: it is.
     """
     settings = problem.payload
@@ -213,7 +213,7 @@ def estimate_payload(problem, mixture, history, stamp_ns, doubt=None):
     mean = mean if settings.known is None else mean + settings.known
     is_found = bool(np.isfinite(covariance).all())
     # No body, or one that can be.
-    reason, sd = _reason(history, settings, link, doubt), np.sqrt(covariance[0, 0])
+    reason, sd = _reason(history, settings, link, obstacle), np.sqrt(covariance[0, 0])
     if reason is PayloadReason.NONE and not is_found:
         reason = PayloadReason.NOT_FOUND
     if reason is PayloadReason.NONE and mean[0] < -_RELEASED * sd:
@@ -235,7 +235,7 @@ def estimate_payload(problem, mixture, history, stamp_ns, doubt=None):
     )
 
 
-def _reason(history, settings, link, doubt):
+def _reason(history, settings, link, obstacle):
     """Return the `PayloadReason` why a payload is not valid."""
     if history.is_lost and not settings.is_nominal:
         return PayloadReason.FORGOTTEN
@@ -243,15 +243,15 @@ def _reason(history, settings, link, doubt):
         return PayloadReason.UNKNOWN
     if history.is_pending:
         return PayloadReason.CHANGING
-    if doubt is not None:
-        return doubt
+    if obstacle is not None:
+        return obstacle
     if any(other != link for other in history.now.links):
         return PayloadReason.OTHER_LINK
     return PayloadReason.NONE
 
 
 def _since(problem, mixture, attached, link):
-    """Return (mean [10], covariance [10, 10]) of what a link has taken up, about its frame."""
+    """Return (mean [10], covariance [10, 10]) of what a link has picked up, about its frame."""
     root, rest = attached.root, attached.spread.shape[1] - attached.root.shape[1]
     known = attached.mean, np.concatenate([root, np.zeros((len(root), rest))], 1)
     before = attached.at, attached.spread, *known

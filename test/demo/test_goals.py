@@ -48,7 +48,7 @@ def test_a_demo_that_finds_everything_keeps_its_promises():
         ({'late': {**HEAVIER, 'elbow.damping': 0.06}}, '(elbow.damping at 60 s)'),
         ({'late': {**HEAVIER, 'lower.mass': 1.13}}, 'the new lower.mass is found to 5.8 %'),
         ({'held': 0.2012}, 'hold 0.2012 +- 0.0002 kg, and holds 0.2 kg'),
-        ({'held': None}, 'what was picked up was not told'),
+        ({'held': None}, 'no payload was reported'),
         ({'late': TRUTH}, 'the new lower.mass is found to 17 %'),
         ({'noticed': ()}, 'the change at 30.00 s was not noticed'),
         ({'noticed': (31.2,)}, 'noticed 1.20 s later'),

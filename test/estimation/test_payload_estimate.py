@@ -144,7 +144,7 @@ def test_with_logarithms_it_is_as_sharp_as_the_posteriors():
     mass, com, _ = BODY
     assert payload.mass_sd < 5e-4 and abs(payload.mass - mass) < payload.mass_sd
     assert payload.sd[3] < 2e-3 and abs(payload.mean[3] - com[2]) < 2 * payload.sd[3]
-    # Nothing has told of these, since the robot moves in a plane.
+    # There are no data on these, since the robot moves in a plane.
     assert (payload.sd[1:3] > 0.1).all()
 
 
@@ -254,7 +254,7 @@ def test_a_body_on_another_link_is_told():
     assert payload.reason is PayloadReason.OTHER_LINK
 
 
-def test_after_all_was_estimated_anew_nobody_can_say():
+def test_after_all_was_estimated_anew_it_is_unknown():
     problem, root, _, history, held = picked_up()
     report = UpdateReport('batch', events=(Happened.CHANGED, Happened.FORGOTTEN))
     lost = history.after(report, None, None)

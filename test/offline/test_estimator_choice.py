@@ -58,12 +58,40 @@ def light():
     ('motion', 'expected'), [(servo, 'measured_torque'), (light, 'multiple_shooting')]
 )
 def test_the_estimator_that_predicts_motion_better_is_taken(tmp_path, motion, expected):
-    rows = zip(*map(np.ascontiguousarray, motion()))
-    entries = [joints(BEGIN_NS + round(1e9 * t), q, tau, JOINTS) for t, q, tau in rows]
-    path = write(tmp_path / 'bag', entries)
+    path = written(tmp_path / 'bag', *motion())
     config, choice = choose_estimator(measured_config(), path, digest_of(path))
     assert config.estimator.name == choice.name == expected
     assert choice.sentence.startswith(f'estimator {expected}, by trial')
+
+
+def written(path, times, q, tau):
+    """Write a bag of an arm, and return its path."""
+    rows = zip(times, np.ascontiguousarray(q), np.ascontiguousarray(tau))
+    return write(path, [joints(BEGIN_NS + round(1e9 * t), p, e, JOINTS) for t, p, e in rows])
+
+
+def resting(seconds, q, tau):
+    """Return stamps, positions and torques of an arm at rest: all as in the first sample."""
+    count = round(RATE * seconds)
+    return np.arange(count) / RATE, np.tile(q[:1], (count, 1)), np.tile(tau[:1], (count, 1))
+
+
+def test_of_a_robot_at_rest_nothing_is_learned_and_nothing_chosen(tmp_path):
+    _, q, tau = servo()
+    path = written(tmp_path / 'bag', *resting(6.0, q, tau))
+    config = measured_config()
+    assert choose_estimator(config, path, digest_of(path)) == (config, None)
+
+
+def test_what_is_learned_from_begins_with_motion(tmp_path):
+    times, q, tau = servo()
+    still = resting(24.0, q, tau)
+    parts = (np.concatenate([still[0], still[0][-1] + 1 / RATE + times]),)
+    parts += tuple(np.concatenate(pair) for pair in zip(still[1:], (q, tau)))
+    path = written(tmp_path / 'bag', *parts)
+    _, choice = choose_estimator(measured_config(), path, digest_of(path))
+    # Priors alone predict alike: nobody could choose by the first twenty seconds.
+    assert choice.name == 'measured_torque' and choice.ratio > 1.5
 
 
 @pytest.mark.parametrize(

@@ -118,11 +118,11 @@ def _learnt(goals, history):
 def _held(goals, payload, first, last):
     """Return whether what was picked up between two `Moment`s is known."""
     if payload is None:
-        return Check(False, 'what was picked up was not told')
+        return Check(False, 'no payload was reported')
     link, mass, sd = payload
     name = f'{link}.mass'
     if name not in last.rows or name not in first.rows:
-        return Check(False, f'{link} is said to hold {mass:.4g} kg, and nobody knows its mass')
+        return Check(False, f'{link} is said to hold {mass:.4g} kg, and its mass is not estimated')
     truth = last.rows[name].truth - first.rows[name].truth
     return Check(
         abs(mass - truth) <= goals.held,

@@ -1,5 +1,5 @@
 """
-The rules of the payload bridge: when a driver is told another payload, and which.
+The rules of the payload bridge: when a driver is given another payload, and which.
 
 No ROS in here. Time is passed in, in seconds of a steady clock. Whoever holds a `BridgeRules` says
 what was heard (`hear_...`), asks for the next call (`step`), and logs what was decided
@@ -17,7 +17,7 @@ from ...records import PAYLOAD_NUMBERS
 # From the order of `PAYLOAD_NUMBERS` to that of `model.body_numbers`: xx, yy, zz, xy, xz, yz.
 _TO_HOUSE = np.array([0, 1, 2, 3, 4, 7, 9, 5, 6, 8])
 _FROM_HOUSE = np.argsort(_TO_HOUSE)
-# What a driver reads back may differ from what it was told by this [kg, m, kg m^2]: UR rounds.
+# What a driver reads back may differ from what was set by this [kg, m, kg m^2]: UR rounds.
 _READ_BACK = 1e-3
 # A speed that is older than this says nothing [s].
 _SPEED_AGE = 0.5
@@ -182,7 +182,7 @@ class BridgeRules:
             return
         self._is_ready = is_ready
         if is_ready and self._was_ready:
-            # It has forgotten what it was told, and nothing of that is to be undone.
+            # It has forgotten what was set, and nothing of that is to be undone.
             self.is_sure, self.has_set = False, False
         self._was_ready |= is_ready
         self._decide(at, f'the driver is {"there" if is_ready else "absent"}', not is_ready)

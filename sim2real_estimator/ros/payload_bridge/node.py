@@ -100,7 +100,7 @@ class PayloadBridge(Node):
 
     def _hear_joints(self, message):
         speeds = [abs(speed) for speed in message.velocity]
-        # A NaN is a speed that nobody knows.
+        # A NaN stands for an unknown speed.
         is_known = bool(speeds) and all(map(math.isfinite, speeds))
         self._rules.hear_speed(_now(), max(speeds) if is_known else math.nan)
 

@@ -36,7 +36,7 @@ QUICK = {'stale_after': 1.0, 'revoked_after': 1.0, 'retry_after': 0.5, 'answer_w
 
 
 class Driver(Node):
-    """A node with a payload among its parameters; refuses where it is told to."""
+    """A node with a payload among its parameters; refuses where it is set to."""
 
     def __init__(self, context):
         super().__init__('driver', context=context)

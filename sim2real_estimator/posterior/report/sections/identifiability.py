@@ -24,7 +24,7 @@ def identifiability(found):
         blocks.append(
             Text(
                 'No data so far tell these: along each of them parameters may change together (+) '
-                'or against one another (-), and the robot moves alike.',
+                'or against one another (-), and the motion stays the same.',
                 findings.null_directions,
             )
         )
@@ -53,13 +53,13 @@ def _summary(findings):
 def _picture(found):
     """Draw what is left of the prior's standard deviation along principal directions."""
     parametrization, mixture = found.problem.parametrization, found.posterior.mixture
-    told = spectrum_of(
+    spectrum = spectrum_of(
         parametrization.inner, *tangents_of(parametrization, mixture).moments(mixture)
     )
-    order = np.argsort(-told.information, kind='stable')[:_MOST]
-    left = 100 / np.sqrt(1 + np.maximum(told.information[order], 0))
-    names = [direction_text(parametrization.inner.names, told.directions[:, k]) for k in order]
-    colours = [_colour(told.information[k]) for k in order]
+    order = np.argsort(-spectrum.information, kind='stable')[:_MOST]
+    left = 100 / np.sqrt(1 + np.maximum(spectrum.information[order], 0))
+    names = [direction_text(parametrization.inner.names, spectrum.directions[:, k]) for k in order]
+    colours = [_colour(spectrum.information[k]) for k in order]
     with drawing(WIDTH, 1.0 + 0.3 * len(order)) as figure:
         axis = figure.subplots()
         least = min(0.5 * left.min(), 1.0)
@@ -76,7 +76,7 @@ def _picture(found):
         caption = (
             'Each bar is a combination of parameters, the best known on top: short blue bars have '
             'been measured, orange ones in part, grey ones that reach to the right could not be '
-            'told by these data, however long they are.'
+            'observed by these data, however long they are.'
         )
         return picture(figure, caption, 'Uncertainty left along principal directions')
 
