@@ -50,7 +50,7 @@ _RELEASED = 3.0
 # From the house's order xx, yy, zz, xy, xz, yz to that of geometry_msgs/Inertia, and back.
 TO_MESSAGE = np.array([0, 3, 4, 1, 5, 2])
 # The events, other than an explanation, that end the isolation of a change.
-_ISOLATED = Happened.MOTION_LOST, Happened.HANDED_OVER
+_ISOLATED = Happened.MOTION_LOST, Happened.HANDED_OVER, Happened.RESUMED
 
 
 @dataclass(frozen=True)
@@ -198,8 +198,8 @@ def estimate_payload(problem, mixture, history, stamp_ns, obstacle=None):
     Return the `Payload` of a robot.
 
     problem: a `RobotProblem`, whose `payload` are the `PayloadSettings`; mixture: the posterior;
-    history: the `PayloadHistory`; obstacle: `PayloadReason` why the posterior is not to be relied on,
-    None: it is.
+    history: the `PayloadHistory`; obstacle: `PayloadReason` why the posterior is not to be relied
+    on, None: it is.
     """
     settings = problem.payload
     now = history.tentative or history.now

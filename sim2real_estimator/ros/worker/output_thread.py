@@ -136,7 +136,7 @@ class OutputThread:
     def _topics(self):
         """Return the wished topics that are published without a request."""
         wished = self._wishes.topics if self._wishes else ()
-        return [topic for topic in (*_JUDGED, *_ONCE, *_RATES) if topic in wished]
+        return [topic for topic in (*_ONCE, *_JUDGED, *_RATES) if topic in wished]
 
     def _subject(self, topic):
         """Return the `Progress` to publish on a topic."""
