@@ -62,6 +62,7 @@ setup(
         ('lib/' + package_name, sorted(glob('scripts/*'))),
         *share('config'),
         *share('launch'),
+        ('include/' + package_name + '/' + package_name, sorted(glob('include/*/*.hpp'))),
     ],
     python_requires='>=3.10',
     install_requires=RUNTIME,
