@@ -22,6 +22,7 @@ TOPICS = {
     'payload': (InertiaStamped, _KEPT),
     'payload_uncertainty': (PointCloud2, _KEPT),
     'parameters': (DiagnosticArray, _FLOWING),
+    'bands': (JointState, _FLOWING),
     'events': (DiagnosticArray, _EVENTS),
     'predicted_joint_states': (JointState, _FLOWING),
     'markers': (MarkerArray, _NEWEST),

@@ -24,9 +24,11 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy import serialization
 
 from sim2real_estimator.ros.publishers import (
+    bands_message,
     estimate_message,
     events_message,
     parameters_message,
+    read_bands,
     read_estimate,
     read_parameters,
 )
@@ -158,6 +160,15 @@ def test_what_is_said_of_all_parameters_comes_first():
         'null direction 1': 'lower.mass - lower.com.z',
         'null direction 2': 'upper.mass',
     }
+
+
+def test_bands_are_the_quantiles_by_name():
+    found = findings()
+    stamp_ns, bands = read_bands(received(bands_message(found)))
+    assert stamp_ns == found.stamp_ns and list(bands) == [p.name for p in found.parameters]
+    for each in found.parameters:
+        low, _, high = each.quantiles
+        assert bands[each.name] == (low, each.mean, high)
 
 
 def payload_of(mass=2.41, reason=PayloadReason.NONE):

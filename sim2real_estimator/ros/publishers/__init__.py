@@ -22,13 +22,21 @@ from .diagnostics import (
     read_parameters,
 )
 from .inertia_stamped import payload_message, payload_uncertainty_message, read_payload
-from .joint_states import estimate_message, EstimateReading, predicted_message, read_estimate
+from .joint_states import (
+    bands_message,
+    estimate_message,
+    EstimateReading,
+    predicted_message,
+    read_bands,
+    read_estimate,
+)
 
 __all__ = [
     'CoordinateMap',
     'EstimateReading',
     'ParametersReading',
     'PosteriorReading',
+    'bands_message',
     'coordinates_message',
     'draw_samples',
     'estimate_message',
@@ -39,6 +47,7 @@ __all__ = [
     'payload_uncertainty_message',
     'posterior_message',
     'predicted_message',
+    'read_bands',
     'read_coordinates',
     'read_estimate',
     'read_events',

@@ -1,5 +1,5 @@
 """
-The topics `~/estimate` and `~/predicted_joint_states`, as JointState.
+The topics `~/estimate`, `~/bands` and `~/predicted_joint_states`, as JointState.
 
 Every tool plots a JointState by name: mean and standard deviation of each parameter, and the
 motion of the model beside the measured one.
@@ -60,6 +60,29 @@ def read_estimate(message):
             for values in (message.position, message.velocity, message.effort)
         ),
     )
+
+
+def bands_message(findings):
+    """
+    Return the 90 % intervals of `Findings` as JointState, by the names of parameters.
+
+    position is the mean, velocity the 5 % quantile, effort the 95 % quantile: three curves of one
+    name in every tool that plots a JointState.
+    """
+    each = findings.parameters
+    return JointState(
+        header=header(findings.stamp_ns),
+        name=[found.name for found in each],
+        position=[found.mean for found in each],
+        velocity=[found.quantiles[0] for found in each],
+        effort=[found.quantiles[-1] for found in each],
+    )
+
+
+def read_bands(message):
+    """Return (stamp_ns, name -> (low, mean, high)) of a message of `~/bands`."""
+    numbers = zip(message.velocity, message.position, message.effort)
+    return stamp_ns_of(message), dict(zip(message.name, numbers))
 
 
 def _combinations(names, findings):

@@ -5,6 +5,7 @@ from ...prediction.forecast import mean_state
 from ...reported_events import Explained, Happened, kinds_of
 from ..markers import Board, require_axes, scene, view_of
 from ..publishers import (
+    bands_message,
     coordinates_message,
     draw_samples,
     map_of,
@@ -83,6 +84,9 @@ class Composer:
         found = progress.assessment.latest
         return parameters_message(found, self._units(each.name for each in found.parameters))
 
+    def _bands(self, progress, *_):
+        return bands_message(progress.assessment.latest)
+
     def _predicted(self, progress, *_):
         state = mean_state(self._problem, progress.mixture)
         return predicted_message(self._problem.model, state, progress.estimate.stamp_ns)
@@ -111,6 +115,7 @@ _MAKERS = {
     'posterior': Composer._posterior,
     'coordinates': Composer._coordinates,
     'parameters': Composer._parameters,
+    'bands': Composer._bands,
     'predicted_joint_states': Composer._predicted,
     'markers': Composer._markers,
 }

@@ -27,7 +27,7 @@ _RATES = {
     'predicted_joint_states': lambda wishes: wishes.rate,
     'markers': lambda wishes: wishes.markers.rate,
 }
-_JUDGED = ('payload', 'payload_uncertainty', 'parameters', 'posterior')
+_JUDGED = ('payload', 'payload_uncertainty', 'parameters', 'bands', 'posterior')
 # Topics of the payload, published only where it has changed, and before the others.
 _ON_CHANGE = frozenset(('payload', 'payload_uncertainty'))
 # The map from coordinates to parameters never changes while the worker lives.
