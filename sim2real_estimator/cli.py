@@ -9,12 +9,15 @@ import time
 from .app.bag_commands import add_bag_commands
 from .app.completion import add_completion
 from .app.doctor import add_doctor
+from .app.draw_command import add_draw
 from .app.export_command import add_export, posterior_in, require_free
 from .app.init_command import add_init
-from .app.nodes import require_ros
+from .app.layouts import add_layouts
 from .app.report_command import add_report
+from .app.rerun_export import add_rerun
 from .errors import EstimatorError
 from .offline.identification.command import add_identify
+from .ros import require_ros
 from .version import __version__
 
 # So long a monitor listens before it draws again [s].
@@ -72,7 +75,9 @@ def _add_posteriors(commands):
     merge.add_argument('--force', action='store_true', help='overwrite the file')
     merge.set_defaults(run=_merge)
     add_export(commands)
+    add_draw(commands)
     add_report(commands)
+    add_rerun(commands)
 
 
 def _add_live(commands):
@@ -99,6 +104,7 @@ def _add_live(commands):
     )
     monitor.add_argument('--seconds', type=_positive, help='how long (until Ctrl-C)')
     monitor.set_defaults(run=_monitor)
+    add_layouts(commands)
 
 
 def _add_experiments(reproduce):

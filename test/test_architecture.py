@@ -44,7 +44,7 @@ ROOMS = {
     'ros': {*_FLOW, 'background', 'bags', 'events', 'messages'},
     'offline': {*_FLOW, 'bags', 'files', 'events', 'messages', 'ros', 'version'},
     'app': {*_FLOW, 'bags', 'control', 'messages', 'offline', 'ros', 'version'},
-    'cli': {'app', 'errors', 'offline', 'posterior', 'setup', 'version'},
+    'cli': {'app', 'errors', 'offline', 'posterior', 'ros', 'setup', 'version'},
     # The public names, imported when first used.
     '__init__': {
         'errors',
@@ -87,6 +87,8 @@ THIRD_PARTY = {
     'setup': {'numpy'},
     'control': {'casadi', 'numpy'},
     'posterior': {'numpy', 'rich'},
+    'posterior/draws': {'numpy', 'torch', 'transforms3d'},
+    'posterior/draws/live_mujoco.py': {'mujoco', 'numpy', 'transforms3d'},
     'posterior/export': {'numpy', 'torch', 'transforms3d', 'yaml'},
     'posterior/export/mjcf.py': {'mujoco', 'numpy', 'transforms3d'},
     'posterior/report': {'jinja2', 'matplotlib', 'numpy', 'scipy'},
@@ -96,6 +98,8 @@ THIRD_PARTY = {
     'bags/order.py': {'numpy', 'rosbags'},
     'offline': {'numpy', 'rich', 'torch'},
     'app': {'matplotlib', 'numpy', 'rich', 'torch', 'transforms3d'},
+    'app/layouts.py': {'yaml'},
+    'app/rerun_export.py': {'numpy', 'rerun', 'transforms3d'},
     'cli': {'matplotlib', 'numpy', 'rich', 'torch'},
     '__init__': set(),
 }

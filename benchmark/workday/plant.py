@@ -76,7 +76,8 @@ ROBOTS = {
 
 @dataclass(frozen=True)
 class Event:
-    """A box that is picked up (kind 'grasp') or put down ('release') at t [s].
+    """
+    A box that is picked up (kind 'grasp') or put down ('release') at t [s].
 
     link: that holds it; mass [kg]; com [3]: in the frame of the link [m]; inertia [6]: about its
     centre, xx xy xz yy yz zz [kg m^2]; is_at_rest: whether the arm stood still then.
@@ -169,7 +170,8 @@ class Arm:
         model.dof_damping[:], model.dof_frictionloss[:], model.dof_armature[:] = 0, 0, 0
 
     def _inertias(self):
-        """Return the diagonal [n] of the mass matrix at home, and the least inertias [n].
+        """
+        Return the diagonal [n] of the mass matrix at home, and the least inertias [n].
 
         Those are of joints that move alone while the others give way [kg m^2].
         """

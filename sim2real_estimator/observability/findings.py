@@ -264,7 +264,7 @@ def find(problem, mixture, stamp_ns, exact=True, tangents=None, run=None):
     found = spectrum_of(inner, mean, covariance)
     directions = null_directions(found, _NAMED)
     apart = inner.separated(draws), _modes_apart(inner, tangents, mixture), directions
-    limits = _unobservable_apart(inner, tangents), _infeasible(problem, mean, covariance)
+    limits = unobservable_deviations(inner, tangents), _infeasible(problem, mean, covariance)
     parameters = (
         *_parameters(inner.apart, parametrization.priors, *apart, *limits),
         *_noises(problem, mixture, stamp_ns),
@@ -289,7 +289,7 @@ def _modes_apart(inner, tangents, mixture):
     return weights, inner.separated(means), _deviations_apart(inner, means, covariances).T
 
 
-def _unobservable_apart(inner, tangents):
+def unobservable_deviations(inner, tangents):
     """Return the standard deviations [P] in the null space, every parameter apart."""
     return _deviations_apart(inner, tangents.points, tangents.blind).max(0)
 

@@ -85,7 +85,8 @@ class ObservedJoints:
     sensors: topic -> (joints, sd of the noise); effort_topic: '' where nobody reports any; gains:
     joint -> gain of its torque where its unit is another one; estimator: its name, '' for the
     usual one; gap, hold, lateness: of frames and efforts [s], None as by default; reasons: path
-    of a setting -> why; remarks: sentences about the whole; warnings: what to mend first.
+    of a setting -> why; remarks: sentences about the whole; warnings: what to mend first;
+    noiseless: joints whose efforts have no noise.
     """
 
     efforts: dict = field(default_factory=dict)
@@ -100,6 +101,7 @@ class ObservedJoints:
     reasons: dict = field(default_factory=dict)
     remarks: list = field(default_factory=list)
     warnings: list = field(default_factory=list)
+    noiseless: list = field(default_factory=list)
 
 
 def observed_joints(model, topics, patterns=()):
@@ -241,10 +243,8 @@ def _observe_efforts(found, model, where):
             found.reasons[path] = f'effort from {limits[0]:.3g} to {limits[1]:.3g}'
             noise, _ = noise_of(where[name].joints[name].stamps, efforts)
             if noise < _COMPUTED * max(map(abs, limits)):
-                found.reasons[path] += (
-                    ', without any noise: where it is just what acts (simulation, torque '
-                    'control), call init with --effort commanded'
-                )
+                found.reasons[path] += ', without any noise'
+                found.noiseless.append(name)
             _observe_limit(found, model, name, limits)
         elif is_passive:
             found.efforts[name] = 'none'
@@ -335,7 +335,7 @@ def _tell_units(found, ratios):
                     'not N m'
                 )
         elif is_usual[name]:
-            found.reasons[path] += f', {times}: N m'
+            found.reasons[path] += f', {times}, so in N m'
         elif ratio < 0:
             found.efforts[name] = 'unknown'
             found.reasons[path] += f', {times}: not used, as its sign is the other one'

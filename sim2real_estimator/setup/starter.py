@@ -151,6 +151,12 @@ def started(urdf, described, base='fixed', effort=None, is_trusting=False, patte
         config = _as_heard(config, found, effort)
     elif found.efforts:
         config = replace(config, joints=config.joints | _driven(found))
+    if found.noiseless and effort is None:
+        found.warnings.append(
+            f'the efforts of {", ".join(found.noiseless)} have no noise, and are taken as '
+            'measured all the same: where they are just what acts, as in simulation or torque '
+            'control, call init with --effort commanded'
+        )
     for said in found.warnings:
         _logger.warning(said)
     return config, parameters, found

@@ -9,6 +9,12 @@ from the robot's. docs/consumers.md has the safety rules.
 import sys
 import time
 
+from ...ros import exit_without_ros
+
+if __name__ == '__main__':
+    # Before imports that would end in a traceback.
+    exit_without_ros('controller')
+
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor

@@ -4,6 +4,12 @@ from dataclasses import replace
 import sys
 import time
 
+from ...ros import exit_without_ros
+
+if __name__ == '__main__':
+    # Before imports that would end in a traceback.
+    exit_without_ros('synthetic_robot')
+
 from rcl_interfaces.msg import IntegerRange, ParameterDescriptor
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node

@@ -8,6 +8,12 @@ import math
 import sys
 import time
 
+from .. import exit_without_ros
+
+if __name__ == '__main__':
+    # Before imports that would end in a traceback.
+    exit_without_ros('payload_bridge')
+
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import InertiaStamped
 from rclpy.executors import SingleThreadedExecutor
