@@ -104,6 +104,7 @@ setup(
             'sim2real_estimator_node = sim2real_estimator.app.nodes:estimator',
             'randomizer = sim2real_estimator.app.nodes:randomizer',
             'controller = sim2real_estimator.app.nodes:controller',
+            'payload_bridge = sim2real_estimator.app.nodes:payload_bridge',
             'synthetic_robot = sim2real_estimator.app.nodes:synthetic_robot',
         ],
     },

@@ -405,11 +405,17 @@ def test_a_command_names_the_library_that_is_missing():
 # The executables, and the modules that `python -m` runs.
 NODES = (
     'from sim2real_estimator.app.nodes import estimator; estimator()',
+    'from sim2real_estimator.app.nodes import payload_bridge; payload_bridge()',
     'from sim2real_estimator.app.nodes import randomizer; randomizer()',
     'from sim2real_estimator.app.nodes import synthetic_robot; synthetic_robot()',
     *(
         f'import runpy; runpy.run_module("sim2real_estimator.{name}", run_name="__main__")'
-        for name in ('ros.node', 'ros.randomizer.node', 'app.synthetic.node')
+        for name in (
+            'ros.node',
+            'ros.payload_bridge.node',
+            'ros.randomizer.node',
+            'app.synthetic.node',
+        )
     ),
 )
 

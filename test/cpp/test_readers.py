@@ -20,7 +20,10 @@ import pytest
 
 from sim2real_estimator.errors import DataError
 from sim2real_estimator.messages import deserialized, maker, serialized
+from sim2real_estimator.records import Payload, PayloadReason
 from sim2real_estimator.ros.publishers import (
+    payload_message,
+    payload_uncertainty_message,
     read_bands,
     read_estimate,
     read_posterior,
@@ -28,7 +31,6 @@ from sim2real_estimator.ros.publishers import (
     samples_message,
 )
 from sim2real_estimator.ros.publishers.clouds import cloud_message, read_cloud
-from sim2real_estimator.ros.publishers.stamps import header
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -45,8 +47,6 @@ KINDS = {
     'bands': 'sensor_msgs/msg/JointState',
 }
 STAMP_NS = 1_700_000_000_000_000_007
-NUMBERS = ('mass', 'com.x', 'com.y', 'com.z')
-NUMBERS += tuple(f'inertia.{entry}' for entry in ('xx', 'xy', 'xz', 'yy', 'yz', 'zz'))
 
 pytestmark = pytest.mark.skipif(shutil.which('g++') is None, reason='there is no g++')
 
@@ -133,59 +133,60 @@ def expect_same(found, expected):
     assert numbers(found).tobytes() == expected.tobytes()
 
 
-def payload_messages(valid=1.0, reason=0.0, **changed):
-    """Return the two messages of a payload, their mean [10] and covariance [10, 10]."""
+def payload_of(reason=PayloadReason.NONE):
+    """Return a `Payload` of any numbers."""
     rng = np.random.default_rng(0)
-    mean, root = rng.random(10), rng.standard_normal((10, 10))
-    covariance = root @ root.T
-    inertia = maker('geometry_msgs/msg/InertiaStamped')(header=header(STAMP_NS, 'tool0'))
-    own = inertia.inertia
-    own.m, (own.com.x, own.com.y, own.com.z) = float(mean[0]), mean[1:4].tolist()
-    own.ixx, own.ixy, own.ixz, own.iyy, own.iyz, own.izz = mean[4:].tolist()
-    columns = {'probability': [0.93], 'valid': [valid], 'reason': [reason]}
-    columns |= {f'mean/{name}': [value] for name, value in zip(NUMBERS, mean)}
-    columns |= {f'cov/{name}': [row] for name, row in zip(NUMBERS, covariance)}
-    cloud = cloud_message(columns | changed, STAMP_NS)
-    cloud.header.frame_id = 'tool0'
-    return inertia, cloud, mean, covariance
+    root = rng.standard_normal((10, 10))
+    return Payload('hand', 'tool0', STAMP_NS, rng.random(10), root @ root.T, 2 / 3, reason)
 
 
-def test_a_payload_is_read_bit_for_bit(reader):
-    *messages, mean, covariance = payload_messages()
+def payload_messages(why=PayloadReason.NONE, **changed):
+    """Return the two messages of `payload_of`, some fields of the second one replaced."""
+    payload = payload_of(why)
+    cloud = payload_uncertainty_message(payload)
+    if changed:
+        cloud = cloud_message(read_cloud(cloud) | changed, STAMP_NS)
+        cloud.header.frame_id = payload.frame
+    return payload_message(payload), cloud
+
+
+@pytest.mark.parametrize('reason', PayloadReason)
+def test_a_payload_is_read_bit_for_bit(reader, reason):
+    payload, messages = payload_of(reason), payload_messages(reason)
     assert reader.ask_one('pair', *messages) == {'is_pair': 1}
     found = reader.ask_one('payload', *messages)
     assert (found['stamp_ns'], found['frame']) == (STAMP_NS, 'tool0')
-    assert (found['valid'], found['reason']) == (1, 0)
-    expect_same(found['mean'], mean)
-    expect_same(found['covariance'], covariance)
-    expect_same([found['probability'], found['sd']], [0.93, np.sqrt(covariance[0, 0])])
+    assert (found['valid'], found['reason']) == (payload.is_valid, reason.number)
+    expect_same(found['mean'], payload.mean)
+    expect_same(found['covariance'], payload.covariance)
+    expect_same([found['probability'], found['sd']], [payload.probability, payload.mass_sd])
     assert found['allocations'] == 0
 
 
-@pytest.mark.parametrize(('said', 'read'), [(3.0, 3), (0.0, 1), (np.nan, 1), (1e300, 1)])
-def test_a_payload_that_is_not_valid_has_a_reason(look_alike, said, read):
-    *messages, _, _ = payload_messages(valid=0.0, reason=said)
+@pytest.mark.parametrize('said', [0.0, np.nan, 1e300, -3.0])
+def test_a_payload_that_is_not_valid_has_a_reason(look_alike, said):
+    messages = payload_messages(valid=np.zeros(1), reason=np.full(1, said))
     found = look_alike.ask_one('payload', *messages)
-    assert (found['valid'], found['reason']) == (0, read)
+    assert (found['valid'], found['reason']) == (0, PayloadReason.UNKNOWN.number)
 
 
 def test_a_valid_payload_has_only_finite_numbers(look_alike):
-    changed = {'cov/mass': [[np.nan] * 10]}
-    *messages, _, _ = payload_messages(**changed)
+    changed = {'cov/mass': np.full((1, 10), np.nan)}
+    messages = payload_messages(**changed)
     assert 'not finite' in look_alike.ask_one('payload', *messages)['error']
-    *messages, _, _ = payload_messages(valid=0.0, **changed)
+    messages = payload_messages(PayloadReason.MISFIT, **changed)
     assert look_alike.ask_one('payload', *messages)['valid'] == 0
 
 
 def test_two_instants_or_frames_or_numbers_are_no_payload(look_alike):
-    inertia, cloud, *_ = payload_messages()
+    inertia, cloud = payload_messages()
     inertia.header.stamp.nanosec += 1
     assert look_alike.ask_one('pair', inertia, cloud) == {'is_pair': 0}
     assert 'different instants' in look_alike.ask_one('payload', inertia, cloud)['error']
-    inertia, cloud, *_ = payload_messages()
+    inertia, cloud = payload_messages()
     cloud.header.frame_id = 'hand'
     assert look_alike.ask_one('pair', inertia, cloud) == {'is_pair': 0}
-    inertia, cloud, *_ = payload_messages()
+    inertia, cloud = payload_messages()
     inertia.inertia.izz += 1e-9
     assert "differ in 'inertia.zz'" in look_alike.ask_one('payload', inertia, cloud)['error']
 
@@ -196,7 +197,7 @@ def test_what_has_not_come_yet_is_no_pair(look_alike):
 
 
 def test_other_fields_are_no_payload(look_alike):
-    inertia, *_ = payload_messages()
+    inertia, _ = payload_messages()
     cloud = samples_message(['hand.mass'], np.zeros((1, 1)), STAMP_NS)
     cloud.header.frame_id = 'tool0'
     assert '~/payload_uncertainty' in look_alike.ask_one('payload', inertia, cloud)['error']
@@ -418,14 +419,13 @@ def test_the_example_of_the_page_does_what_it_says(headers, tmp_path):
     source = tmp_path / 'example.cpp'
     source.write_text(example() + MAIN)
     program = compiled(source, tmp_path / 'example', '-I', str(HERE), *options)
-    precise = {'cov/mass': [[1e-4] * 10]}
-    inertia, cloud, mean, _ = payload_messages(**precise)
+    inertia, cloud = payload_messages(**{'cov/mass': np.full((1, 10), 1e-4)})
     paths = [tmp_path / 'inertia', tmp_path / 'cloud']
     for path, message in zip(paths, (inertia, cloud)):
         path.write_bytes(serialized(message))
     said = subprocess.run([program, *paths], capture_output=True, text=True, check=True).stdout
     before, after, mass = said.split()
-    assert (before, after, float.fromhex(mass)) == ('0', '1', mean[0])
+    assert (before, after, float.fromhex(mass)) == ('0', '1', payload_of().mass)
 
 
 @pytest.mark.skipif(shutil.which('cmake') is None, reason='there is no cmake')

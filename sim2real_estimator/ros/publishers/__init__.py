@@ -21,6 +21,7 @@ from .diagnostics import (
     read_events,
     read_parameters,
 )
+from .inertia_stamped import payload_message, payload_uncertainty_message, read_payload
 from .joint_states import (
     bands_message,
     BandsReading,
@@ -44,6 +45,8 @@ __all__ = [
     'events_message',
     'map_of',
     'parameters_message',
+    'payload_message',
+    'payload_uncertainty_message',
     'posterior_message',
     'predicted_message',
     'read_bands',
@@ -51,6 +54,7 @@ __all__ = [
     'read_estimate',
     'read_events',
     'read_parameters',
+    'read_payload',
     'read_posterior',
     'read_samples',
     'samples_message',

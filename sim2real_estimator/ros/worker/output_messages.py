@@ -10,6 +10,8 @@ from ..publishers import (
     draw_samples,
     map_of,
     parameters_message,
+    payload_message,
+    payload_uncertainty_message,
     posterior_message,
     predicted_message,
     samples_message,
@@ -72,6 +74,12 @@ class Composer:
             map_of(parametrization, self._units(parametrization.names)), progress.estimate.stamp_ns
         )
 
+    def _payload(self, progress, *_):
+        return payload_message(progress.assessment.latest.payload)
+
+    def _payload_uncertainty(self, progress, *_):
+        return payload_uncertainty_message(progress.assessment.latest.payload)
+
     def _parameters(self, progress, *_):
         found = progress.assessment.latest
         return parameters_message(found, self._units(each.name for each in found.parameters))
@@ -103,6 +111,8 @@ class Composer:
 
 
 _MAKERS = {
+    'payload': Composer._payload,
+    'payload_uncertainty': Composer._payload_uncertainty,
     'posterior': Composer._posterior,
     'coordinates': Composer._coordinates,
     'parameters': Composer._parameters,
