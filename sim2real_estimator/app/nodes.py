@@ -33,3 +33,11 @@ def controller():
     from .controller.node import main
 
     return main()
+
+
+def payload_bridge():
+    """Run the node `payload_bridge`, and return the exit status."""
+    exit_without_ros('payload_bridge')
+    from ..ros.payload_bridge.node import main
+
+    return main()
