@@ -107,19 +107,31 @@ class Attached:
                 return Attached()
             mean, root = earlier.mean[:, None], earlier.root[None]
             alone = Mixture(np.zeros(1), np.zeros((0, 1)), mean, root)
-            return Attached(earlier.mean, earlier.root, *tangents.spread(alone), (jump,))
+            known = earlier.mean, earlier.root, *tangents.spread(alone)
+            return Attached(*known, (_compressed(jump),))
         if jump is None or not jump.root.shape[1]:
             return self
         *others, last = self.changes
         if (last.link, last.body is None) != (jump.link, jump.body is None):
-            return replace(self, changes=(*self.changes, jump))
+            return replace(self, changes=(*self.changes, _compressed(jump)))
         # Changes of one kind in a row are one.
         together = np.concatenate([last.root, jump.root], 1)
         body = None
         if jump.body is not None:
             body = np.concatenate([last.body, jump.body], 1)
         merged = ModelChange(jump.name, jump.parameters, together, body, jump.link)
-        return replace(self, changes=(*others, merged))
+        return replace(self, changes=(*others, _compressed(merged)))
+
+
+def _compressed(jump):
+    """Return the same `ModelChange` with no more columns than rows."""
+    body = np.zeros((0, jump.root.shape[1])) if jump.body is None else jump.body
+    together, size = np.concatenate([jump.root, body]), len(jump.root)
+    if together.shape[1] <= len(together):
+        return jump
+    together = np.linalg.qr(together.T, 'r').T
+    body = None if jump.body is None else together[size:]
+    return replace(jump, root=together[:size], body=body)
 
 
 @dataclass(frozen=True)

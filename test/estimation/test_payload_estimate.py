@@ -203,6 +203,36 @@ def test_while_a_change_is_isolated_it_is_not_valid():
     assert payload.mass == pytest.approx(BODY[0], abs=0.01)
 
 
+def test_a_tentative_cause_counts_once():
+    problem, root, jump, _, held = picked_up()
+    tangents = tangents_of(problem.parametrization, one(problem.prior.mean, root))
+    pending = UpdateReport('batch', events=(Happened.CHANGED,))
+    history = PayloadHistory(is_begun=True)
+    # The onset moves while the change is isolated.
+    for shift in (0.0, 1e-6, 2e-6):
+        earlier = EarlierModel('mass on lower', (), problem.prior.mean + shift, root, jump)
+        history = history.after(pending, earlier, tangents)
+        payload = estimate_payload(problem, one(held, root), history, 0)
+        assert payload.reason is PayloadReason.CHANGING
+        assert payload.mass == pytest.approx(BODY[0], abs=0.01)
+    history = history.after(explained(), earlier, tangents)
+    assert len(history.past) == len(history.now.changes) == 1
+    assert estimate_payload(problem, one(held, root), history, 0).is_valid
+
+
+def test_many_pickups_need_no_more_room():
+    problem, root, jump, history, held = picked_up()
+    size = len(problem.labels) + 10
+    wide = replace(jump, root=np.tile(jump.root, 20), body=np.tile(jump.body, 20))
+    for k in range(12):
+        earlier = EarlierModel(f'{k}', (), held + 1e-9 * k, root, wide)
+        history = history.after(explained(), earlier, None)
+        (change,) = history.now.changes
+        assert change.root.shape[1] <= size and len(history.past) <= 6
+    expected = jump.body @ jump.body.T * (1 + 12 * 20)
+    np.testing.assert_allclose(change.body @ change.body.T, expected)
+
+
 def test_what_is_put_down_again_is_no_more():
     problem, root, jump, history, held = picked_up()
     back = EarlierModel(

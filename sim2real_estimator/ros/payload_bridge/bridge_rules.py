@@ -281,8 +281,8 @@ class BridgeRules:
         if payload is None:
             return
         self._unusable = self._fault(payload)
-        if payload.is_valid and payload.frame == self.limits.frame or not payload.frame:
-            self._valid_at = at if payload.is_valid else self._valid_at
+        if payload.is_valid:
+            self._valid_at = at
         if self._unusable:
             self._usable_since = None
         elif self._usable_since is None:
