@@ -73,8 +73,8 @@ class Advice:
     plan: `Plan`; limits: `MotionLimits`; wishes: names it is for; untold: names that were wished
     for and that no motion tells by itself; changes: a `Change` for each of the wishes; times: how
     many times as long motions at random take for as much, None if more than a hundred times;
-    is_noise_learned: whether the posterior says how noisy torques are; efforts [3, N, J]: the
-    expected torques at `times` and their 2.5 and 97.5 % quantiles.
+    noise: of torques; is_noise_learned: whether the posterior says how noisy torques are; planner:
+    that has made it; covariance [p, p]: of the coordinates that is expected after it.
     """
 
     plan: Plan
@@ -83,10 +83,15 @@ class Advice:
     untold: tuple
     changes: tuple
     times: float | None
+    noise: TorqueNoise
     is_noise_learned: bool
-    has_spheres: bool
-    information: MotionInformation
+    planner: Planner
     covariance: np.ndarray
+
+    @property
+    def information(self):
+        """The `MotionInformation` about the posterior."""
+        return self.planner.information
 
     def efforts(self, times):
         """Return mean, 2.5 and 97.5 % quantiles [3, N, J] of torques at times [N]."""
@@ -126,7 +131,7 @@ class Advice:
         )
         if plan.clearance is not None:
             yield f'The least distance of spheres is {plan.clearance:.3f} m.'
-        if not self.has_spheres:
+        if plan.clearance is None:
             yield (
                 'CAUTION: distances to itself, to the floor and to whatever stands about are not '
                 'checked: give spheres and a floor by --limits, and look at it in a viewer.'
@@ -168,7 +173,8 @@ def advise(problem, posterior, safety=None, wishes=(), shares=None, options=None
     # The motion, and what it would tell.
     draws = information.drawn_standard(DRAWS, generator)
     clearance = Clearance(problem, safety)
-    plan = Planner(problem, information, limits, clearance, draws, options).plan(interest)
+    planner = Planner(problem, information, limits, clearance, draws, options)
+    plan = planner.plan(interest)
     rows = information.rows(plan.motion(_sampled(plan.motion)), options.seconds)
     left = information.covariance_after(rows)
     after = find(problem, _normal(mean, left), 0)
@@ -181,9 +187,9 @@ def advise(problem, posterior, safety=None, wishes=(), shares=None, options=None
         untold,
         changes,
         times,
+        noise,
         is_learned,
-        bool(safety.spheres),
-        information,
+        planner,
         left,
     )
 

@@ -51,18 +51,18 @@ class MotionInformation:
 
     mean [p], root [p, p]: of the posterior; standard [P]: parameters at the mean; root_told
     [p, r]: `root` in the r directions of which any motion tells; joints [J]: names of the rows;
-    anywhere [r, r]: information of a second of states anywhere within the limits; smooth: symbols
-    and columns, as of `TorqueModel.symbolic_columns`.
+    states [3, M, n]: anywhere within the limits; anywhere [r, r]: information of a second of
+    these; smooth: symbols and columns, as of `TorqueModel.symbolic_columns`.
     """
 
-    def __init__(self, model, mean, root, noise, motions):
+    def __init__(self, model, mean, root, noise, states):
         """
         Trace the columns.
 
-        model: `TorqueModel`; noise: its `TorqueNoise`; motions [3, M, n]: many states anywhere
+        model: `TorqueModel`; noise: its `TorqueNoise`; states [3, M, n]: many, anywhere
         within the limits, by which is found what motion tells at all.
         """
-        self.mean, self.root, self.joints = mean, root, model.joints
+        self.mean, self.root, self.joints, self.states = mean, root, model.joints, states
         self._model = model
         self.standard, slope = model.standard(mean)
         scales, by_scales = model.scales(mean)
@@ -75,7 +75,7 @@ class MotionInformation:
         self._columns, self._pull = self._traced(model)
         self._mapped = {}
         self._told = np.eye(len(root))
-        rows = self.rows(motions, 1.0)
+        rows = self.rows(states, 1.0)
         strength, directions = np.linalg.eigh(rows.T @ rows)
         self._told = directions[:, strength > _NOTHING * strength[-1]]
         self.anywhere = self._told.T @ rows.T @ rows @ self._told
@@ -83,7 +83,8 @@ class MotionInformation:
         self.root_told = root @ self._told
 
     def _traced(self, model):
-        """Return functions of q, v, a and bodies: the columns, and the gradient of a sum of them.
+        """
+        Return functions of q, v, a and bodies: the columns, and the gradient of a sum of them.
 
         The latter takes the weights [J, P] of the sum, too.
         """
@@ -137,13 +138,15 @@ class MotionInformation:
         """Return (gain, its derivative [3, N, n] by the motion)."""
         rows = self.rows(motion, seconds)
         gain, by_information = _gain(rows.T @ rows, interest)
-        share = np.sqrt(seconds / (1e-9 * BLOCK_NS) / motion.shape[1])
-        joints, size, _ = self._by_columns.shape
-        count = motion.shape[1]
+        joints, count = len(self._by_columns), motion.shape[1]
+        share = np.sqrt(seconds / (1e-9 * BLOCK_NS) / count)
         by_rows = (2 * share * rows @ by_information).reshape(joints, count, -1)
-        by_columns = by_rows @ self._by_columns.transpose(0, 2, 1)
-        found = self._run(self._pull, motion, by_columns.reshape(joints, count * size))
-        return gain, found.reshape(3, motion.shape[2], count).transpose(0, 2, 1)
+        return gain, self.pulled(motion, by_rows @ self._by_columns.transpose(0, 2, 1))
+
+    def pulled(self, motion, by_columns):
+        """Return derivatives [3, N, n] by a motion from those by its columns [J, N, P]."""
+        found = self._run(self._pull, motion, by_columns.reshape(len(by_columns), -1))
+        return found.reshape(3, motion.shape[2], -1).transpose(0, 2, 1)
 
     def directions(self, slopes):
         """Return what motion tells of directions: rows [m, p] of coordinates as rows [m, r]."""

@@ -167,6 +167,9 @@ class Planner:
         for _ in range(_ROUNDS):
             self._margins = np.maximum(self._margins, self._needed_margins(points))
             found = self._improved(points, interest, extra)
+            if self._gain(found, interest) < self._gain(points, interest):
+                # As where the solver gave up while it restored constraints.
+                found = points
             held, gap = self._checked(found)
             if held >= HELD_FOR and (gap is None or gap >= self.clearance.least):
                 break
