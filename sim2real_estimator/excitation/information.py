@@ -88,7 +88,15 @@ class MotionInformation:
 
         The latter takes the weights [J, P] of the sum, too.
         """
-        self.smooth = state, body, columns = model.symbolic_columns(_SMOOTH)
+        state, body, columns = model.symbolic_columns(_SMOOTH)
+        # Friction near rest falls off within a few of the estimator's own speeds.
+        own, *others = model.symbolic_columns()
+        exact = casadi.substitute(
+            others[1], casadi.vertcat(*own, others[0]), casadi.vertcat(*state, body)
+        )
+        names = zip(model.names, casadi.horzsplit(columns), casadi.horzsplit(exact))
+        chosen = (near if name.endswith('.stribeck') else smooth for name, smooth, near in names)
+        self.smooth = state, body, columns = state, body, casadi.horzcat(*chosen)
         speeds = [state[1][int(k)] for k in model.velocities]
         shares = [
             speed / casadi.sqrt(speed**2 + (_CREEP * slow) ** 2)

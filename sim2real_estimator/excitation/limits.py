@@ -9,7 +9,7 @@ from ..config.declaring import setting
 from ..errors import ConfigError
 from ..parameters.usual_priors import largest_effort
 
-# Without a limit a joint turns by less than this to either side of zero [rad].
+# Without limits a joint moves by less than this to either side of zero [rad or m].
 _NO_RANGE = np.pi
 # Without a limit a joint is as fast as that [rad/s; m/s].
 _SPEED = {True: 1.0, False: 0.2}
@@ -74,6 +74,8 @@ class MotionLimits:
     """
     Limits of the n joints that are moved, arrays [n], and of the efforts of J rows [J].
 
+    Those of efforts hold for most robots that are still possible, `all_efforts` for every draw.
+
     lower, upper [rad or m]; velocity, acceleration [per s, per s^2]; effort [N m or N].
     """
 
@@ -83,6 +85,7 @@ class MotionLimits:
     velocity: np.ndarray
     acceleration: np.ndarray
     effort: np.ndarray
+    all_efforts: np.ndarray
 
     @staticmethod
     def of(problem, config, shares, around=None, swing=None):
@@ -114,14 +117,14 @@ class MotionLimits:
             if swing is not None:
                 centre = 0.5 * (lower[k] + upper[k]) if place is None else place
                 lower[k], upper[k] = max(lower[k], centre - swing), min(upper[k], centre + swing)
-        effort = [
+        efforts = [
             config.joints.get(name, JointLimitsConfig()).effort
             or largest_effort(problem.parameters, model.joint(name))
             for name in torque.joints
         ]
-        return MotionLimits(
-            names, lower, upper, velocity, acceleration, shares.effort * np.array(effort)
-        )
+        every = np.array(efforts, dtype=float)
+        bounds = lower, upper, velocity, acceleration
+        return MotionLimits(names, *bounds, shares.effort * every, every)
 
 
 @dataclass(frozen=True)
@@ -138,12 +141,8 @@ def _of_joint(joint, given, shares):
     turns = joint.kind.groups[0].is_rotation
     said = joint.limits
     lower, upper = said.lower, said.upper
-    if lower is None or upper is None or not turns and upper <= lower:
+    if lower is None or upper is None or upper <= lower:
         lower, upper = -_NO_RANGE, _NO_RANGE
-    lower, upper = (
-        max(lower, -_NO_RANGE) if turns else lower,
-        min(upper, _NO_RANGE) if turns else upper,
-    )
     margin = 0.5 * (1 - shares.range) * (upper - lower)
     lower = lower + margin if given.lower is None else given.lower
     upper = upper - margin if given.upper is None else given.upper

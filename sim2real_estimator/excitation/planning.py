@@ -29,9 +29,12 @@ _FILLED, _INSIDE = 0.98, 0.995
 # How often tones are made smaller until torques and distances are held, and by which factor.
 _ATTEMPTS, _SMALLER = 40, 0.85
 # So many draws that break a limit are allowed; draws that margins are made of.
-HELD_FOR, DRAWS = 0.95, 200
-# How often margins grow.
-_ROUNDS = 4
+HELD_FOR, DRAWS = 0.95, 400
+# No draw uses more than this part of what a joint has.
+_OF_ALL = 0.95
+# How often margins grow; how often the way to a motion that is not safe is halved; what a limit
+# of position is missed by for rounding [rad or m].
+_ROUNDS, _HALVINGS, _ROUNDING = 4, 5, 1e-6
 
 
 @dataclass(frozen=True)
@@ -162,27 +165,23 @@ class Planner:
         self._margins = self._needed_margins(self.tones(generator))
         tones = [self.tones(generator) for _ in range(self.options.tones)]
         gains = [self._gain(points, interest) for points in tones]
-        order = np.argsort(gains)[::-1]
-        points, extra = tones[order[0]], 0.0
+        order, extra = np.argsort(gains)[::-1], 0.0
+        points = self._first_safe([tones[k] for k in order])
         for _ in range(_ROUNDS):
-            self._margins = np.maximum(self._margins, self._needed_margins(points))
             found = self._improved(points, interest, extra)
-            if self._gain(found, interest) < self._gain(points, interest):
-                # As where the solver gave up while it restored constraints.
-                found = points
-            held, gap = self._checked(found)
-            if held >= HELD_FOR and (gap is None or gap >= self.clearance.least):
+            best, is_safe = self._last_safe(points, found)
+            if self._gain(best, interest) > self._gain(points, interest):
+                points = best
+            if is_safe:
                 break
             self._margins = np.maximum(self._margins, self._needed_margins(found)) + 0.01
+            gap = self._checked(found)[1]
             if gap is not None and gap < self.clearance.least:
                 extra += 1.2 * (self.clearance.least - gap)
-            points = found
-        else:
-            found = self._shrunk(found)
-            held, gap = self._checked(found)
+        held, gap = self._checked(points)
         return Plan(
-            Motion(self.basis, joints, found),
-            self._gain(found, interest),
+            Motion(self.basis, joints, points),
+            self._gain(points, interest),
             tuple((Motion(self.basis, joints, tones[k]), gains[k]) for k in order),
             held,
             gap,
@@ -201,6 +200,9 @@ class Planner:
         draws = np.abs(self._torques(self.matrices, points, self.draws)).max(0)
         share = 1 - (1 - HELD_FOR) / len(self.limits.effort)
         most = np.quantile(draws, share, axis=1)
+        # No draw may exceed what the joint has, of which `effort` is a share.
+        rest = self.limits.effort / (_OF_ALL * self.limits.all_efforts)
+        most = np.maximum(most, draws.max(1) * rest)
         margins = (most - mean.max((0, 2))) / self.limits.effort
         if (margins > _INSIDE).any():
             k = int(np.argmax(margins))
@@ -214,20 +216,43 @@ class Planner:
         """Return (share of draws that keep the limits of torques, least distance or None)."""
         torques = np.abs(self._torques(self.fine, points, self.draws))
         held = (torques <= self.limits.effort[:, None]).all((0, 1)).mean()
+        if (torques.max((0, 2)) > _OF_ALL * self.limits.all_efforts).any():
+            held = 0.0
         gaps = self._gaps(self.fine, points)
         return float(held), float(gaps.min()) if len(gaps) else None
 
-    def _shrunk(self, points):
-        """Return a smaller motion about the same configuration that keeps all limits."""
-        for _ in range(_ATTEMPTS):
-            points = points[0] + _SMALLER * (points - points[0])
-            held, gap = self._checked(points)
-            if held >= HELD_FOR and (gap is None or gap >= self.clearance.least):
-                return points
+    def _is_safe(self, points):
+        """Tell whether a motion keeps all limits, whatever the solver has made of them."""
+        if (points < self.lower - _ROUNDING).any() or (points > self.upper + _ROUNDING).any():
+            return False
+        for rate, most in zip(self.rates, (self.limits.velocity, self.limits.acceleration)):
+            if (np.abs(rate @ points).max(0) > most).any():
+                return False
+        held, gap = self._checked(points)
+        return held >= HELD_FOR and (gap is None or gap >= self.clearance.least)
+
+    def _first_safe(self, tones):
+        """Return the first safe of several motions, or the first that is when it is smaller."""
+        for attempt in range(_ATTEMPTS):
+            for points in tones:
+                points = points[0] + _SMALLER**attempt * (points - points[0])
+                if self._is_safe(points):
+                    return points
         raise ConfigError(
             'no motion was found that keeps the limits of torques and distances for 95 % of the '
             'robots that are still possible; identify the robot from a slow motion first'
         )
+
+    def _last_safe(self, safe, found):
+        """Return (the last safe motion on the way from a safe one to one found, is it that)."""
+        if self._is_safe(found):
+            return found, True
+        low, high = 0.0, 1.0
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            is_safe = self._is_safe(safe + middle * (found - safe))
+            low, high = (middle, high) if is_safe else (low, middle)
+        return safe + low * (found - safe), False
 
     def _improved(self, points, interest, extra):
         """Return better control points [F, n] by IPOPT; extra [m]: beside the clearance."""
