@@ -48,7 +48,7 @@ class PlanOptions:
 
     seconds: float = 10.0
     tones: int = 32
-    iterations: int = 40
+    iterations: int = 60
     processor: float = 6.0
     start: dict | None = None
     seed: int = 0
@@ -294,7 +294,9 @@ class Planner:
                     'acceptable_tol': 1e-2,
                     'acceptable_iter': 5,
                     'acceptable_obj_change_tol': 1e-4,
+                    # The quality function, its default, stays far from limits for a hundred steps.
                     'mu_strategy': 'adaptive',
+                    'mu_oracle': 'probing',
                 },
             },
         )
