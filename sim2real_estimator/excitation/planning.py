@@ -167,8 +167,9 @@ class Planner:
         gains = [self._gain(points, interest) for points in tones]
         order, extra = np.argsort(gains)[::-1], 0.0
         points = self._first_safe([tones[k] for k in order])
-        for _ in range(_ROUNDS):
-            found = self._improved(points, interest, extra)
+        for number in range(_ROUNDS):
+            iterations = self.options.iterations // (2 if number else 1)
+            found = self._improved(points, interest, extra, iterations)
             best, is_safe = self._last_safe(points, found)
             if self._gain(best, interest) > self._gain(points, interest):
                 points = best
@@ -254,8 +255,12 @@ class Planner:
             low, high = (middle, high) if is_safe else (low, middle)
         return safe + low * (found - safe), False
 
-    def _improved(self, points, interest, extra):
-        """Return better control points [F, n] by IPOPT; extra [m]: beside the clearance."""
+    def _improved(self, points, interest, extra, iterations):
+        """
+        Return better control points [F, n] by IPOPT in so many iterations.
+
+        extra [m]: beside the clearance.
+        """
         size, n = points.shape
         x = casadi.MX.sym('x', size * n)
         objective = _Objective(self, interest, points.shape)
@@ -288,7 +293,7 @@ class Planner:
                     'sb': 'yes',
                     'hessian_approximation': 'limited-memory',
                     'limited_memory_max_history': 20,
-                    'max_iter': self.options.iterations,
+                    'max_iter': iterations,
                     'max_cpu_time': self.options.processor,
                     'tol': 1e-3,
                     'acceptable_tol': 1e-2,
