@@ -13,7 +13,7 @@ WITH_PACKAGE = PYTHONPATH="$(CURDIR)$${PYTHONPATH:+:$$PYTHONPATH}"
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help demo examples test fuzz lint evaluate benchmark
+.PHONY: help demo examples test fuzz lint docs lock evaluate benchmark
 
 help: ## show this list
 	@echo 'make <target>, where <target> is'
@@ -44,6 +44,16 @@ lint: ## check style and formatting
 	$(SET_UP)
 	@$(PYTHON_OF_VENV) -m ruff check .
 	@$(PYTHON_OF_VENV) -m ruff format --check .
+
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: ## build the site of the documents into build/docs; a link that leads nowhere is an error
+	$(SET_UP) docs
+	@$(PYTHON_OF_VENV) -m mkdocs build --quiet $(ARGS)
+	@echo 'build/docs/index.html'
+
+lock: ## renew locked/: all libraries with hashes, and a bill of materials; asks the package index
+	$(SET_UP) lock
+	@$(PYTHON_OF_VENV) tools/lock.py
 
 SEED ?= 0
 evaluate: ## measure the accuracy, from SEED=; ARGS=--draw renews docs/images; see benchmark/evaluate.py

@@ -30,6 +30,8 @@ EXTRAS = {
     'report': ['jinja2>=3.1', 'matplotlib>=3.6'],
     # Checks of an exported MJCF file by MuJoCo itself.
     'mujoco': ['mujoco>=3.2'],
+    # The site of the documents, `make docs`.
+    'docs': ['mkdocs>=1.6', 'mkdocs-material>=9.5'],
     # Tests and style; more of it, for colcon and the peers, is in requirements-*.txt.
     'dev': ['pytest>=8,<9', 'pytest-xdist>=3.5', 'ruff>=0.17.5'],
 }
@@ -45,8 +47,8 @@ def share(folder):
 
 
 def text_of(name):
-    """Return the text of a file beside this one."""
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name)) as file:
+    """Return the text of a file beside this one, which colcon --symlink-install links to."""
+    with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), name)) as file:
         return file.read()
 
 
@@ -93,6 +95,7 @@ setup(
         'console_scripts': [
             'sim2real-estimator = sim2real_estimator.cli:main',
             'sim2real_estimator_node = sim2real_estimator.app.nodes:estimator',
+            'controller = sim2real_estimator.app.nodes:controller',
             'synthetic_robot = sim2real_estimator.app.nodes:synthetic_robot',
         ],
     },

@@ -21,6 +21,7 @@ SECTIONS = (
     'real',
     'workday',
     'excitation',
+    'tracking',
     'pictures',
 )
 

@@ -11,11 +11,11 @@ from .app.completion import add_completion
 from .app.doctor import add_doctor
 from .app.export_command import add_export, posterior_in, require_free
 from .app.init_command import add_init
-from .app.nodes import require_ros
 from .app.report_command import add_report
 from .app.suggest_command import add_suggest
 from .errors import EstimatorError
 from .offline.identification.command import add_identify
+from .ros import require_ros
 from .version import __version__
 
 # So long a monitor listens before it draws again [s].

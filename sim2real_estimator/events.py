@@ -158,10 +158,10 @@ _LASTING = {
         'at rest', 'the robot does not move, and nothing is learnt until it does'
     ),
     Happened.STICKS: Event(
-        'sticks', 'a driven joint hardly moves; such stretches of motion are left out'
+        'sticks', 'an actuated joint hardly moves; such stretches of motion are left out'
     ),
-    Happened.WINDOW_DOUBTED: Event(
-        'window doubted',
+    Happened.WINDOW_MISFIT: Event(
+        'window misfit',
         'a stretch of motion does not fit what is known; the next ones decide what it is',
         True,
     ),
@@ -226,7 +226,7 @@ def _fixed_values_wrong(event):
         f'estimated: {", ".join(event.parameters)}. Their estimates are not published; add them '
         'to what is estimated'
     )
-    return Event('doubted', text, True)
+    return Event('fixed values wrong', text, True)
 
 
 def _elastic_joint(event):

@@ -302,16 +302,17 @@ class Pipeline:
             _ = found.parameters
         return found
 
-    def findings(self, exact=True):
+    def findings(self, exact=True, is_misfit=False):
         """
         Return the `Findings` after the latest frame.
 
         exact: whether draws follow the curves along which parameters are observationally
-        equivalent, which may take seconds, or their tangents, as for estimates.
+        equivalent, which may take seconds, or their tangents, as for estimates; is_misfit:
+        whether the model does not fit for a reason that was not reported.
         """
         now, assessment = self.estimate(), self.progress.assessment
         change = self.estimator.model_before_change(self.state)
-        known = self.problem, self.mixture, now.stamp_ns, now.report, exact, change
+        known = self.problem, self.mixture, now.stamp_ns, now.report, exact, change, is_misfit
         with self._libraries.limit(limits=1, user_api='blas'):
             return assessment.find(*known)
 

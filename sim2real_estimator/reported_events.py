@@ -32,13 +32,13 @@ class Happened(Enum):
     # Samples were wrong for so long that the state of the robot is unknown.
     MOTION_LOST = 'motion lost'
     AT_REST = 'at rest'
-    # A driven joint hardly moves.
+    # An actuated joint hardly moves.
     STICKS = 'sticks'
     # The data.
     EFFORTS_UNKNOWN = 'efforts unknown'
     OUTLIER = 'outlier'
     # A window of motion fits nothing that is known, and waits for the next ones.
-    WINDOW_DOUBTED = 'window doubted'
+    WINDOW_MISFIT = 'window misfit'
     # With the samples of a frame nothing finite can be computed.
     UPDATE_REFUSED = 'update refused'
 
@@ -128,7 +128,7 @@ class FixedValuesWrong(ReportedEvent):
 
     def __str__(self):
         """Return the event as a short line."""
-        return f'doubted: {", ".join(self.parameters)}'
+        return f'fixed values wrong: {", ".join(self.parameters)}'
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class LinearProblem:
     lasting_root = np.zeros((2, 0))
     noise_prior = augmented = None
     spacing = np.full(2, np.inf)
-    is_driven = False
+    has_unknown_inputs = False
     channel_count = 1
     commanded_velocities = ()
     constant_efforts = ConstantEfforts(np.zeros(0, dtype=int), np.zeros(0))

@@ -28,12 +28,17 @@ NAMES = tuple(_SPREADS)
 
 @dataclass(frozen=True)
 class Recording:
-    """True values by name; stamps [H + 1] in ns; noisy angles and torques [H + 1, 2]."""
+    """
+    True values by name; stamps [H + 1] in ns; noisy angles and torques [H + 1, 2].
+
+    velocities [H + 1, 2]: true.
+    """
 
     values: dict
     stamps: np.ndarray
     angles: np.ndarray
     torques: np.ndarray
+    velocities: np.ndarray
 
 
 def config():
@@ -68,7 +73,8 @@ def record(seconds, seed=0):
     angles = states[:, :2, 0].numpy()
     angles = angles + NOISE * rng.standard_normal(angles.shape)
     stamps = 1_700_000_000 * 10**9 + np.arange(len(times)) * (10**9 // RATE)
-    return Recording(dict(zip(NAMES, values)), stamps, angles, torques)
+    velocities = states[:, 2:, 0].numpy()
+    return Recording(dict(zip(NAMES, values)), stamps, angles, torques, velocities)
 
 
 def base_parameters(values):

@@ -36,6 +36,7 @@ ROOMS = {
     'observability': {*_PHYSICS, *_RECORDS, 'estimation', 'parameters'},
     'prediction': {*_CORE, 'observability'},
     'setup': _PROBLEM,
+    'control': _PHYSICS,
     'posterior': {*_PROBLEM, 'files', 'setup', 'version'},
     'excitation': {*_PROBLEM, 'posterior'},
     'pipeline': {*_PROBLEM, 'files', 'posterior', 'setup'},
@@ -43,8 +44,8 @@ ROOMS = {
     'bags': {'errors', 'files', 'messages'},
     'ros': {*_FLOW, 'background', 'bags', 'events', 'messages'},
     'offline': {*_FLOW, 'bags', 'files', 'events', 'messages', 'ros', 'version'},
-    'app': {*_FLOW, 'bags', 'excitation', 'messages', 'offline', 'ros', 'version'},
-    'cli': {'app', 'errors', 'offline', 'posterior', 'setup', 'version'},
+    'app': {*_FLOW, 'bags', 'control', 'excitation', 'messages', 'offline', 'ros', 'version'},
+    'cli': {'app', 'errors', 'offline', 'posterior', 'ros', 'setup', 'version'},
     # The public names, imported when first used.
     '__init__': {
         'errors',
@@ -85,6 +86,7 @@ THIRD_PARTY = {
     'prediction/pose_model.py': {'casadi', 'numpy'},
     'prediction/torque_model.py': {'casadi', 'numpy'},
     'setup': {'numpy'},
+    'control': {'casadi', 'numpy'},
     'posterior': {'numpy', 'rich'},
     'posterior/export': {'numpy', 'torch', 'transforms3d', 'yaml'},
     'posterior/export/mjcf.py': {'mujoco', 'numpy', 'transforms3d'},
@@ -107,7 +109,12 @@ THIRD_PARTY = {
 ROS_PREFIXES = ('ament', 'launch', 'rcl', 'ros2', 'rosbag2', 'rosidl', 'rosgraph', 'tf2')
 ROS_SUFFIXES = ('_msgs', '_srvs', '_interfaces')
 # What talks to ROS beside the room that is there for it.
-NODES_OF_APP = ('app/doctor/discovery.py', 'app/monitor/listener.py', 'app/synthetic/node.py')
+NODES_OF_APP = (
+    'app/controller/node.py',
+    'app/doctor/discovery.py',
+    'app/monitor/listener.py',
+    'app/synthetic/node.py',
+)
 
 # Families: outside their folder nobody needs to know which members there are.
 FAMILIES = (

@@ -103,7 +103,7 @@ def test_ours_finds_what_the_hand_of_the_arm_holds(one_thread):
 
 
 @pytest.mark.parametrize(
-    'title, doubt',
+    'title, wrong',
     [
         ('damping', 'ball0.damping'),
         ('camera', 'camera1.delay'),
@@ -111,17 +111,17 @@ def test_ours_finds_what_the_hand_of_the_arm_holds(one_thread):
         ('encoders', 'commands.delay'),
     ],
 )
-def test_what_is_wrong_and_fixed_is_named_and_the_lengths_hold(one_thread, tmp_path, title, doubt):
+def test_what_is_wrong_and_fixed_is_named_and_the_lengths_hold(one_thread, tmp_path, title, wrong):
     case = next(c for c in CASES if c.is_wrong and title in c.title)
     case = replace(case, seconds=0.9)
     found = ours.estimate(case, case.record(SEED), case.starts(SEED))
-    assert 'doubted' in found.flags and 'unknown efforts' not in found.flags
+    assert 'misspecified' in found.flags and 'unknown efforts' not in found.flags
     assert (np.abs(found.error) < 2 * found.half).all() and found.half[:3].max() < 0.005
     pipeline = ours._pipeline(case, case.starts(SEED))
     augmented = pipeline._begun.augmented
     mean, covariance = pipeline.state.mixture.moments()
-    row = augmented.parametrization.names.index(doubt)
-    truth = np.log(pendulum.DAMPING) if doubt.endswith('damping') else case.latency
+    row = augmented.parametrization.names.index(wrong)
+    truth = np.log(pendulum.DAMPING) if wrong.endswith('damping') else case.latency
     assert abs(mean[row] - truth) < 4 * covariance[row, row] ** 0.5
     assert abs(mean[row] - augmented.prior.mean[row]) > 4 * covariance[row, row] ** 0.5
     pipeline.save(tmp_path / 'posterior.zip')

@@ -2,11 +2,18 @@
 
 from pathlib import Path
 import re
+import sys
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *sorted((ROOT / 'docs').glob('*.md'))]
+sys.path.append(str(ROOT / 'tools'))
+
+from docs_pages import with_links_of_site  # noqa: E402
+
+OF_ROOT = ('README.md', 'CONTRIBUTING.md', 'SECURITY.md')
+DOCUMENTS = [*(ROOT / name for name in OF_ROOT), *sorted((ROOT / 'docs').glob('*.md'))]
 
 
 def python_blocks(path):
@@ -43,3 +50,35 @@ def test_the_example_of_the_readme_runs(tmp_path, monkeypatch, branching_arm_urd
 def test_links_lead_somewhere(path):
     for target in re.findall(r'\]\(([^)#]+)\)', path.read_text()):
         assert (path.parent / target).exists(), f'{path.name} points to {target}'
+
+
+class _Config(yaml.SafeLoader):
+    """Reads mkdocs.yml, in which a tag names a function of Python."""
+
+
+_Config.add_multi_constructor('tag:yaml.org,2002:python/', lambda *_: None)
+
+
+def test_the_site_has_every_document_in_its_menu_once():
+    config = yaml.load((ROOT / 'mkdocs.yml').read_text(), _Config)
+    pages = [page for section in config['nav'] for part in section.values() for page in part]
+
+    assert sorted(pages) == sorted(path.name for path in DOCUMENTS)
+    assert config['strict'] is True
+
+
+@pytest.mark.parametrize(
+    ('folder', 'text', 'wanted'),
+    [
+        ('docs', '[a](ros.md#frames)', '[a](ros.md#frames)'),
+        ('docs', '[a](../README.md#in-python)', '[a](README.md#in-python)'),
+        ('docs', '[`demo`](../config/demo.yaml)', '`demo`'),
+        ('docs', '[a](#here) ![b](images/real_arm.png)', '[a](#here) ![b](images/real_arm.png)'),
+        ('', '[a](docs/ros.md), [b](LICENSE)', '[a](ros.md), b'),
+        ('', '![a](docs/images/real_arm.png)', '![a](images/real_arm.png)'),
+        ('', '[a](https://a.example/b.md)', '[a](https://a.example/b.md)'),
+        ('', '[a](docs/nothing.md) [b](nothing)', '[a](nothing.md) [b](nothing)'),
+    ],
+)
+def test_links_lead_to_pages_of_the_site(folder, text, wanted):
+    assert with_links_of_site(text, ROOT / folder) == wanted

@@ -297,7 +297,7 @@ def shown(*reported):
 
 def test_fixed_values_that_are_wrong_are_named():
     _, event = shown(Happened.HANDED_OVER, FixedValuesWrong(('elbow.damping', 'camera.delay')))
-    assert event.name == 'doubted' and event.is_warning
+    assert event.name == 'fixed values wrong' and event.is_warning
     assert 'elbow.damping, camera.delay' in event.text
 
 

@@ -6,6 +6,7 @@ with from a config to a posterior.
 """
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import measured_arms
 import numpy as np
@@ -13,9 +14,15 @@ from posteriors import feed
 import pytest
 import simulated
 
-from sim2real_estimator.config.settings_tree import ActuatorConfig, EstimatorConfig, PriorConfig
+from sim2real_estimator.config.settings_tree import (
+    ActuatorConfig,
+    EstimatorConfig,
+    PriorConfig,
+    SensorConfig,
+)
 from sim2real_estimator.dynamics.integrators import AbstractIntegrator, INTEGRATORS
 from sim2real_estimator.dynamics.integrators.base import map_joints
+from sim2real_estimator.dynamics.kinematics import link_poses
 from sim2real_estimator.estimation.estimators import AbstractEstimator, ESTIMATORS
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.model.actuators import AbstractActuator, ActuatorParameter, ACTUATORS
@@ -23,8 +30,10 @@ from sim2real_estimator.model.friction import AbstractFriction, FRICTIONS
 from sim2real_estimator.model.joints import JOINTS
 from sim2real_estimator.model.joints.continuous import Continuous
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.records import Sample, UpdateReport
-from sim2real_estimator.sensors import SENSORS
+from sim2real_estimator.records import Sample, Status, UpdateReport
+from sim2real_estimator.sensors import AbstractSensor, SENSORS, stamp_ns
+from sim2real_estimator.sensors.base import Rows, Signal
+from sim2real_estimator.sensors.decoding import checked_type, Decoded, joints_to
 from sim2real_estimator.sensors.joint_positions import JointPositions
 from sim2real_estimator.spatial.scalar import mul
 
@@ -59,6 +68,7 @@ class CubicDrag(AbstractFriction):
     description = 'effort at a speed of one, growing with its third power'
     is_positive = True
     sd_of_limit = 0.05
+    sd_of_change = 0.05
 
     def unit(self, joint_units):
         """Return the unit of an effort."""
@@ -92,6 +102,48 @@ class Swivel(Continuous):
 
 class Resolver(JointPositions):
     """An encoder by another name."""
+
+
+class Gyroscope(AbstractSensor):
+    """The angular velocity of a link, in its own axes [rad/s]."""
+
+    value_size = row_size = output_size = 3
+    message_types = ('sensor_msgs/msg/Imu',)
+
+    def __init__(self, name, model, link, sd, message_type=None):
+        """Take the link's name and the standard deviation [rad/s]."""
+        self.name, self.link, self.sd, self.joints = name, link, sd, joints_to(model, link)
+        self.message_type = checked_type(self, message_type)
+
+    @property
+    def scale(self):
+        """Standard deviations of the values."""
+        return np.full(3, self.sd)
+
+    @property
+    def signals(self):
+        """The angular velocity about every axis."""
+        return tuple(Signal(f'about {x}', 'rad/s', self.sd, k) for k, x in enumerate('xyz'))
+
+    def decode(self, message, arrived_ns=None):
+        """Return the sample of a message."""
+        rate, stamp = message.angular_velocity, stamp_ns(message, arrived_ns)
+        values = np.array([rate.x, rate.y, rate.z])
+        return Decoded((Sample(self.name, stamp, values),), (Status.USED,))
+
+    def observe(self, robot, q, v):
+        """Return the angular velocity in the link's axes."""
+        pose = link_poses(robot, q, v)[self.link]
+        return list(pose.rotation.transposed() * pose.velocity.angular)
+
+    def rows(self, states, outputs, values):
+        """Return predicted less measured, zero where a value is missing."""
+        error = (outputs.T - values) / self.sd
+        slope = np.broadcast_to(np.eye(3) / self.sd, (len(values), 3, 3))
+        missing = np.isnan(error)
+        return Rows(
+            np.where(missing, 0.0, error), by_outputs=np.where(missing[..., None], 0.0, slope)
+        )
 
 
 @dataclass(frozen=True)
@@ -175,9 +227,25 @@ def test_a_term_of_friction(monkeypatch):
 def test_a_term_of_friction_where_torque_is_measured(monkeypatch):
     monkeypatch.setitem(FRICTIONS, 'mud', CubicDrag())
     pipeline = measured_arms.new_pipeline()
-    assert 'elbow.mud' in pipeline.problem.parametrization.names
-    feed(pipeline, measured_arms.record(3.0, 0).samples())
-    assert share_left(pipeline, 'elbow.mud') < 0.5
+    recording = measured_arms.record(3.0, 0)
+    feed(pipeline, recording.samples())
+    name = 'elbow.mud'
+    assert share_left(pipeline, name) < 0.5
+    place, estimate = pipeline.problem.parametrization.names.index(name), pipeline.estimate()
+    assert abs(estimate.mean[place] - recording.truth[place]) < 3 * estimate.sd[place]
+
+
+def test_what_a_term_of_friction_declares_reaches_all_that_treat_friction(monkeypatch):
+    monkeypatch.setitem(FRICTIONS, 'mud', CubicDrag())
+    problem = measured_arms.new_pipeline().problem
+    torque, place = problem.torque, problem.parametrization.names.index('elbow.mud')
+    assert torque.is_friction[torque.names.index('elbow.mud')]
+    assert place in torque.positive and place in torque.guessed and place in torque.own[1]
+    size = len(problem.prior.mean)
+    assert torque.friction(np.ones(size))[place] == 1.0
+    changes = {each.name: each.parameters for each in torque.model_changes()}
+    assert 'elbow.mud' in changes['friction of elbow']
+    assert (problem.possible.rows == np.eye(size)[place]).all(1).any()
 
 
 def test_an_integrator(monkeypatch):
@@ -203,6 +271,25 @@ def test_a_sensor(monkeypatch):
     pipeline = estimated(config(sensors=sensors))
     assert isinstance(pipeline.problem.sensors[0], Resolver)
     assert share_left(pipeline, 'lower.mass') < 0.5
+
+
+def test_a_sensor_of_its_own(monkeypatch):
+    monkeypatch.setitem(SENSORS, 'gyroscope', Gyroscope)
+    wish = SensorConfig(kind='gyroscope', topic='imu', link='lower', sd=0.02)
+    known, data = config(), simulated.record(1.0)
+    pipeline = Pipeline.from_config(config(sensors={**known.sensors, 'gyro': wish}))
+    imu = next(each for each in pipeline.problem.sensors if each.name == 'gyro')
+    rng, samples = np.random.default_rng(0), []
+    for stamp, torques, (first, second) in zip(data.stamps, data.torques, data.velocities):
+        x, y, z = np.array([0.0, first + second, 0.0]) + 0.02 * rng.standard_normal(3)
+        stamped = SimpleNamespace(stamp=SimpleNamespace(sec=0, nanosec=int(stamp)))
+        rate = SimpleNamespace(x=x, y=y, z=z)
+        samples += imu.decode(SimpleNamespace(header=stamped, angular_velocity=rate)).samples
+        samples.append(Sample('commanded_efforts', int(stamp), torques))
+        samples.append(Sample('encoders', int(stamp), data.angles[len(samples) // 3]))
+    feed(pipeline, samples)
+    without = share_left(estimated(config()), 'lower.mass')
+    assert share_left(pipeline, 'lower.mass') < 0.95 * without
 
 
 def test_an_estimator(monkeypatch):

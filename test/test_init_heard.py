@@ -123,8 +123,11 @@ def test_efforts_without_noise_are_perhaps_commanded(init, double_pendulum_urdf)
     angles, _ = moved(double_pendulum_urdf)
     smooth = np.sin(TIMES[:, None] * [2.0, 3.0])
     path = init(entries(angles, smooth))
-    assert 'without any noise' in reasons(path) and '--effort commanded' in reasons(path)
+    assert 'without any noise' in reasons(path)
+    assert 'Warning: the efforts of shoulder, elbow have no noise' in reasons(path)
+    assert 'call init with --effort commanded' in reasons(path)
     path = init(entries(angles, smooth), '--effort', 'commanded')
+    assert 'have no noise' not in path.read_text()
     config = load_config(path)
     assert {each.effort for each in config.joints.values()} == {'commanded'}
     assert config.efforts.commanded == 'joint_states'
@@ -251,7 +254,7 @@ def test_kinds_of_efforts():
     assert kind_of_efforts(np.full(5, NAN)) == 'absent'
     assert kind_of_efforts(np.zeros(5)) == 'zero'
     assert kind_of_efforts(np.full(5, 2.0)) == 'constant'
-    assert kind_of_efforts(np.array([NAN, 1.0, 2.0])) == 'told'
+    assert kind_of_efforts(np.array([NAN, 1.0, 2.0])) == 'reported'
 
 
 def test_pauses_part_runs_and_leave_the_pace():

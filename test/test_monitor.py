@@ -2,7 +2,7 @@
 
 import io
 
-from boards import HEAVIER, report_change, say, stamp, told, TRUTH
+from boards import HEAVIER, PRIORS, report_change, say, stamp, told, TRUTH
 import pytest
 from rich.console import Console
 
@@ -54,6 +54,16 @@ def test_it_fits_into_the_terminal(board, width):
     for line in shown(board, width).splitlines():
         assert len(line) <= width
     assert 'identified' in shown(board, width)
+
+
+@pytest.mark.parametrize('name', ['elbow.damping', 'shoulder.armature', 'a' * 31 + '.mass'])
+def test_at_80_columns_names_and_numbers_are_whole_and_the_bar_has_what_is_left(monkeypatch, name):
+    monkeypatch.setitem(PRIORS, name, (-0.2, 0.05))
+    board = told()
+    say(board, 12.5, {name: -0.247061}, {name: 4.6e-5})
+    text = shown(board, 80)
+    assert name in text and '-0.247061' in text and '…' not in text
+    assert (FINE.track in text) == (FINE.legend in text) == (len(name) < 30)
 
 
 def test_ascii_is_enough_for_terminals_that_know_no_more(board):

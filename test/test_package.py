@@ -27,7 +27,10 @@ IMPORTED_AS = {
     'backports.zstd': 'backports',
     'cmeel-eigen': None,
     'colcon-core': 'colcon_core',
+    'colcon-ros': 'catkin_pkg',
     'example-robot-data': None,
+    'cyclonedx-bom': None,
+    'mkdocs-material': None,
     'pin': 'pinocchio',
     'python3-matplotlib': 'matplotlib',
     'python3-numpy': 'numpy',
@@ -45,15 +48,17 @@ NOT_IMPORTED = {
     'colcon-bash': 'install/setup.bash',
     'colcon-package-information': 'the command colcon list',
     'colcon-package-selection': 'the option --packages-select',
-    'colcon-ros': 'lets colcon read package.xml',
     'colcon-test-result': 'the command colcon test-result',
     'execnet': 'lets pytest-xdist talk to its processes',
+    'cyclonedx-bom': 'the bill of materials of tools/lock.py',
     'example-robot-data': 'robots that benchmark/ reads by path',
+    'mkdocs-material': 'the theme that mkdocs.yml names',
     'mujoco': 'peer in benchmark/',
     'pytest-xdist': 'the option -n of make test',
     'ros-jazzy-common-interfaces': 'brings the message packages that package.xml names',
     'ros-jazzy-rmw-fastrtps-cpp': 'middleware, loaded by rclpy at run time',
     'ruff': 'the command of make lint',
+    'uv': 'resolves what tools/lock.py writes',
 }
 
 
@@ -242,6 +247,8 @@ def test_requirement_files_have_what_setup_requires_and_nothing_more():
     assert required_names('requirements.txt') == wanted
     named = required_names('requirements-test.txt', 'requirements-peers.txt')
     assert {name_of(line) for line in extras['dev'] + extras['mujoco']} <= named
+    of_docs = {name_of(line) for line in extras['docs']}
+    assert required_names('requirements-docs.txt') == of_docs
 
 
 def test_rosdep_installs_what_setup_requires():
@@ -392,19 +399,41 @@ def test_a_command_names_the_library_that_is_missing():
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize('function', ['estimator', 'synthetic_robot'])
-def test_without_ros_the_nodes_say_so_in_a_sentence(function):
+# The executables, and the modules that `python -m` runs.
+NODES = (
+    'from sim2real_estimator.app.nodes import estimator; estimator()',
+    'from sim2real_estimator.app.nodes import synthetic_robot; synthetic_robot()',
+    'import runpy; runpy.run_module("sim2real_estimator.ros.node", run_name="__main__")',
+    'import runpy; runpy.run_module("sim2real_estimator.app.synthetic.node", run_name="__main__")',
+)
+
+
+@pytest.mark.parametrize('start', NODES)
+def test_without_ros_the_nodes_say_so_in_a_sentence(start):
     code = (
-        'import importlib.util as util, sys\n'
+        'import importlib.util as util\n'
         'find = util.find_spec\n'
         'util.find_spec = lambda name, *rest: None if name == "rclpy" else find(name, *rest)\n'
-        f'from sim2real_estimator.app.nodes import {function}\n'
-        f'sys.exit({function}())'
+        f'{start}'
     )
     done = subprocess.run([sys.executable, '-c', code], cwd=ROOT, capture_output=True, text=True)
 
     assert done.returncode == 2
     assert 'rclpy is missing: source ROS 2' in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize('start', NODES)
+def test_of_a_ros_for_another_python_the_nodes_say_so_in_a_sentence(start, tmp_path):
+    (tmp_path / 'rclpy').mkdir()
+    (tmp_path / 'rclpy/__init__.py').write_text(
+        'raise ImportError("librcl.so: cannot open\\nThe C extension failed to be imported")'
+    )
+    code = f'import sys; sys.path.insert(0, {str(tmp_path)!r}); {start}'
+    done = subprocess.run([sys.executable, '-c', code], cwd=ROOT, capture_output=True, text=True)
+
+    assert done.returncode == 2
+    assert 'cannot load it: librcl.so: cannot open; source ROS 2' in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -418,6 +447,9 @@ def test_a_citation_names_this_version():
 
 
 def test_changelog_speaks_of_this_version():
-    changelog = (ROOT / 'CHANGELOG.rst').read_text()
+    """As bloom reads it; the date is that of the citation."""
+    changelog = pytest.importorskip('catkin_pkg.changelog').get_changelog_from_path(str(ROOT))
+    newest, date, _ = next(changelog.foreach_version())
 
-    assert 'Forthcoming\n---' in changelog or f'{setup_keyword("version")} (' in changelog
+    assert newest == setup_keyword('version')
+    assert date.date() == yaml.safe_load((ROOT / 'CITATION.cff').read_text())['date-released']

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from functools import cache
 import hashlib
 import io
+import itertools
 import json
 import logging
 import os
@@ -39,8 +40,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'test')]
 
 CORPUS, FINDINGS = ROOT / 'test' / 'corpus', ROOT / 'build' / 'fuzz'
-# One input may take so long [s], which no good one of this size does, and so much memory [bytes].
-_PATIENCE, _MEMORY = 15.0, 6 << 30
+# One input may take the processor for so long [s], which no good one of this size does, and may
+# wait for so long [s], on however busy a computer; and take so much memory [bytes].
+_PATIENCE, _WAIT, _MEMORY = 15.0, 300.0, 6 << 30
 # Of an error in words.
 _LONGEST = 2000
 _NASTY = (
@@ -109,9 +111,12 @@ def _in_a_process(work, *arguments):
 def _fuzz(name, seconds, seed):
     """Fuzz one reader, and return 1 where anything was found."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    end, counts, found = time.monotonic() + seconds, dict.fromkeys(('accepted', 'refused'), 0), {}
+    counts, found = dict.fromkeys(('accepted', 'refused'), 0), {}
     with trying(name) as attempt:
-        for path, content in inputs(name, seed):
+        # Good inputs are made before the clock starts.
+        made = inputs(name, seed)
+        end = time.monotonic() + seconds
+        for path, content in made:
             if path is None and time.monotonic() > end:
                 break
             outcome = attempt(content)
@@ -127,13 +132,12 @@ def _fuzz(name, seconds, seed):
 
 
 def inputs(name, seed=0):
-    """Yield (path, None or content) of a reader: its corpus, then mutations without end."""
-    for path in sorted(CORPUS.glob(f'{name}*')):
-        yield path, path.read_bytes()
+    """Return an iterator over (path, None or content) of a reader: its corpus, then mutations."""
     seeds, mutate, _ = READERS[name]
     generator, good = random.Random(f'{name} {seed}'), seeds()
-    while True:
-        yield None, mutate(generator, generator.choice(good))
+    known = ((path, path.read_bytes()) for path in sorted(CORPUS.glob(f'{name}*')))
+    mutations = ((None, mutate(generator, generator.choice(good))) for _ in itertools.count())
+    return itertools.chain(known, mutations)
 
 
 @contextmanager
@@ -142,13 +146,15 @@ def trying(name):
     from sim2real_estimator.errors import EstimatorError
 
     _, _, read = READERS[name]
-    before, level = signal.signal(signal.SIGALRM, _ring), logging.root.manager.disable
+    before = {s: signal.signal(s, _ring) for s in (signal.SIGALRM, signal.SIGPROF)}
+    level = logging.root.manager.disable
     with TemporaryDirectory(prefix='fuzz') as folder, warnings.catch_warnings():
         warnings.simplefilter('ignore')
         logging.disable(logging.CRITICAL)
 
         def attempt(content):
-            signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
+            signal.setitimer(signal.ITIMER_PROF, _PATIENCE)
+            signal.setitimer(signal.ITIMER_REAL, _WAIT)
             try:
                 read(content, Path(folder))
             except EstimatorError as error:
@@ -166,13 +172,15 @@ def trying(name):
                 ]
                 return f'{type(error).__name__} at {ours[-1] if ours else "?"}'
             finally:
+                signal.setitimer(signal.ITIMER_PROF, 0)
                 signal.setitimer(signal.ITIMER_REAL, 0)
             return 'accepted'
 
         try:
             yield attempt
         finally:
-            signal.signal(signal.SIGALRM, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
             logging.disable(level)
 
 

@@ -2,9 +2,9 @@
 """
 Make or renew `.venv`, in which every make target runs.
 
-Usage: setup_venv.py [peers]. A second run finds everything done and costs a moment. Only the
-standard library is used, in the syntax of Python 3.6, so that an old Python gets as far as the
-sentence that says so. docs/setup.md describes the environment variables.
+Usage: setup_venv.py [peers] [docs] [lock]. A second run finds everything done and costs a moment.
+Only the standard library is used, in the syntax of Python 3.6, so that an old Python gets as far
+as the sentence that says so. docs/setup.md describes the environment variables.
 """
 
 import contextlib
@@ -36,6 +36,8 @@ GROUPS = {
         SOURCED: ['requirements-ros.txt'],
     },
     'peers': {WHEELS: ['requirements-peers.txt'], SOURCED: ['requirements-peers.txt']},
+    'docs': {WHEELS: ['requirements-docs.txt'], SOURCED: ['requirements-docs.txt']},
+    'lock': {WHEELS: ['requirements-lock.txt'], SOURCED: ['requirements-lock.txt']},
 }
 CONSTRAINTS = {WHEELS: [], SOURCED: ['constraints-ros.txt']}
 
@@ -191,7 +193,7 @@ def main(arguments):
     """Set up the base and the groups named, and return the exit status."""
     unknown = sorted(set(arguments) - set(GROUPS))
     if unknown:
-        print('usage: setup_venv.py [peers]', file=sys.stderr)
+        print('usage: setup_venv.py [peers] [docs] [lock]', file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # Both stop pip as well.
     try:

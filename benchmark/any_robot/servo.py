@@ -31,7 +31,7 @@ def moved(config, seed, still):
     motion = {}
     for moving in model.moving_joints:
         joint, k = moving.joint, moving.velocities.start
-        if joint.name not in model.commands or moving.is_driven:
+        if joint.name not in model.commands or moving.is_prescribed:
             continue
         usual = {
             word: priors[f'{joint.name}.{word}'].mean if f'{joint.name}.{word}' in priors else 0.0

@@ -12,7 +12,13 @@ from sim2real_estimator.config import load_config
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.observability.null_space import draw_samples
 from sim2real_estimator.offline.identification.feeding import Feed
-from sim2real_estimator.offline.identification.held_out import LEAD, predict, torque_frames, Window
+from sim2real_estimator.offline.identification.held_out import (
+    LEAD,
+    predict,
+    run_from,
+    torque_frames,
+    Window,
+)
 from sim2real_estimator.offline.identification.run import identify
 from sim2real_estimator.offline.tables.columns import Columns
 from sim2real_estimator.offline.tables.converting import convert
@@ -172,16 +178,14 @@ def _predicted(found, config, bags):
 
 def _windows(frames, bag, knows_inputs):
     """Return a `Window` of frames every `_EVERY` seconds, none across a gap."""
-    found, length = [], round((LEAD + HORIZONS[-1] + _ABOUT) * _NANO)
-    latest = -np.inf
+    found, length, latest = [], LEAD + HORIZONS[-1] + _ABOUT, -np.inf
     for k, frame in enumerate(frames):
         if frame.start_ns < latest + _EVERY * _NANO:
             continue
-        run = [each for each in frames[k:] if each.end_ns <= frame.start_ns + length]
-        is_whole = not any(each.after_gap or not knows_inputs(each) for each in run)
-        if run and is_whole and run[-1].end_ns > frame.start_ns + length - LEAD * _NANO:
-            begin_ns = frame.start_ns + LEAD * _NANO
-            lead = tuple(each for each in run if each.end_ns <= begin_ns)
+        run = run_from(frames, k, length, length - LEAD, knows_inputs)
+        if run is not None:
+            # The lead ends before, where no frame ends at its end: so the figures were measured.
+            lead = tuple(each for each in run if each.end_ns <= frame.start_ns + LEAD * _NANO)
             found.append(Window(lead, tuple(run[len(lead) :]), bag))
             latest = frame.start_ns
     return found

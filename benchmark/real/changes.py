@@ -16,7 +16,7 @@ from .recordings import ur10e, UR_FREE, UR_LOADED
 LOADS = {**dict.fromkeys(UR_LOADED[:3], 2.8), UR_LOADED[3]: 2.6}
 # When the mass is asked for, after motion begins [s].
 MARKS = (3.0, 5.0, 10.0)
-# What is fed after the load is taken up [s].
+# What is fed after the load is picked up [s].
 _AFTER = 12.0
 _DAY = slice(0, len('ur-20_02_05'))
 
@@ -49,7 +49,7 @@ def splices(data):
 
 def take_up(free, loaded, adjust=None):
     """
-    Return what our package says of a load that is taken up between two recordings.
+    Return what our package says of a load that is picked up between two recordings.
 
     named: when [s], after the motion begins that shows it, None where it never was; link;
     errors: of its mass at `MARKS` [kg], of all of it where none is named; inside: whether 90 %
@@ -60,7 +60,7 @@ def take_up(free, loaded, adjust=None):
     run = ours(both, looks=[moves + mark for mark in MARKS], adjust=adjust, since=begin)
     mass, first, errors, inside = LOADS[loaded.name], run.first_load, [], []
     for look in run.looks:
-        # What was said before the load was taken up is not about it.
+        # What was said before the load was picked up is not about it.
         load = look.load if first and first.time <= look.time else None
         off = mass if load is None else abs(load.mass - mass)
         errors.append(float(off))

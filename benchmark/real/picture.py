@@ -111,7 +111,7 @@ def _draw_load(axis, data):
     axis.plot((times[0], since[0], since[0]), (0, 0, mass[0]), color='tab:blue')
     axis.axvline(begin - moves, color='0.6', lw=1.0)
     axis.axvline(0.0, color='0.6', lw=1.0)
-    marks = (begin - moves, 'taken up, \nat rest ', 'right'), (0.0, ' moves', 'left')
+    marks = (begin - moves, 'picked up, \nat rest ', 'right'), (0.0, ' moves', 'left')
     for time, text, side in marks:
         axis.text(time, 3.42, text, va='top', ha=side, color='0.35')
     axis.text(since[0], 0.1, f' named after {since[0]:.1f} s', color='tab:blue')
@@ -120,7 +120,7 @@ def _draw_load(axis, data):
         ylim=(-0.2, 3.5),
         xlabel='seconds since it moves with the load',
         ylabel='load [kg]',
-        title='A load is taken up; nobody says so',
+        title='A load is picked up; nobody says so',
     )
     axis.grid(alpha=0.3)
     axis.legend(loc='lower right')

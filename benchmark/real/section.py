@@ -342,8 +342,8 @@ def _agreement_of(group, results, is_wanted):
 
 
 def _payload_lines(found):
-    """Return the `Line`s of loads that are taken up; found: (robot, splice) -> record."""
-    group = 'payload taken up at a rest, UR10e'
+    """Return the `Line`s of loads that are picked up; found: (robot, splice) -> record."""
+    group = 'payload picked up at a rest, UR10e'
     records = [record for record in found.values() if not isinstance(record, str)]
     if not found:
         return []
@@ -366,7 +366,7 @@ def _payload_lines(found):
         name, most = f'error of mass at +{mark:g} s [kg], median', _MASS_ERRORS.get(mark)
         lines.append(Line(group, name, float(np.median(errors[:, k])), None, most, beside))
     early = sum(len(r['early']) for r in records)
-    return [*lines, Line(group, 'alarms before it is taken up', early, most=0)]
+    return [*lines, Line(group, 'alarms before it is picked up', early, most=0)]
 
 
 def _alarm_lines(found):
@@ -377,7 +377,7 @@ def _alarm_lines(found):
     alarms = sum(len(record['alarms']) for record in records)
     hours = sum(record['seconds'] for record in records) / 3600
     used = np.mean([record['used'] for record in records]) if records else np.nan
-    group = 'two days in a row, nothing taken up, UR10e'
+    group = 'two days in a row, nothing picked up, UR10e'
     beside = f'{len(records)} pairs, {hours:.2f} h, {used:.3f} CPU s/s'
     lines = [Line(group, 'false alarms', alarms if records else np.nan, most=0, beside=beside)]
     if failed := len(found) - len(records):

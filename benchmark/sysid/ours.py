@@ -78,7 +78,7 @@ def _flags(pipeline, reports):
     signs = {
         'change': Happened.CHANGED in kinds,
         'NIS': degrees > 0 and nis > chdtri(degrees, _IMPROBABLE),
-        'doubted': FixedValuesWrong in kinds,
+        'misspecified': FixedValuesWrong in kinds,
         'unknown efforts': mixture.weights[mixture.disturbances.sizes > 0].sum() > 0.5,
     }
     return tuple(name for name, is_seen in signs.items() if is_seen)

@@ -56,7 +56,7 @@ class Told:
     What came of a recording.
 
     beliefs: mark -> `Belief`; changes: times [s] at which a change was reported, each once;
-    loads: time -> (link, mass, sd) of what was reported as taken up then, None where nothing;
+    loads: time -> (link, mass, sd) of what was reported as picked up then, None where nothing;
     is_flagged: whether it was said that the model does not fit; processor: time per second of
     data [s/s]; events: (time, event) of all that was reported.
     """

@@ -76,7 +76,8 @@ ROBOTS = {
 
 @dataclass(frozen=True)
 class Event:
-    """A box that is taken up (kind 'grasp') or put down ('release') at t [s].
+    """
+    A box that is picked up (kind 'grasp') or put down ('release') at t [s].
 
     link: that holds it; mass [kg]; com [3]: in the frame of the link [m]; inertia [6]: about its
     centre, xx xy xz yy yz zz [kg m^2]; is_at_rest: whether the arm stood still then.
@@ -169,7 +170,8 @@ class Arm:
         model.dof_damping[:], model.dof_frictionloss[:], model.dof_armature[:] = 0, 0, 0
 
     def _inertias(self):
-        """Return the diagonal [n] of the mass matrix at home, and the least inertias [n].
+        """
+        Return the diagonal [n] of the mass matrix at home, and the least inertias [n].
 
         Those are of joints that move alone while the others give way [kg m^2].
         """
@@ -245,13 +247,14 @@ class Arm:
             }
         return {name: float(value) for name, value in truth.items()}
 
-    def simulate(self, hidden, motion, events=(), every=1, step=STEP):
+    def simulate(self, hidden, motion, events=(), every=1, step=STEP, servo=None):
         """
         Return the `Trace` of a servo that follows a motion.
 
         motion: function of times [N] -> wanted q, v, a [N, n], and how long it lasts [s] as
         `motion.seconds`; events: of boxes, by time; every: of so many steps one is kept; step: of
-        the integrator [s].
+        the integrator [s]; servo: function (t, q, v, (wanted q, v, a)) -> torques [n] in place of
+        the one that is built in.
         """
         n, count = len(self.joints), int(round(motion.seconds / step))
         model, motors = self._plant(hidden, step)
@@ -279,7 +282,10 @@ class Arm:
             q, v = data.qpos[motors], data.qvel[motors]
             if k % STEPS_OF_SERVO == 0:
                 i = k // STEPS_OF_SERVO
-                tau = feedforward[i] + p * (wanted[0][i] - q) + d * (wanted[1][i] - v)
+                if servo:
+                    tau = servo(k * step, q, v, [each[i] for each in wanted])
+                else:
+                    tau = feedforward[i] + p * (wanted[0][i] - q) + d * (wanted[1][i] - v)
                 tau = np.minimum(np.maximum(tau, -self.limit), self.limit)
             if k % _STEPS_OF_LOAD == 0:
                 if k == 0:

@@ -31,7 +31,7 @@ _ENCODERS = 2e-5, 1e-4
 _GAIN_SD, _OFFSET = 0.015, 0.02
 # Boxes [kg, m], their density [kg/m^3], and how much longer and shorter than cubes edges are.
 _MASSES, _AWAY, _DENSITY, _EDGES = (0.6, 3.0), 0.08, 1000.0, (0.7, 1.3)
-# A box is put down so long after it was taken up [s].
+# A box is put down so long after it was picked up [s].
 HELD = 18.0
 # Motion of which torques are predicted: how long, and at which rate.
 _UNSEEN_SECONDS, _UNSEEN_EVERY = 20.0, 16
@@ -46,8 +46,8 @@ class Scenario:
     """
     A row of the table.
 
-    seconds: of a recording; noise: white, of torques, as a part of the limit; payload: '',
-    'at rest' or 'in motion'; grasp: when about it is taken up [s]; has_springs: whether joints are
+    seconds: of a recording; noise: white, of torques, as a part of the limit; payload: '', 'at
+    rest' or 'in motion'; grasp: when about it is picked up [s]; has_springs: whether joints are
     elastic; warms: whether friction falls; is_harmonic: moves without rests, as for
     identification; robots: names of those it takes in turn; rates: of messages, one of which is
     drawn [1/s]; is_smooth: friction as in our columns, for tests of the plant; step: of the
@@ -290,7 +290,7 @@ def _measured(trace, arm, scenario, generator, truth):
 
 
 def _box(scenario, arm, motion, generator):
-    """Return the `Event`s of a box that is taken up and put down, none where there is none."""
+    """Return the `Event`s of a box that is picked up and put down, none where there is none."""
     if not scenario.payload:
         return ()
     uniform, is_at_rest = generator.uniform, scenario.payload == 'at rest'

@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 from ..config import load_config
-from .nodes import require_ros
+from ..ros import require_ros
 
 
 def add_bag_commands(commands):

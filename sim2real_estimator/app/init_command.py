@@ -6,8 +6,8 @@ from pathlib import Path
 import sys
 import tempfile
 
+from ..ros import require_ros
 from .export_command import require_free
-from .nodes import require_ros
 
 _NANO = 1e9
 # A recording is read in whole up to so many messages a topic, and at so many places beyond.

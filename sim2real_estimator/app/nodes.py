@@ -1,25 +1,11 @@
 """The executables of the nodes, which say in a sentence where ROS 2 is missing."""
 
-from importlib.util import find_spec
-import sys
-
-from ..errors import ConfigError
-
-
-def require_ros():
-    """Raise a ConfigError where there is no rclpy."""
-    if find_spec('rclpy') is None:
-        raise ConfigError(
-            'rclpy is missing: source ROS 2 (`. /opt/ros/jazzy/setup.bash`), or install '
-            'requirements-ros-wheels.txt; docs/setup.md. Recordings need no ROS: '
-            '`sim2real-estimator identify`'
-        )
+from ..ros import exit_without_ros
 
 
 def estimator():
     """Run the node `sim2real_estimator`, and return the exit status."""
-    if not _has_ros('sim2real_estimator_node'):
-        return 2
+    exit_without_ros('sim2real_estimator_node')
     from ..ros.node import main
 
     return main()
@@ -27,18 +13,15 @@ def estimator():
 
 def synthetic_robot():
     """Run the node `synthetic_robot`, and return the exit status."""
-    if not _has_ros('synthetic_robot'):
-        return 2
+    exit_without_ros('synthetic_robot')
     from .synthetic.node import main
 
     return main()
 
 
-def _has_ros(command):
-    """Tell whether there is ROS; print what is missing where there is not."""
-    try:
-        require_ros()
-    except ConfigError as error:
-        print(f'{command}: {error}', file=sys.stderr)
-        return False
-    return True
+def controller():
+    """Run the node `controller`, and return the exit status."""
+    exit_without_ros('controller')
+    from .controller.node import main
+
+    return main()

@@ -88,7 +88,6 @@ class MarkersConfig:
     )
     kernels: tuple[str, ...] = setting(
         (),
-        'three coordinates of the posterior whose mixture is drawn in space; empty: the first '
-        'three',
+        'names of two parameters in whose plane the mixture is drawn; empty: the first two',
         dynamic=True,
     )

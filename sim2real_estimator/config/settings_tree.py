@@ -334,7 +334,7 @@ class EstimatorConfig:
         'measured_torque, multiple_shooting, kinematic_calibration, gaussian_sum or '
         'gumbel_mixture; auto: measured_torque where the effort of a joint is measured, '
         'multiple_shooting where nothing drives any joint, kinematic_calibration where no effort '
-        'is told and encoders and poses of links are, else gaussian_sum',
+        'is reported and encoders and poses of links are, else gaussian_sum',
     )
     seed: int = setting(
         0, 'seed of all random numbers; the same seed gives the same posterior', low=0

@@ -1,9 +1,9 @@
 """
 Forward dynamics: Featherstone's articulated-body algorithm.
 
-Three passes over the tree, in axes parallel to the world's about each body's own origin. Joints
-of several degrees of freedom are eliminated one degree at a time, so there is no matrix to
-invert, and a degree along a constant axis leaves structural zeros behind it. A driven joint is not
+Three passes over the tree, in axes parallel to the world's about each body's own origin. Joints of
+several degrees of freedom are eliminated one degree at a time, so there is no matrix to invert,
+and a degree along a constant axis leaves structural zeros behind it. A prescribed joint is not
 eliminated at all: to the rest of the robot it is rigid, and its acceleration is a bias.
 """
 
@@ -48,7 +48,7 @@ class ArticulatedSystem:
         """
         Return M^-1 efforts, one scalar per velocity.
 
-        M is the mass matrix of the joints that are not driven, beside ones for those that are.
+        M is the mass matrix of the joints that are not prescribed, beside ones for those that are.
         """
         count = len(self.bodies)
         still = [Motion.zero()] * count
@@ -69,7 +69,7 @@ def solved_dynamics(robot, q, v, commands, wrenches=None, disturbances=None):
     """
     Return the joint accelerations and the system whose `solve` applies M^-1.
 
-    disturbances: efforts on every velocity besides those of the drives, or None.
+    disturbances: efforts on every velocity in addition to those of the drives, or None.
     """
     efforts = all_efforts(robot, q, v, commands)
     if disturbances is not None:
@@ -104,7 +104,7 @@ def articulate(robot, states, inertias):
     for body, state in reversed(list(zip(robot.bodies, states))):
         index = body.moving.index
         inertia, eliminations = total[index], []
-        for column in () if body.moving.is_driven else reversed(state.columns):
+        for column in () if body.moving.is_prescribed else reversed(state.columns):
             response = inertia * column
             armature = body.physics['armature']
             inverse = 1.0 / add(column.dot(response), armature)
@@ -118,9 +118,9 @@ def articulate(robot, states, inertias):
 
 
 def _bias(body, state, efforts):
-    """Return the bias acceleration of a body, with all of it where its joint is driven."""
+    """Return the bias acceleration of a body, with all of it where its joint is prescribed."""
     bias = state.bias
-    if body.moving.is_driven:
+    if body.moving.is_prescribed:
         own = to_columns(body, state, efforts[body.moving.velocities])
         for column, value in zip(state.columns, own):
             bias = bias + column * value
@@ -163,7 +163,7 @@ def _accelerations(system, efforts, forces, biases, base):
             own.append(value)
         motions.append(motion)
         at = body.moving.velocities
-        result[at] = efforts[at] if body.moving.is_driven else from_columns(body, state, own)
+        result[at] = efforts[at] if body.moving.is_prescribed else from_columns(body, state, own)
     return result
 
 

@@ -19,7 +19,7 @@ def joint_efforts(body, q, v, command, load=0.0):
     efforts = [0.0] * len(speeds)
     if command is not None:
         efforts = [actuator.effort(c, s, body.actuator) for c, s in zip(command, speeds)]
-    if body.moving.is_driven:
+    if body.moving.is_prescribed:
         return efforts
     resisting = [0.0] * len(speeds)
     for name, column in friction_columns(body, v, load).items():
@@ -64,7 +64,7 @@ def _loads(robot, q, size):
     """Return the load on every velocity, structural zeros where no friction depends on it."""
     needing = [name for name, term in FRICTIONS.items() if term.needs_load]
     is_needed = any(
-        not body.moving.is_driven and not is_zero(body.physics.get(name, 0.0))
+        not body.moving.is_prescribed and not is_zero(body.physics.get(name, 0.0))
         for body in robot.bodies
         for name in needing
     )
@@ -76,14 +76,14 @@ def all_efforts(robot, q, v, commands):
     Return the efforts of all independent joints, one scalar per velocity.
 
     commands: one scalar per entry of `Model.commands`. The effort of a joint that follows
-    another acts on the one it follows. For a driven joint its acceleration stands in place of
+    another acts on the one it follows. For a prescribed joint its acceleration stands in place of
     the effort: nothing inside the joint, or in those that follow it, changes that.
     """
     efforts, at = [0.0] * len(v), 0
     loads = _loads(robot, q, len(v))
     for body in robot.bodies:
         moving, command = body.moving, None
-        if moving.is_driven and not moving.is_independent:
+        if moving.is_prescribed and not moving.is_independent:
             continue
         if moving.is_independent and moving.joint.actuator.takes_command:
             command = commands[at : at + body.kind.velocity_size]
@@ -93,6 +93,6 @@ def all_efforts(robot, q, v, commands):
             efforts[k] = add(efforts[k], mul(moving.multiplier, effort))
     for coupling in robot.couplings:
         for name, column in coupled_columns(coupling, v).items():
-            for k in set(coupling.velocities) - robot.driven_velocities:
+            for k in set(coupling.velocities) - robot.prescribed_velocities:
                 efforts[k] = sub(efforts[k], mul(coupling.physics[name], column))
     return efforts

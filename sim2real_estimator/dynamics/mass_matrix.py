@@ -110,18 +110,18 @@ def dense_dynamics(robot, q, v, efforts, wrenches=None):
     tree algorithm can take.
     efforts: one scalar per velocity, the acceleration where it is prescribed.
     """
-    driven = robot.driven_velocities
-    known = [e if k in driven else 0.0 for k, e in enumerate(efforts)]
+    prescribed = robot.prescribed_velocities
+    known = [e if k in prescribed else 0.0 for k, e in enumerate(efforts)]
     bias = inverse_dynamics(robot, q, v, known, wrenches)
-    factored = factor(_free_part(mass_matrix(robot, q), driven))
-    right = [e if k in driven else sub(e, b) for k, (e, b) in enumerate(zip(efforts, bias))]
+    factored = factor(_free_part(mass_matrix(robot, q), prescribed))
+    right = [e if k in prescribed else sub(e, b) for k, (e, b) in enumerate(zip(efforts, bias))]
     return factored.solve(right), factored
 
 
-def _free_part(matrix, driven):
+def _free_part(matrix, prescribed):
     """Return a mass matrix with ones in place of the velocities that are prescribed."""
     size = range(len(matrix))
-    return [[float(i == j) if {i, j} & driven else matrix[i][j] for j in size] for i in size]
+    return [[float(i == j) if {i, j} & prescribed else matrix[i][j] for j in size] for i in size]
 
 
 def velocity_size(robot):

@@ -98,17 +98,19 @@ class System:
         """
         Return the efforts left over: zero where `acceleration` solves the dynamics.
 
-        Of a driven joint: what its acceleration is more than prescribed. The others are asked
+        Of a prescribed joint: what its acceleration is more than prescribed. The others are asked
         about the prescribed one: the derivative by `acceleration` is that of a symmetric matrix,
         the one that the system of `acceleration` solves with.
         """
         commands, wrenches, disturbances = self._split(robot, q, v, controls)
         given = all_efforts(robot, q, v, commands)
         given = given if disturbances is None else [g + d for g, d in zip(given, disturbances)]
-        driven = robot.driven_velocities
-        moves = [g if k in driven else a for k, (a, g) in enumerate(zip(acceleration, given))]
+        prescribed = robot.prescribed_velocities
+        moves = [g if k in prescribed else a for k, (a, g) in enumerate(zip(acceleration, given))]
         needed = inverse_dynamics(robot, q, v, moves, wrenches)
-        needed = [a if k in driven else n for k, (a, n) in enumerate(zip(acceleration, needed))]
+        needed = [
+            a if k in prescribed else n for k, (a, n) in enumerate(zip(acceleration, needed))
+        ]
         return [n - g for n, g in zip(needed, given)]
 
     def step(self, robot, q, v, controls, duration, acceleration=None):

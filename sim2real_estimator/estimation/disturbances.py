@@ -84,7 +84,7 @@ class Disturbances:
         return self.kinds == Kind.FRICTION
 
     @property
-    def alike(self):
+    def same(self):
         """Which are the same hypothesis, [K, K]."""
         return (self.kinds[:, None] == self.kinds) & (self.sizes[:, None] == self.sizes)
 

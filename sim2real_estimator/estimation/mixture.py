@@ -115,17 +115,17 @@ def distances(means, informations):
     return np.einsum('kja,kab,kjb->kj', away, informations, away)
 
 
-def distinct(order, squared, limit=0.5, alike=None):
+def distinct(order, squared, limit=0.5, comparable=None):
     """
     Return the indices of `order` that are not within a squared distance `limit` of an earlier one.
 
-    squared [K, K]: in the metric of the row, the earlier one; alike [K, K]: which components may
-    be compared.
+    squared [K, K]: in the metric of the row, the earlier one; comparable [K, K]: which components
+    may be compared.
     """
     is_near = squared < limit
     np.fill_diagonal(is_near, False)
-    if alike is not None:
-        is_near &= alike
+    if comparable is not None:
+        is_near &= comparable
     if not is_near.any():
         return [int(index) for index in order]
     kept = []

@@ -165,16 +165,16 @@ class ProcessNoise(Protocol):
     What moves a robot at random.
 
     The last `disturbance_size` entries of a state are disturbances (Gauss-Markov processes), in
-    units of the problem's own. `is_driven`: whether unknown forces always act, so that a motion
-    does not follow from its first state. `drifting`: kind of parameters, as in `Drift` -> root
-    [p, r] of the covariance that they would have if those of the kind changed by their own size.
-    `lasting_root` [p, r]: of the covariance of parameters that a disturbance of one leaves however
-    long it is watched. `constant_efforts`: the `ConstantEfforts` of a window;
+    units of the problem's own. `has_unknown_inputs`: whether inputs that nobody measures always
+    act, so that a motion does not follow from its first state. `drifting`: kind of parameters, as
+    in `Drift` -> root [p, r] of the covariance that they would have if those of the kind changed
+    by their own size. `lasting_root` [p, r]: of the covariance of parameters that a disturbance of
+    one leaves however long it is watched. `constant_efforts`: the `ConstantEfforts` of a window;
     `commanded_velocities`: places of the velocities on which commands act.
     """
 
     disturbance_size: int
-    is_driven: bool
+    has_unknown_inputs: bool
     drifting: dict
     lasting_root: np.ndarray
     constant_efforts: object

@@ -17,7 +17,7 @@ FRICTION_VELOCITY = 0.01
 # What a joint loses energy by, and all that acts inside it and moves nothing from its place.
 DISSIPATION = ('damping', 'friction')
 INSIDE_JOINT = (*FRICTIONS, 'friction_velocity', 'armature', 'stiffness', 'rest', *COUPLED)
-# By what an actuator does as much as is asked for, and what that moves or holds besides bodies.
+# By what an actuator does as much as is asked for, and what that moves or holds apart from bodies.
 _STRENGTHS = ('gain', 'torque_constant')
 _OF_MASS = (
     *(name for name, term in FRICTIONS.items() if term.is_effort),
@@ -50,6 +50,12 @@ class Parameter:
     is_of_limit: bool = False
 
 
+def never_negative():
+    """Return the last words of the parameters of joints that by themselves cannot be negative."""
+    terms = (name for name, term in FRICTIONS.items() if term.is_never_negative)
+    return (*terms, 'armature', 'stiffness', *COUPLED_FRICTIONS, COUPLED_ARMATURE)
+
+
 def is_dissipation(name):
     """Tell whether a parameter is one by which a joint loses energy."""
     return name.rpartition('.')[2] in DISSIPATION
@@ -61,7 +67,7 @@ def is_strength(name):
 
 
 def is_of_mass(name):
-    """Tell whether efforts that are all twice as strong move a robot alike with twice of this."""
+    """Tell whether the motion stays the same if this and all efforts are doubled."""
     return name.rpartition('.')[2] in _OF_MASS or '.inertia.' in name
 
 

@@ -80,11 +80,13 @@ class Robot:
     couplings: tuple = ()
 
     @property
-    def driven_velocities(self):
+    def prescribed_velocities(self):
         """Indices of the velocities whose accelerations are prescribed."""
-        driven = (body.moving for body in self.bodies if body.moving.is_driven)
+        prescribed = (body.moving for body in self.bodies if body.moving.is_prescribed)
         return frozenset(
-            k for moving in driven for k in range(moving.velocities.start, moving.velocities.stop)
+            k
+            for moving in prescribed
+            for k in range(moving.velocities.start, moving.velocities.stop)
         )
 
 

@@ -113,9 +113,9 @@ class MovingJoint:
     """
     A non-fixed joint with its place in the state.
 
-    index counts moving joints, parents first. positions and velocities are slices of the state
-    of the joint it takes its coordinates from: its own, or its mimic source's. is_driven: the
-    motion of that joint is prescribed.
+    index counts moving joints, parents first. positions and velocities are slices of the state of
+    the joint it takes its coordinates from: its own, or its mimic source's. is_prescribed: whether
+    the motion of that joint is given, whatever effort it takes.
     """
 
     index: int
@@ -126,7 +126,7 @@ class MovingJoint:
     multiplier: float
     shift: float
     is_independent: bool
-    is_driven: bool
+    is_prescribed: bool
 
 
 @dataclass(frozen=True)

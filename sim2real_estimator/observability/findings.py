@@ -21,13 +21,14 @@ from .payload import load_since
 from .possible_robots import contradictions
 from .tangents import Tangents
 from .verdicts import (
-    Beliefs,
     direction_text,
+    in_run,
     information_gain,
-    judge,
     modes_of,
     null_directions,
-    Verdict,
+    PriorMoments,
+    RunConditions,
+    verdicts_of,
 )
 
 _LINEAR_DRAWS, _EXACT_DRAWS = 1000, 400
@@ -63,11 +64,9 @@ _FOLLOWING = _SECOND
 _LASTING, _LASTING_IN_FITS = _SECOND, 4 * _SECOND
 # After a gap nothing is identified before so much data [ns] fit, by an innovation squared per
 # degree of freedom below this.
-_EARNED_AFTER, _FITTING = _SECOND, 3.0
+_CONFIRMED_AFTER, _FITTING = _SECOND, 3.0
 # How long after a change parameters are marked as changed [ns].
 _CHANGED_FOR = 5 * _SECOND
-# The alias of damping and friction if there is evidence for disturbances.
-_UNKNOWN_EFFORTS = 'efforts of unknown origin'
 # Evidence: so many times as probable as no disturbances.
 _EVIDENT = 3.0
 
@@ -152,7 +151,7 @@ class Assessment:
             return self
         since_ns, squares, degrees = self.unconfirmed
         squares, degrees = squares + report.nis, degrees + report.degrees
-        if not 0 <= frame.end_ns - since_ns < _EARNED_AFTER:
+        if not 0 <= frame.end_ns - since_ns < _CONFIRMED_AFTER:
             if report.stage == 'filter' and squares < _FITTING * max(degrees, 1):
                 return replace(self, unconfirmed=None)
             since_ns, squares, degrees = frame.end_ns, 0.0, 0
@@ -213,17 +212,22 @@ class Assessment:
         is_fresh = age is not None and 0 <= age < _FOLLOWING
         return not is_fresh and not self.tangents.hold(mixture, _MOVED)
 
-    def find(self, problem, mixture, stamp_ns, report, exact, change=None):
-        """Return the `Findings` of a mixture, see `find`; change: an `EarlierModel` or None."""
+    def find(self, problem, mixture, stamp_ns, report, exact, change=None, is_misfit=False):
+        """
+        Return the `Findings` of a mixture, see `find`.
+
+        change: an `EarlierModel` or None; is_misfit: whether there is a misfit that was not
+        reported.
+        """
         tangents = tangents_of(problem.parametrization, mixture, self.tangents)
-        found = find(problem, mixture, stamp_ns, exact, tangents)
-        if self.changed_ns is not None and 0 <= stamp_ns - self.changed_ns < _CHANGED_FOR:
-            parameters = tuple(map(self._marked, found.parameters))
-            found = replace(found, parameters=parameters)
-        if self.is_misfit or self._reported_misfits:
-            found = without_identified(found, Verdict.MISFIT)
-        elif self.unconfirmed is not None:
-            found = without_identified(found, Verdict.PRIOR_ASSISTED)
+        run = RunConditions(
+            has_changed=self.changed_ns is not None
+            and 0 <= stamp_ns - self.changed_ns < _CHANGED_FOR,
+            changed=self.changed,
+            is_misfit=bool(self.is_misfit or self._reported_misfits or is_misfit),
+            is_unconfirmed=self.unconfirmed is not None,
+        )
+        found = find(problem, mixture, stamp_ns, exact, tangents, run)
         return replace(found, **self._known(mixture, report, change))
 
     def _known(self, mixture, report, change):
@@ -232,29 +236,14 @@ class Assessment:
         load = None if change is None else load_since(change, mixture)
         return {'misfit': misfit, 'unknown_efforts': self.unknown_efforts, 'load': load}
 
-    def _marked(self, parameter):
-        """Return a `ParameterFinding`, marked as changed if the parameter has, or may have."""
-        if self.changed is not None and parameter.name not in self.changed:
-            return parameter
-        return replace(parameter, verdict=Verdict.CHANGED.value)
 
-
-def without_identified(found, verdict):
-    """Return `Findings` in which another `Verdict` replaces 'identified'."""
-    parameters = tuple(
-        replace(each, verdict=verdict.value) if each.verdict == Verdict.IDENTIFIED.value else each
-        for each in found.parameters
-    )
-    return replace(found, parameters=parameters)
-
-
-def find(problem, mixture, stamp_ns, exact=True, tangents=None):
+def find(problem, mixture, stamp_ns, exact=True, tangents=None, run=None):
     """
     Return the `Findings` of a mixture in a problem's coordinates.
 
     stamp_ns: of the newest datum, the seed of the draws; exact: whether parameters are drawn along
     the curves of equivalent parameters, which takes longer, or along their `Tangents`, by default
-    those of the mixture.
+    those of the mixture; run: `RunConditions` other than disturbances, None: none.
     """
     parametrization, inner = problem.parametrization, problem.parametrization.inner
     tangents = tangents or tangents_of(parametrization, mixture)
@@ -262,21 +251,17 @@ def find(problem, mixture, stamp_ns, exact=True, tangents=None):
     draws = _draws(problem, mixture, tangents, np.random.default_rng([abs(stamp_ns)]), exact)
     found = spectrum_of(inner, mean, covariance)
     directions = null_directions(found, _NAMED)
-    judged = inner.separated(draws), _modes_apart(inner, tangents, mixture), directions
-    unobservable = _unobservable_apart(inner, tangents)
-    infeasible = _infeasible(problem, mean, covariance)
+    apart = inner.separated(draws), _modes_apart(inner, tangents, mixture), directions
+    limits = unobservable_deviations(inner, tangents), _infeasible(problem, mean, covariance)
+    parameters = (
+        *_parameters(inner.apart, parametrization.priors, *apart, *limits),
+        *_noises(problem, mixture, stamp_ns),
+    )
+    disturbed = problem.dissipation if are_disturbances_evident(mixture) else ()
+    run = replace(run or RunConditions(), disturbed=frozenset(disturbed))
     return Findings(
         stamp_ns,
-        (
-            *_beside_disturbances(
-                problem,
-                mixture,
-                _parameters(
-                    inner.apart, parametrization.priors, *judged, unobservable, infeasible
-                ),
-            ),
-            *_noises(problem, mixture, stamp_ns),
-        ),
+        tuple(in_run(each, run) for each in parameters),
         _combinations(problem, mean, covariance),
         tuple(direction_text(inner.names, direction) for direction in directions),
         int((found.information > _OBSERVED).sum()),
@@ -292,7 +277,7 @@ def _modes_apart(inner, tangents, mixture):
     return weights, inner.separated(means), _deviations_apart(inner, means, covariances).T
 
 
-def _unobservable_apart(inner, tangents):
+def unobservable_deviations(inner, tangents):
     """Return the standard deviations [P] in the null space, every parameter apart."""
     return _deviations_apart(inner, tangents.points, tangents.blind).max(0)
 
@@ -336,14 +321,14 @@ def _draws(problem, mixture, tangents, generator, exact):
 
 def _parameters(apart, priors, draws, modes, directions, unobservable=0.0, infeasible=None):
     """
-    Return a `ParameterFinding` for every parameter, from the arguments of `judge`.
+    Return a `ParameterFinding` for every parameter, from the arguments of `verdicts_of`.
 
     apart: the `DirectParametrization` of the draws; priors: name -> `Prior`, as configured;
     infeasible: as of `_infeasible`.
     """
     infeasible = infeasible or {}
     sd = np.sqrt(np.diag(apart.prior.covariance))
-    beliefs = Beliefs(apart.names, apart.prior.mean, sd, apart.limits)
+    moments = PriorMoments(apart.names, apart.prior.mean, sd, apart.limits)
     draws = spread_at_zero(draws, modes)
     values = apart.to_named(draws)
     # Normal draws of friction may be negative.
@@ -352,8 +337,8 @@ def _parameters(apart, priors, draws, modes, directions, unobservable=0.0, infea
     means = values.mean(1).tolist()
     deviations = (values.std(1) * shares_cut(draws, modes)).tolist()
     found = []
-    verdicts = judge(beliefs, draws, modes, directions, unobservable, infeasible)
-    for k, judged in enumerate(verdicts):
+    verdicts = verdicts_of(moments, draws, modes, directions, unobservable, infeasible)
+    for k, assigned in enumerate(verdicts):
         prior = priors[apart.names[k]]
         found.append(
             ParameterFinding(
@@ -363,9 +348,9 @@ def _parameters(apart, priors, draws, modes, directions, unobservable=0.0, infea
                 tuple(quantiles[k]),
                 prior.mean,
                 prior.sd * abs(prior.mean) if prior.is_log else prior.sd,
-                judged.share,
-                judged.verdict.value,
-                judged.aliases,
+                assigned.share,
+                assigned.verdict.value,
+                assigned.aliases,
                 infeasible.get(k, ()),
             )
         )
@@ -376,9 +361,9 @@ def spread_at_zero(draws, modes):
     """
     Return draws [P, N], half-normal for parameters whose feasible draws pile up at zero.
 
-    modes: as of `judge`. If a normal posterior is mostly below zero, its projection onto feasible
-    parameters has almost no spread, which would claim too much: a half-normal distribution of the
-    posterior's deviation replaces it.
+    modes: as of `verdicts_of`. If a normal posterior is mostly below zero, its projection onto
+    feasible parameters has almost no spread, which would claim too much: a half-normal
+    distribution of the posterior's deviation replaces it.
     """
     if modes is None:
         return draws
@@ -398,9 +383,9 @@ def shares_cut(draws, modes):
     """
     Return the ratios [P] of posterior deviations to those of draws [P, N] truncated at zero.
 
-    modes: as of `judge`. Truncation narrows the distribution of a parameter near zero, but not its
-    error: of a half-normal, one in a hundred is three of its own deviations from its mean. One for
-    all other parameters.
+    modes: as of `verdicts_of`. Truncation narrows the distribution of a parameter near zero, but
+    not its error: of a half-normal, one in a hundred is three of its own deviations from its mean.
+    One for all other parameters.
     """
     if modes is None:
         return np.ones(len(draws))
@@ -408,24 +393,6 @@ def shares_cut(draws, modes):
     mean, sd = means @ weights, np.sqrt(sds**2 @ weights)
     is_cut = (draws.min(1) >= 0) & (mean < _NEAR_ZERO * sd)
     return np.where(is_cut, np.maximum(sd / np.maximum(draws.std(1), 1e-300), 1.0), 1.0)
-
-
-def _beside_disturbances(problem, mixture, found):
-    """
-    Return findings in which damping and friction are aliased if disturbances are evident.
-
-    Efforts of unknown origin are most often unmodelled friction. The estimate of damping then
-    absorbs part of it, which its uncertainty does not include.
-    """
-    if not are_disturbances_evident(mixture):
-        return found
-    certain = (Verdict.IDENTIFIED.value, Verdict.PRIOR_ASSISTED.value, Verdict.ALIASED.value)
-    return tuple(
-        replace(each, verdict=Verdict.ALIASED.value, aliases=(*each.aliases, _UNKNOWN_EFFORTS))
-        if each.name in problem.dissipation and each.verdict in certain
-        else each
-        for each in found
-    )
 
 
 def are_disturbances_evident(mixture):

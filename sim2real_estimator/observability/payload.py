@@ -1,4 +1,4 @@
-"""The payload that a robot has taken up or put down: a marginal of its last change."""
+"""The payload that a robot has picked up or put down: a marginal of its last change."""
 
 import numpy as np
 

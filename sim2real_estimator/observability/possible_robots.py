@@ -11,11 +11,14 @@ barrier, for many draws at once.
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
 from ..dynamics.rnea import gravity_efforts
 from ..model.body_numbers import second_moments
+from ..model.friction import FRICTIONS
+from ..model.parameters import never_negative
 from ..model.robot import realize
 from ..parameters.body_priors import numbers_of
 from ..parameters.linear_parametrization import LinearParametrization
@@ -39,17 +42,6 @@ _APART, _RIDGE = 1e-10, 1e-11
 _CONTRADICTED, _BODY_CONTRADICTED = 3.0, 4.0
 # Random poses by which the largest load of a joint is found.
 _POSES = 100
-# Parameters that are not negative by themselves; and sums that are not, of the parts of friction
-# that act at high speed, at low speed, and at both under the largest load.
-_ALONE = (
-    *('damping', 'friction', 'armature', 'stiffness'),
-    *('coupled_damping', 'coupled_friction', 'coupled_armature'),
-)
-_TOGETHER = (
-    ('friction', 'stribeck'),
-    ('friction', 'load_friction'),
-    ('friction', 'stribeck', 'load_friction'),
-)
 
 
 class PossibleRobots:
@@ -217,7 +209,7 @@ class _Nearest:
     """
     The nearest points to others, of those with positive definite bodies and linear limits.
 
-    metric [n, n]: None where it only has to be told what is inside; bodies [L, 10]: places of the
+    metric [n, n]: None where only feasibility is asked for; bodies [L, 10]: places of the
     numbers of bodies, as multiples of units [10, 4, 4]; rows [R, n], least [R]: rows
     times a point are above them.
     """
@@ -352,10 +344,10 @@ def _like_before(parametrization, mean, covariance, draws, offsets):
     half = np.linalg.solve(root, covariance)
     left, directions = np.linalg.eigh(np.linalg.solve(root, half.T))
     deviations = np.sqrt(np.maximum(left, _RIDGE))[:, None]
-    told = directions.T @ np.linalg.solve(root, draws - mean[:, None]) / deviations
+    observed = directions.T @ np.linalg.solve(root, draws - mean[:, None]) / deviations
     before = directions.T @ np.linalg.solve(root, offsets)
     share = np.minimum(deviations, 1.0)
-    mixed = share * before + np.sqrt(1 - share**2) * told
+    mixed = share * before + np.sqrt(1 - share**2) * observed
     return mean[:, None] + root @ (directions @ (deviations * mixed))
 
 
@@ -391,15 +383,15 @@ def blocks_of(couples):
 
 def _limits(parameters, inner):
     """Return the linear constraints (rows [R, P], least [R]) of friction and of masses."""
-    place = _straight(inner)
-    joints = dict.fromkeys(n.rpartition('.')[0] for n in place if n.endswith(_ALONE))
-    entries = [{f'{joint}.{word}': 1.0} for joint in joints for word in _ALONE]
+    place, single = _straight(inner), never_negative()
+    joints = dict.fromkeys(n.rpartition('.')[0] for n in place if n.endswith(single))
+    entries = [{f'{joint}.{word}': 1.0} for joint in joints for word in single]
     loads = _largest_loads(parameters, inner, joints)
     for joint in joints:
-        for words in _TOGETHER:
-            factors = {f'{joint}.{word}': 1.0 for word in words}
-            if 'load_friction' in words:
-                factors[f'{joint}.load_friction'] = loads.get(joint, 0.0)
+        # A load-dependent term counts at the largest load.
+        worst = {n: loads.get(joint, 0.0) if t.needs_load else 1.0 for n, t in FRICTIONS.items()}
+        for words in _never_negative_sums():
+            factors = {f'{joint}.{word}': worst[word] for word in words}
             if factors.keys() <= place.keys():
                 entries.append(factors)
     rows, least = [], []
@@ -416,6 +408,16 @@ def _limits(parameters, inner):
     return np.array(rows), np.array(least)
 
 
+def _never_negative_sums():
+    """Return tuples of terms of friction whose sum is never negative: one and parts of it."""
+    sums = []
+    for name in FRICTIONS:
+        parts = [other for other, term in FRICTIONS.items() if term.part_of == name]
+        for count in range(1, len(parts) + 1):
+            sums += [(name, *each) for each in combinations(reversed(parts), count)]
+    return sums
+
+
 def _straight(inner):
     """Return name -> place of the parameters whose coordinates are values."""
     apart = inner.apart
@@ -429,7 +431,8 @@ def _straight(inner):
 def _alone(inner):
     """Return rows [R, P] of the parameters that are not negative by themselves."""
     names = _straight(inner).items()
-    places = [k for name, k in names if name.endswith(tuple(f'.{word}' for word in _ALONE))]
+    ends = tuple(f'.{word}' for word in never_negative())
+    places = [k for name, k in names if name.endswith(ends)]
     return np.eye(len(inner.names))[places]
 
 
@@ -441,7 +444,8 @@ def _in_words(inner, row, parts):
 
 def _largest_loads(parameters, inner, joints):
     """Return joint -> its largest effort against gravity [N m or N], over random poses."""
-    if not any(f'{joint}.load_friction' in inner.names for joint in joints):
+    loaded = [name for name, term in FRICTIONS.items() if term.needs_load]
+    if not any(f'{joint}.{name}' in inner.names for joint in joints for name in loaded):
         return {}
     model = parameters.model
     robot, generator, size = realize(parameters, {}), np.random.default_rng(0), model.velocity_size

@@ -1,6 +1,11 @@
-"""Verdicts on parameters, and directions of the parameter space by the information of data."""
+"""
+Verdicts on parameters, and directions of the parameter space by the information of data.
 
-from dataclasses import dataclass
+A verdict is assigned in two steps, and nowhere else: `verdicts_of` from prior and posterior alone,
+then `in_run` by what happened during the run: disturbances, changes, misfits and gaps.
+"""
+
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -19,6 +24,8 @@ _ALIASED = 0.8
 _UNOBSERVABLE = 1e-3
 # They dominate from half of the posterior variance on.
 _MOSTLY = 0.5**0.5
+# The alias of damping and friction if there is evidence for disturbances.
+_UNKNOWN_EFFORTS = 'efforts of unknown origin'
 
 
 class Verdict(Enum):
@@ -35,9 +42,9 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True)
-class Judgement:
+class PosteriorVerdict:
     """
-    The verdict on one parameter.
+    The verdict on one parameter by its prior and its posterior.
 
     share: ratio of posterior to prior standard deviation; aliases: names of the parameters that
     data do not distinguish it from.
@@ -49,7 +56,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Beliefs:
+class PriorMoments:
     """
     The prior of p parameters.
 
@@ -62,21 +69,39 @@ class Beliefs:
     limits: tuple
 
 
-def judge(beliefs, draws, modes=None, directions=(), blind=0.0, impossible=()):
+@dataclass(frozen=True)
+class RunConditions:
     """
-    Return a `Judgement` for every parameter.
+    What is known of a run, other than its posterior, that changes verdicts.
 
-    beliefs: `Beliefs`; draws [p, N] of the posterior, in the same coordinates; modes: (weights
+    disturbed: names of the parameters of friction and damping if disturbances are evident, else
+    none; has_changed: whether the robot changed within the last seconds; changed: names of the
+    parameters that did, None while they are not isolated, which may be any; is_misfit: whether a
+    misfit is reported; is_unconfirmed: whether too little data have fitted since a gap.
+    """
+
+    disturbed: frozenset = frozenset()
+    has_changed: bool = False
+    changed: tuple | None = None
+    is_misfit: bool = False
+    is_unconfirmed: bool = False
+
+
+def verdicts_of(priors, draws, modes=None, directions=(), blind=0.0, impossible=()):
+    """
+    Return a `PosteriorVerdict` for every parameter.
+
+    priors: `PriorMoments`; draws [p, N] of the posterior, in the same coordinates; modes: (weights
     [K], means [p, K], sds [p, K]) of a mixture in them, if it has several; directions: rows [p] of
     `null_directions`, whose parameters are aliases of one another; blind [p]: standard deviations
     in the null space, where they dominate a parameter is not identified; impossible: places of
     parameters whose estimates are infeasible before the projection of draws.
     """
-    share, unobservable = draws.std(1) / beliefs.sd, blind / beliefs.sd
+    share, unobservable = draws.std(1) / priors.sd, blind / priors.sd
     is_certain = share < _IDENTIFIED
     is_identified = is_certain & (unobservable < np.maximum(_MOSTLY * share, _UNOBSERVABLE))
-    scaled = draws / beliefs.sd[:, None]
-    aliases = _aliases(beliefs.names, scaled, share, ~is_identified, directions)
+    scaled = draws / priors.sd[:, None]
+    aliases = _aliases(priors.names, scaled, share, ~is_identified, directions)
     # Medians: a centre of mass is a ratio, whose mean is poor if the mass may be near zero.
     result, middles = [], np.median(draws, 1)
     if modes is not None and len(modes[0]) == 1:
@@ -84,7 +109,7 @@ def judge(beliefs, draws, modes=None, directions=(), blind=0.0, impossible=()):
     for k in range(len(share)):
         if modes is not None and _has_several_modes(modes, k):
             verdict = Verdict.AMBIGUOUS
-        elif k in impossible or _is_out_of_prior(beliefs, k, middles[k], share[k]):
+        elif k in impossible or _is_out_of_prior(priors, k, middles[k], share[k]):
             verdict = Verdict.OUT_OF_PRIOR
         elif share[k] >= _ASSISTED:
             verdict = Verdict.PRIOR_ONLY
@@ -92,22 +117,44 @@ def judge(beliefs, draws, modes=None, directions=(), blind=0.0, impossible=()):
             verdict = Verdict.ALIASED
         else:
             verdict = Verdict.IDENTIFIED if is_identified[k] else Verdict.PRIOR_ASSISTED
-        result.append(Judgement(verdict, float(share[k]), aliases[k]))
+        result.append(PosteriorVerdict(verdict, float(share[k]), aliases[k]))
     return result
 
 
-def _is_out_of_prior(beliefs, k, middle, share):
+def in_run(finding, run):
+    """
+    Return a `ParameterFinding` with the verdict that holds in a run, given `RunConditions`.
+
+    Its verdict so far is that of `verdicts_of`. A change of the parameter counts more than all
+    else. Efforts of unknown origin are most often unmodelled friction: estimates of damping and
+    friction then absorb part of it, which their uncertainty does not include. After a misfit, or
+    in the first data after a gap, nothing is identified.
+    """
+    verdict, aliases = Verdict(finding.verdict), finding.aliases
+    estimated = (Verdict.IDENTIFIED, Verdict.PRIOR_ASSISTED, Verdict.ALIASED)
+    if finding.name in run.disturbed and verdict in estimated:
+        verdict, aliases = Verdict.ALIASED, (*aliases, _UNKNOWN_EFFORTS)
+    if run.has_changed and (run.changed is None or finding.name in run.changed):
+        verdict = Verdict.CHANGED
+    if verdict is Verdict.IDENTIFIED and run.is_misfit:
+        verdict = Verdict.MISFIT
+    if verdict is Verdict.IDENTIFIED and run.is_unconfirmed:
+        verdict = Verdict.PRIOR_ASSISTED
+    return replace(finding, verdict=verdict.value, aliases=aliases)
+
+
+def _is_out_of_prior(priors, k, middle, share):
     """
     Tell whether the median of draws is in the tail of the prior, or at a limit set by the user.
 
     Limits do not count for unobserved parameters, which are as far from them as they are wide.
     """
-    if abs(middle - beliefs.mean[k]) > _OUT_OF_PRIOR * beliefs.sd[k]:
+    if abs(middle - priors.mean[k]) > _OUT_OF_PRIOR * priors.sd[k]:
         return True
-    if beliefs.limits[k] is None or share >= _ASSISTED:
+    if priors.limits[k] is None or share >= _ASSISTED:
         return False
-    least, most = beliefs.limits[k]
-    return min(middle - least, most - middle) < _AT_A_LIMIT * share * beliefs.sd[k]
+    least, most = priors.limits[k]
+    return min(middle - least, most - middle) < _AT_A_LIMIT * share * priors.sd[k]
 
 
 def _has_several_modes(modes, k):

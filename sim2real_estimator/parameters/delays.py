@@ -1,4 +1,4 @@
-"""How late commands act, all alike or those of a joint by themselves, and how late clocks are."""
+"""Delays of commands, one for all or one for each joint, and of the clocks of sensors."""
 
 from copy import copy
 

@@ -4,12 +4,11 @@ import numpy as np
 
 from ..estimation.protocol import Gaussian
 from ..model.body_numbers import about_frames, at_centres, centred, NO_MASS
+from ..model.friction import FRICTIONS
 from ..model.parameters import AXES
 from .body_priors import BodyPrior, drawn
 from .parametrization import DirectParametrization, own_size, Prior
 
-# Parameters of joints that torques are linear in.
-_LINEAR = ('damping', 'friction', 'armature', 'stiffness')
 # A log-normal prior wider than this is kept: a normal one so wide is often below zero.
 _WIDEST = 0.5
 # Bodies with less than this part of the expected mass are not simulated.
@@ -91,9 +90,9 @@ class LinearParametrization:
 
     def _priors_apart(self):
         """Return name -> `Prior`, normal for parameters that torques are linear in."""
-        found = {}
+        found, linear = {}, (*FRICTIONS, 'armature', 'stiffness')
         for name, prior in self.priors.items():
-            is_linear = name.rpartition('.')[2] in _LINEAR or '.inertia.' in name
+            is_linear = name.rpartition('.')[2] in linear or '.inertia.' in name
             is_straight = name in self._straight or is_linear and _is_narrow(prior)
             found[name] = prior.linear() if is_straight else prior
         for ten, body in zip(self.links.values(), self._bodies):

@@ -49,19 +49,19 @@ def windows_parametrization(parameters, sensors, priors, fixed=None, wrenches=()
 
 
 def choose_parametrization(
-    parameters, sensors, priors, fixed=None, driven=None, few=_FEW, wrenches=()
+    parameters, sensors, priors, fixed=None, known_commands=None, few=_FEW, wrenches=()
 ):
     """
     Return the parametrization of the unknown parameters.
 
-    priors: name -> `Prior`, delays included; fixed: name -> value of others; driven: for every
-    command whether it acts and is known (None: all); wrenches: measured `LinkWrench`es. If all
-    parameters are observable they are the coordinates, else their observable combinations; if
+    priors: name -> `Prior`, delays included; fixed: name -> value of others; known_commands: for
+    every command whether it acts and is known (None: all); wrenches: measured `LinkWrench`es. If
+    all parameters are observable they are the coordinates, else their observable combinations; if
     there are more than `few`, of parameters that torques are linear in. Delays are coordinates.
     """
     physical, delays = _apart(priors)
     straight = linear_dissipation(priors)
-    inputs = driven, wrenches
+    inputs = known_commands, wrenches
     parametrization = _physical_parametrization(
         parameters, sensors, DirectParametrization(physical, fixed, straight), inputs
     )
@@ -142,20 +142,20 @@ def linear_dissipation(names):
 
 
 def _physical_parametrization(parameters, sensors, inner, inputs):
-    """Return the parametrization of the parameters of the model; inputs: (driven, wrenches)."""
-    driven, wrenches = inputs
-    if driven is None:
-        driven = [True] * len(parameters.model.commands)
+    """Return the parametrization of the model's parameters; inputs: (known_commands, wrenches)."""
+    known_commands, wrenches = inputs
+    if known_commands is None:
+        known_commands = [True] * len(parameters.model.commands)
     state_coordinates = StateCoordinates(parameters.model)
-    responses = Responses(parameters, sensors, inner, state_coordinates, driven, wrenches)
+    responses = Responses(parameters, sensors, inner, state_coordinates, known_commands, wrenches)
     root = inner.prior.root
     slopes = responses.slopes(inner.prior.mean[:, None])[1][0] @ root
     _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
     if sizes[0] < _NOTHING:
         raise ConfigError(
             'estimate: no motion of the robot tells anything of these parameters; where all '
-            'joints are driven, say in joints.JOINT.effort which efforts are measured, commanded '
-            'or none'
+            'joints are actuated, say in joints.JOINT.effort which efforts are measured, '
+            'commanded or none'
         )
     rank = int((sizes > _RANK_TOLERANCE * sizes[0]).sum())
     if rank == len(inner.names) or _is_more_observable_elsewhere(rank, inner, responses):

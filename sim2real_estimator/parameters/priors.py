@@ -49,8 +49,8 @@ def choose_priors(parameters, wishes, delays=(), beside_torques=None):
     gives of an earlier one; delays: names of delays that may be estimated besides. A parameter
     that is zero in the URDF and whose prior is one of logarithms has no size to begin with: named
     outright that is an error, matched by a pattern it is left out. So are links that are welded to
-    a heavier one, unless a pattern begins with their name. What is inside a driven joint is left
-    out however it is named.
+    a heavier one, unless a pattern begins with their name. What is inside a prescribed joint is
+    left out however it is named.
     """
     merged, is_named, owners = {}, set(), set()
     for pattern, wish in wishes.items():
@@ -81,7 +81,7 @@ def choose_priors(parameters, wishes, delays=(), beside_torques=None):
             problem = problem or _MASSLESS
         if owner_of(name) in carried and kind_of(name) in _OF_BODIES:
             problem = problem or _WELDED
-        if _is_inside_a_driven_joint(parameters, name):
+        if _is_inside_a_prescribed_joint(parameters, name):
             problem = _DRIVEN
         if problem and name in is_named and problem != _DRIVEN:
             raise ConfigError(f'estimate.{name}: {problem}')
@@ -173,18 +173,18 @@ def nuisances(parameters, sensors, chosen, reference):
     delays of commands and of all clocks but the reference. What the config fixes is not among
     them.
     """
-    told = {*chosen.priors, *chosen.fixed, *chosen.left_out}
+    configured = {*chosen.priors, *chosen.fixed, *chosen.left_out}
     losses = [
         name
         for name in parameters
         if is_dissipation(name)
         and parameters[name].nominal
-        and not _is_inside_a_driven_joint(parameters, name)
+        and not _is_inside_a_prescribed_joint(parameters, name)
     ]
     own = joint_delays(parameters.model).values()
-    commands = [COMMAND_DELAY] if own and told.isdisjoint(own) else []
+    commands = [COMMAND_DELAY] if own and configured.isdisjoint(own) else []
     clocks = [f'{sensor.name}.delay' for sensor in sensors if sensor.name != reference]
-    names = (name for name in (*losses, *commands, *clocks) if name not in told)
+    names = (name for name in (*losses, *commands, *clocks) if name not in configured)
     return {name: default_prior(parameters, name) for name in names}
 
 
@@ -236,17 +236,17 @@ def _is_of_a_massless_link(parameters, name, merged):
     return wish.mean is None and wish.min is None
 
 
-def _is_inside_a_driven_joint(parameters, name):
+def _is_inside_a_prescribed_joint(parameters, name):
     """
     Tell whether a parameter is one of a joint whose motion is given, or of a follower.
 
     Of a motor that two joints share: whether the motion of both is given.
     """
     owner, _, quantity = name.rpartition('.')
-    driven = {m.joint.name for m in parameters.model.moving_joints if m.is_driven}
+    prescribed = {m.joint.name for m in parameters.model.moving_joints if m.is_prescribed}
     if quantity in COUPLED:
-        return {owner, dict(parameters.model.couplings)[owner]} <= driven
-    return owner in driven and quantity in INSIDE_JOINT
+        return {owner, dict(parameters.model.couplings)[owner]} <= prescribed
+    return owner in prescribed and quantity in INSIDE_JOINT
 
 
 def _prior(parameters, name, wish):

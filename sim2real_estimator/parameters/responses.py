@@ -57,19 +57,19 @@ class Responses:
     """
 
     def __init__(
-        self, parameters, sensors, parametrization, state_coordinates, driven, wrenches=()
+        self, parameters, sensors, parametrization, state_coordinates, known_commands, wrenches=()
     ):
         """
         Draw the situations.
 
-        parametrization: a `DirectParametrization`; driven: for every command whether it acts and
-        is known; wrenches: measured `LinkWrench`es.
+        parametrization: a `DirectParametrization`; known_commands: for every command whether it
+        acts and is known; wrenches: measured `LinkWrench`es.
         """
         model = parameters.model
         self.parametrization = parametrization
         self.observing = tuple(s for s in sensors if s.output_size)
         self.system = System(parameters, parametrization.names, wrenches=tuple(wrenches))
-        driven = [*driven, *[True] * (WRENCH_SIZE * len(wrenches))]
+        known_commands = [*known_commands, *[True] * (WRENCH_SIZE * len(wrenches))]
         self._values = _fixed_values(parameters, parametrization)
         generator = np.random.default_rng(7)
         neutral = np.array([*model.neutral_positions(), *[0.0] * model.velocity_size])
@@ -78,7 +78,7 @@ class Responses:
         turns[:nv] = _POSITION_SPREAD * generator.standard_normal((nv, _SITUATIONS))
         points = state_coordinates.retract(np.repeat(neutral[:, None], _SITUATIONS, 1), turns)
         commands = generator.standard_normal((self.system.control_size, _SITUATIONS))
-        commands = commands * np.asarray(driven, dtype=float).reshape(-1, 1)
+        commands = commands * np.asarray(known_commands, dtype=float).reshape(-1, 1)
         velocities = _VELOCITY_SPREAD * generator.standard_normal((nv, _SITUATIONS))
         self.situations = Situations(points[:nq], velocities, commands)
         self._equations, self._building = {}, threading.Lock()

@@ -90,7 +90,7 @@ def _coordinates(posterior):
     Return (label, by how much the mean is off the prior's, sd, part of the prior's sd) of each.
 
     Combinations of parameters count from the prior's mean, others do not: the difference is
-    what can be told without the robot's model.
+    what can be said without the robot's model.
     """
     mean, covariance = posterior.mixture.moments()
     sds, before = np.sqrt(np.diag(covariance)), np.linalg.norm(posterior.prior.root, axis=1)
@@ -98,7 +98,7 @@ def _coordinates(posterior):
 
 
 def _besides(findings, is_verbose):
-    """Return what `Findings` say besides the parameters, in sentences."""
+    """Return what `Findings` say apart from the parameters, in sentences."""
     lines = [
         f'information: {findings.information:.1f} nats; {findings.observed} dimensions known from '
         f'data, {findings.unobserved} as before'

@@ -1,4 +1,11 @@
-"""The model changes that are possible: payloads, friction, gains, encoders, mounts and delays."""
+"""
+The model changes that are possible, for each of the two ways of predicting.
+
+`SimulatedChanges`: of a robot whose motion is simulated, payloads, friction, gains, encoders,
+mounts and delays; their covariances are those of draws, since coordinates may be logarithms.
+`changes_of_torques`: of one whose torques are measured, payloads, friction, offsets and gains, in
+coordinates in which torques are linear.
+"""
 
 from dataclasses import dataclass
 
@@ -6,6 +13,7 @@ import numpy as np
 
 from ..estimation.protocol import ModelChange
 from ..model.body_numbers import about_frame, at_centre
+from ..model.friction import sudden_changes
 from ..model.parameters import owner_of
 from ..observability.null_space import on_slice
 from ..sensors import CAPTURE
@@ -17,6 +25,14 @@ _FRICTION, _GAIN = 0.5, 0.3
 _PART, _MASS_SPREAD = 0.5, 0.8
 # Size of a payload relative to its usual distance from the link's centre of mass.
 _SIZE = 0.3
+# Where torques are measured. Standard deviations of a payload: mass [kg], at most this part of the
+# robot's; first moment [m] and inertia [m^2] per kilogram.
+_TORQUE_PAYLOAD, _PAYLOAD_PART = (2.0, 0.15, 0.02), 0.15
+# Prior odds of a payload on the last link of a chain, against one on another link.
+_LAST_LINK_ODDS = 5.0
+# Standard deviation of the gain of a joint's torque sensor. It changes a thousand times less often
+# than a payload, and is hard to distinguish from one at first.
+_TORQUE_GAIN, _GAIN_ODDS = 0.3, 1e-3
 
 
 @dataclass(frozen=True)
@@ -43,7 +59,7 @@ class _Drawn:
         return ModelChange(self.title, tuple(self.names), part * away[:, is_kept], body, self.link)
 
 
-class PossibleChanges:
+class SimulatedChanges:
     """The kinds of changes that affect the estimated parameters of a robot."""
 
     def __init__(self, parameters, parametrization, sensors):
@@ -145,7 +161,8 @@ def _others(model, sensors, parametrization):
             continue
         name = joint.name
         gains = [f'{name}.{spec.name}' for spec in joint.actuator.parameters]
-        yield f'friction of {name}', known([f'{name}.damping', f'{name}.friction']), _FRICTION
+        friction = sudden_changes()['friction']
+        yield f'friction of {name}', known([f'{name}.{word}' for word in friction]), _FRICTION
         yield f'gain of {name}', known(gains), _GAIN
         yield f'encoder of {name}', known([f'{name}.offset']), None
     placed = {each.name for sensor in sensors for each in sensor.parameters}
@@ -159,3 +176,53 @@ def _others(model, sensors, parametrization):
         title = 'motion capture' if owner == CAPTURE else owner
         yield f'place of {title}', known(sorted(n for n in placed if owner_of(n) == owner)), None
     yield 'delay of commands', known(['commands.delay']), None
+
+
+def changes_of_torques(parametrization, model, known, limits, gains):
+    """
+    Return the `ModelChange`s of a robot whose torques are measured, those of the last link first.
+
+    known: name -> value of parameters; limits: joint -> largest effort [N m or N], of joints with
+    a measured torque; gains: joint -> place of its gain among the coordinates.
+    """
+    size, found = len(parametrization.labels), []
+    inner = parametrization.inner
+    total = sum(value for name, value in known.items() if name.endswith('.mass')) or 1.0
+    mass = min(_TORQUE_PAYLOAD[0], _PAYLOAD_PART * total)
+    _, first, second = _TORQUE_PAYLOAD
+    deviations = mass * np.array([1.0, *[first] * 3, *[second] * 6])
+    places = dict(zip(getattr(inner, 'links', {}), inner.rows))
+    bodies = {link.name: model.attachments[link.name].body for link in model.links}
+    last = _last_links(model, places)
+    for link in sorted(places, key=lambda name: -bodies[name]):
+        root = np.zeros((size, len(deviations)))
+        root[places[link], range(len(deviations))] = deviations
+        names = tuple(inner.links[link])
+        log_odds = float(np.log(_LAST_LINK_ODDS)) if link in last else 0.0
+        body = np.diag(deviations)
+        found.append(ModelChange(f'mass on {link}', names, root, body, link, log_odds))
+    for joint, limit in limits.items():
+        for title, words in sudden_changes().items():
+            sds = {f'{joint}.{word}': sd * limit for word, sd in words.items()}
+            names = tuple(name for name in sds if name in parametrization.names)
+            if names:
+                root = np.zeros((size, len(names)))
+                for k, name in enumerate(names):
+                    root[parametrization.names.index(name), k] = sds[name]
+                found.append(ModelChange(f'{title} of {joint}', names, root))
+    for joint, place in gains.items():
+        root = np.zeros((size, 1))
+        root[place] = _TORQUE_GAIN
+        title, names = f'gain of {joint}', (parametrization.names[place],)
+        found.append(ModelChange(title, names, root, log_odds=float(np.log(_GAIN_ODDS))))
+    return tuple(found)
+
+
+def _last_links(model, links):
+    """Return those of some links beyond which there are no others of them."""
+    parents, beyond = {joint.child: joint.parent for joint in model.ordered_joints}, set()
+    for link in links:
+        while link in parents:
+            link = parents[link]
+            beyond.add(link)
+    return set(links) - beyond

@@ -1,9 +1,10 @@
 """
 Process noise of a robot's state: input noise, and disturbances as Gauss-Markov states.
 
-Unmodelled efforts and the accelerations of driven joints are part of the state, as Gauss-Markov
-processes. `DisturbanceStates` propagates them; `ProcessNoise` has the standard deviations that a
-frame adds to the state; the functions below have the units of both, usual efforts of the robot.
+Unmodelled efforts and the accelerations of prescribed joints are part of the state, as
+Gauss-Markov processes. `DisturbanceStates` propagates them; `ProcessNoise` has the standard
+deviations that a frame adds to the state; the functions below have the units of both, usual
+efforts of the robot.
 """
 
 from functools import cached_property
@@ -18,7 +19,7 @@ from ..parameters.parametrization import DirectParametrization
 
 # Below this multiple of the speed over which friction changes sign, its model is least certain.
 _SLOW = 3.0
-# Usual acceleration of a driven joint over that by a usual effort: a joint that swings fast
+# Usual acceleration of a prescribed joint over that by a usual effort: a joint that swings fast
 # reaches four and a half. A larger value costs nothing; a smaller one lets such motions be taken
 # for a change of the robot.
 _FASTER = 5.0
@@ -54,9 +55,9 @@ class ProcessNoise:
 
     def unknown_efforts(self, frame):
         """Return the names of the inputs that are unknown during part of a frame."""
-        # Commands of driven joints are not needed.
-        driven = self._disturbance.places
-        found = (self._names[k] for k in frame.unknown if k not in driven)
+        # Commands of prescribed joints are not needed.
+        prescribed = self._disturbance.places
+        found = (self._names[k] for k in frame.unknown if k not in prescribed)
         return tuple(dict.fromkeys(found))
 
     def of_frames(self, frames, decay, disturbances, parameters, states):
@@ -155,7 +156,7 @@ class DisturbanceStates:
     The entries of a state after q and v: Gauss-Markov processes that each act on one velocity.
 
     In this order:
-    1. The accelerations of driven joints. Each is the integral of a rate.
+    1. The accelerations of prescribed joints. Each is the integral of a rate.
     2. These rates, first-order Gauss-Markov processes (Singer's model of a manoeuvre, one
        derivative higher).
     3. The disturbances, if enabled: efforts of unknown origin on all other velocities, first-order
@@ -166,10 +167,10 @@ class DisturbanceStates:
     that kind therefore have another part there, as large as the friction, that is independent from
     frame to frame.
 
-    size: number of all entries k; driven: velocities of driven joints; disturbance_size: number of
-    disturbances d; disturbance_share: the unit of disturbances over the usual effort, the least of
-    all joints; disturbed [d]: velocities that disturbances act on; places: of the commands of
-    driven joints among the model's commands.
+    size: number of all entries k; prescribed: velocities of prescribed joints; disturbance_size:
+    number of disturbances d; disturbance_share: the unit of disturbances over the usual effort,
+    the least of all joints; disturbed [d]: velocities that disturbances act on; places: of the
+    commands of prescribed joints among the model's commands.
     """
 
     def __init__(self, parameters, times, accelerations=None, values=None):
@@ -177,21 +178,21 @@ class DisturbanceStates:
         Take the units and correlation times.
 
         times: correlation times [s] of rates and disturbances, the latter None where there are no
-        disturbances; accelerations: driven joint -> usual size of its acceleration [rad/s^2 or
+        disturbances; accelerations: prescribed joint -> usual size of its acceleration [rad/s^2 or
         m/s^2], where known; values: name of a parameter -> expected value, where that is not the
         one of the robot description.
         """
         self._velocity_size = parameters.model.velocity_size
-        driven = sorted(realize(parameters, {}).driven_velocities)
+        prescribed = sorted(realize(parameters, {}).prescribed_velocities)
         commands = _commands_by_velocity(parameters.model)
-        others = [k for k in range(self._velocity_size) if k not in driven]
+        others = [k for k in range(self._velocity_size) if k not in prescribed]
         disturbed = [] if times[1] is None else others
-        self.places = frozenset(commands[k] for k in driven if k in commands)
-        self.driven, self.disturbance_size = tuple(driven), len(disturbed)
-        self.size = 2 * len(driven) + len(disturbed)
-        self._split = len(driven)
-        targets = [*driven, *disturbed]
-        units = _units(parameters, driven, accelerations or {})
+        self.places = frozenset(commands[k] for k in prescribed if k in commands)
+        self.prescribed, self.disturbance_size = tuple(prescribed), len(disturbed)
+        self.size = 2 * len(prescribed) + len(disturbed)
+        self._split = len(prescribed)
+        targets = [*prescribed, *disturbed]
+        units = _units(parameters, prescribed, accelerations or {})
         units[disturbed] = disturbance_units(parameters, values or {})[disturbed]
         shares = units[disturbed] / effort_scales(parameters)[disturbed]
         self.disturbance_share = float(shares.min()) if disturbed else 0.0
@@ -202,15 +203,15 @@ class DisturbanceStates:
         frictions, speeds = friction_parts(parameters, values or {})
         self.disturbed, self._frictions = np.array(disturbed, dtype=int), frictions[disturbed]
         self._slow = _SLOW * speeds[disturbed]
-        self._rates = slice(len(driven), 2 * len(driven))
+        self._rates = slice(len(prescribed), 2 * len(prescribed))
         self._by_value, self._by_rate = np.zeros((2, self._velocity_size, self.size))
         for unit, velocity, value in zip(self._units, targets, self._acting(np.arange(self.size))):
             self._by_value[velocity, value] = unit
-        for velocity, rate in zip(driven, range(*self._rates.indices(self.size))):
+        for velocity, rate in zip(prescribed, range(*self._rates.indices(self.size))):
             self._by_rate[velocity, rate] = units[velocity]
         self._time = times[0]
         entries = [np.inf, times[0], times[1] or np.inf]
-        repeats = [len(driven), len(driven), len(disturbed)]
+        repeats = [len(prescribed), len(prescribed), len(disturbed)]
         self._times = np.repeat(entries, repeats)[:, None]
 
     @property
@@ -270,8 +271,8 @@ class DisturbanceStates:
         by_controls [B, n, S, nu]; values [k, B]: whose rates act for longer or shorter then.
         """
         by_force = by_controls[..., -self._velocity_size :][..., self._targets] * self._units
-        driven = by_force[..., : self._split]
-        return np.einsum('bnsk,kb,sb->bn', driven, values[self._rates], _middles(slopes))
+        prescribed = by_force[..., : self._split]
+        return np.einsum('bnsk,kb,sb->bn', prescribed, values[self._rates], _middles(slopes))
 
     def propagated(self, values, lengths):
         """Return values [k, B] after times [B] [s]: rates integrated, nothing decayed."""
@@ -297,7 +298,7 @@ class DisturbanceStates:
         """
         Return the factors [k, B] by which they are expected to decay in times [B] [s].
 
-        Over many frames accelerations of driven joints decay as well, which keep within one.
+        Over many frames accelerations of prescribed joints decay as well, which keep within one.
         """
         return np.exp(-lengths / np.minimum(self._times, self._time))
 
@@ -337,12 +338,12 @@ def _middles(durations):
     return np.cumsum(durations, 0) - 0.5 * durations
 
 
-def _units(parameters, driven, accelerations):
-    """Return the unit of every velocity [nv]: a usual effort, or an acceleration where driven."""
+def _units(parameters, prescribed, accelerations):
+    """Return the unit of every velocity [nv]: a usual effort, an acceleration if prescribed."""
     units, usual = effort_scales(parameters), usual_accelerations(parameters)
     for moving in parameters.model.moving_joints:
         for k in range(*moving.velocities.indices(len(units))):
-            if k in driven:
+            if k in prescribed:
                 units[k] = accelerations.get(moving.joint.name, _FASTER * usual[k])
     return units
 

@@ -26,7 +26,7 @@ from ..parameters.parametrization import DirectParametrization, mass_matrices, T
 from ..parameters.parametrization_choice import linear_dissipation
 from .first_state import guess_state, guess_trajectory
 from .linearization import FrameLinearizer
-from .model_changes import PossibleChanges
+from .model_changes import SimulatedChanges
 from .process_noise import DisturbanceStates, FrictionRatios, ProcessNoise
 from .timeline import TimelineCache
 from .trajectory_loss import TrajectoryLoss
@@ -56,8 +56,8 @@ class ProblemOptions:
     max_step [s]: longest integration step; position_floor, velocity_floor: process noise of a
     frame, as standard deviations of positions [rad or m] and velocities [per s]; position_sd,
     velocity_sd: standard deviations of the first state about its guess; hidden_time [s]:
-    correlation time of the accelerations of driven joints; disturbance_time [s]: correlation time
-    of efforts of unknown origin, None where there are none.
+    correlation time of the accelerations of prescribed joints; disturbance_time [s]: correlation
+    time of efforts of unknown origin, None where there are none.
     """
 
     integrator: str = 'rk4'
@@ -102,7 +102,7 @@ class RobotProblem:
         parameters: the model's `Parameters`; sensors: a tuple of AbstractSensor; parametrization:
         the `Parametrization` between the estimator's coordinates and named parameters; noises:
         sensor -> `Prior` of the factor on its noise, for sensors whose noise is unknown;
-        accelerations: driven joint -> usual size of its acceleration, see `DisturbanceStates`;
+        accelerations: prescribed joint -> usual size of its acceleration, see `DisturbanceStates`;
         reference: index of the sensor whose clock frames are cut by; nuisances: name -> `Prior`
         of fixed parameters that may be wrong; torque: the `TorqueModel` of a robot with measured
         torques; poses: its `PoseModel`, if motion capture observes it; wrenches: name -> the
@@ -127,8 +127,8 @@ class RobotProblem:
         system, max_step = self._linearizer.system, self.options.max_step
         self._timelines = TimelineCache(self.sensors, self._linearizer.known_controls, max_step)
         self._loss = self._trajectory_loss()
-        self._mass_spread = MassSpread(system, parametrization, self._disturbance.driven)
-        self._changes = PossibleChanges(parameters, parametrization, self.sensors)
+        self._mass_spread = MassSpread(system, parametrization, self._disturbance.prescribed)
+        self._changes = SimulatedChanges(parameters, parametrization, self.sensors)
         # 3. What estimators read of it.
         self.point_size, self.tangent_size = self._state.point_size, self._state.size
         self.position_count = self.model.velocity_size
@@ -138,11 +138,11 @@ class RobotProblem:
         share = self._disturbance.disturbance_share
         self.lasting_root = _LASTING * share * parametrization.relative_root
         self.disturbance_size = self._disturbance.disturbance_size
-        self.is_driven = bool(self._disturbance.driven)
+        self.has_unknown_inputs = bool(self._disturbance.prescribed)
         self.late_sensors = self._late_sensors(reference)
 
     def _random_forces(self, accelerations):
-        """Return (`DisturbanceStates`, `ProcessNoise`); accelerations: of driven joints."""
+        """Return (`DisturbanceStates`, `ProcessNoise`); accelerations: of prescribed joints."""
         times = self.options.hidden_time, self.options.disturbance_time
         disturbance = DisturbanceStates(self.parameters, times, accelerations, self._expected)
         ratios = FrictionRatios(
@@ -526,13 +526,13 @@ class MassSpread:
     """
     Relative standard deviation of the mass matrix, by draws of parameters in random poses.
 
-    The block of driven joints does not count: their acceleration is part of the state, so no
+    The block of prescribed joints does not count: their acceleration is part of the state, so no
     prediction depends on it.
     """
 
-    def __init__(self, system, parametrization, driven):
-        """Take the `System`, the parametrization and the velocities of driven joints."""
-        self._system, self._parametrization, self._driven = system, parametrization, driven
+    def __init__(self, system, parametrization, prescribed):
+        """Take the `System`, the parametrization and the velocities of prescribed joints."""
+        self._system, self._parametrization, self._prescribed = system, parametrization, prescribed
 
     def of(self, means, roots):
         """Return it for every column, [K]; means [p, K], roots [K, p, r] of their covariances."""
@@ -545,7 +545,7 @@ class MassSpread:
             values = np.tile(self._parametrization.to_named(draws), _POSES)
             matrices = mass_matrices(self._system, values, np.repeat(positions, _DRAWS + 1, 1))
             matrices = matrices.reshape(_POSES, _DRAWS + 1, *matrices.shape[1:])
-            spreads.append(_relative_spread(matrices, self._driven))
+            spreads.append(_relative_spread(matrices, self._prescribed))
         return np.array(spreads)
 
     def _positions(self, generator):

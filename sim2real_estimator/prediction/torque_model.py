@@ -19,11 +19,11 @@ from ..dynamics.regressor import (
     STANDARD_NAMES,
 )
 from ..dynamics.wrenches import wrench_efforts, WRENCH_SIZE
-from ..estimation.protocol import ModelChange
 from ..estimation.torque.coupling import Pair
-from ..model.friction import COUPLED, COUPLED_FRICTIONS
+from ..model.friction import COUPLED, COUPLED_FRICTIONS, FRICTIONS
 from ..model.robot import realize
 from ..spatial.vector import Vec3
+from .model_changes import changes_of_torques
 
 # Below this multiple of the speed over which friction changes sign, a joint may stick: its torque
 # is then any that holds it.
@@ -31,27 +31,6 @@ _SLOWEST = 1.0
 # Samples closer than this [ns] are averaged, so that rates above 250 Hz cost no more: no arm moves
 # noticeably in between, and encoders that are read one after the other become one sample.
 _TOGETHER_NS = 3_600_000
-# Damping and friction, which vary with wear and temperature, and parameters that are positive.
-_DISSIPATION = ('damping', 'friction', 'load_friction', *COUPLED_FRICTIONS)
-_FRICTION = (*_DISSIPATION, 'stribeck')
-_POSITIVE = ('damping', 'friction', *COUPLED)
-# Parameters on which, but for rotors, the torque of no other joint depends. They absorb torques
-# that wrong bodies leave unexplained.
-_OWN = ('damping', 'friction', 'load_friction', 'stribeck', 'torque_offset')
-# Standard deviations of a payload: mass [kg], at most this part of the robot's; first moment [m]
-# and inertia [m^2] per kilogram.
-_PAYLOAD, _PAYLOAD_PART = (2.0, 0.15, 0.02), 0.15
-# Prior odds of a payload on the last link of a chain, against one on another link.
-_LAST_LINK_ODDS = 5.0
-# Standard deviations of changes inside a joint, relative to its limit, and of its gain. A gain
-# changes a thousand times less often than a payload, and is hard to distinguish from one at first.
-_INSIDE = {
-    'friction': {'damping': 0.05, 'friction': 0.05},
-    'torque offset': {'torque_offset': 0.02},
-}
-_GAIN, _GAIN_ODDS = 0.3, 1e-3
-
-
 # Prior standard deviations of a motor that two joints share: inertia [kg m^2 or kg], viscous and
 # Coulomb friction relative to the limit.
 COUPLED_DEVIATIONS = (0.2, 0.1, 0.1)
@@ -120,7 +99,9 @@ class TorqueModel:
         self.slowest = _SLOWEST * np.array(speeds)
         self.names = tuple(regressor_names(robot))
         entries = [name.rpartition('.')[2] for name in self.names]
-        self.is_friction = np.array([entry in _FRICTION for entry in entries])
+        dissipative = [name for name, term in FRICTIONS.items() if term.is_dissipative]
+        friction = (*dissipative, *COUPLED_FRICTIONS)
+        self.is_friction = np.array([entry in friction for entry in entries])
         self._bodies = len(STANDARD_NAMES) * len(robot.bodies)
         self._sizes = len(self.joints), len(self.names)
         self.geometry_places = [parametrization.names.index(name) for name in geometry]
@@ -148,19 +129,23 @@ class TorqueModel:
         self._by_wrenches = _traced_wrenches(model, robot, self.velocities, wrenches)
         self._standard = _traced_parameters(parameters, parametrization, known)
         entries = [name.rpartition('.')[2] for name in parametrization.labels]
+        positive = (*(n for n, term in FRICTIONS.items() if term.is_never_negative), *COUPLED)
         self.positive = np.array(
-            [k for k, entry in enumerate(entries) if entry in _POSITIVE], dtype=int
+            [k for k, entry in enumerate(entries) if entry in positive], dtype=int
         )
         self.own = [
             [k for k, label in enumerate(parametrization.labels) if label in own]
-            for own in ({f'{joint}.{word}' for word in _OWN} for joint in self.joints)
+            for own in ({f'{joint}.{word}' for word in FRICTIONS} for joint in self.joints)
         ]
-        self.guessed = [k for k, entry in enumerate(entries) if entry in (*_OWN, 'armature')]
+        self.guessed = [k for k, entry in enumerate(entries) if entry in (*FRICTIONS, 'armature')]
+        # A part that may vanish varies as much as the friction that it is a part of.
+        parts = [n for n in dissipative if FRICTIONS[n].part_of and not FRICTIONS[n].is_positive]
         self._dissipation = np.array(
-            [k for k, entry in enumerate(entries) if entry in _DISSIPATION], dtype=int
+            [k for k, entry in enumerate(entries) if entry in friction and entry not in parts],
+            dtype=int,
         )
-        pairs = [(f'{j}.stribeck', f'{j}.friction') for j in self.joints]
-        self._stribecks = [
+        pairs = [(f'{j}.{n}', f'{j}.{FRICTIONS[n].part_of}') for n in parts for j in self.joints]
+        self._parts = [
             [parametrization.names.index(name) for name in pair]
             for pair in pairs
             if set(pair) <= set(parametrization.names)
@@ -169,7 +154,9 @@ class TorqueModel:
         self._gains = [
             (row, parametrization.names.index(g)) for row, g in gains if g in parametrization.names
         ]
-        self._changes = self._possible_changes(parametrization, model, known)
+        limits = dict(zip(self.joints, self.limits))
+        gains = {self.joints[row]: place for row, place in self._gains}
+        self._changes = changes_of_torques(parametrization, model, known, limits, gains)
         self._sensors, self.encoder_sd = {}, np.full(model.velocity_size, np.inf)
         for sensor in sensors:
             places = sensor.places[: len(sensor.joints)]
@@ -204,8 +191,8 @@ class TorqueModel:
         """Return the sizes [p] of those of coordinates [p] that are friction, others are zero."""
         sizes = np.zeros(len(coordinates))
         sizes[self._dissipation] = np.abs(coordinates[self._dissipation])
-        for stribeck, coulomb in self._stribecks:
-            sizes[stribeck] = np.hypot(coordinates[stribeck], coordinates[coulomb])
+        for part, whole in self._parts:
+            sizes[part] = np.hypot(coordinates[part], coordinates[whole])
         return sizes
 
     @property
@@ -221,44 +208,6 @@ class TorqueModel:
     def model_changes(self):
         """Return a `ModelChange` for each way the robot may change, the last link first."""
         return self._changes
-
-    def _possible_changes(self, parametrization, model, known):
-        """Return the `ModelChange`s of payloads on links and of parameters of joints."""
-        size, found = len(parametrization.labels), []
-        inner = parametrization.inner
-        total = sum(value for name, value in known.items() if name.endswith('.mass')) or 1.0
-        mass = min(_PAYLOAD[0], _PAYLOAD_PART * total)
-        deviations = np.array([mass, *[_PAYLOAD[1] * mass] * 3, *[_PAYLOAD[2] * mass] * 6])
-        places = dict(zip(getattr(inner, 'links', {}), inner.rows))
-        bodies = {link.name: model.attachments[link.name].body for link in model.links}
-        last = _last_links(model, places)
-        for link in sorted(places, key=lambda name: -bodies[name]):
-            root = np.zeros((size, len(deviations)))
-            root[places[link], range(len(deviations))] = deviations
-            names = tuple(inner.links[link])
-            log_odds = float(np.log(_LAST_LINK_ODDS)) if link in last else 0.0
-            body = np.diag(deviations)
-            found.append(ModelChange(f'mass on {link}', names, root, body, link, log_odds))
-        for joint, limit in zip(self.joints, self.limits):
-            for title, words in _INSIDE.items():
-                names = [
-                    f'{joint}.{word}'
-                    for word in words
-                    if f'{joint}.{word}' in parametrization.names
-                ]
-                if names:
-                    root = np.zeros((size, len(names)))
-                    for k, name in enumerate(names):
-                        root[parametrization.names.index(name), k] = (
-                            words[name.rpartition('.')[2]] * limit
-                        )
-                    found.append(ModelChange(f'{title} of {joint}', tuple(names), root))
-        for row, place in self._gains:
-            root = np.zeros((size, 1))
-            root[place] = _GAIN
-            title, names = f'gain of {self.joints[row]}', (parametrization.names[place],)
-            found.append(ModelChange(title, names, root, log_odds=float(np.log(_GAIN_ODDS))))
-        return tuple(found)
 
     def read(self, frame):
         """Return the `Reading` of a frame."""
@@ -502,13 +451,3 @@ def _traced_parameters(parameters, parametrization, known):
     named = {name: value for name, value in named.items() if name in known}
     standard = casadi.vertcat(*regressor_parameters(realize(parameters, {**known, **named})))
     return _Evaluator('standard', [values], [standard, casadi.jacobian(standard, values)])
-
-
-def _last_links(model, links):
-    """Return those of some links beyond which there are no others of them."""
-    parents, beyond = {joint.child: joint.parent for joint in model.ordered_joints}, set()
-    for link in links:
-        while link in parents:
-            link = parents[link]
-            beyond.add(link)
-    return set(links) - beyond

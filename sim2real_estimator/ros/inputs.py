@@ -94,6 +94,21 @@ class Input:
         nodes = {f'{each.node_namespace.rstrip("/")}/{each.node_name}' for each in found}
         return tuple(sorted(nodes))
 
+    def of_same_type(self):
+        """Return the topics of the same type that other nodes publish, in order."""
+        node, kind = self._node, self.sources[0].message_type
+        own = f'{node.get_fully_qualified_name()}/'
+        return tuple(
+            sorted(
+                topic
+                for topic, kinds in node.get_topic_names_and_types()
+                if kind in kinds
+                and topic != self.topic
+                and not topic.startswith(own)
+                and node.count_publishers(topic)
+            )
+        )
+
     def has_parts(self, number):
         """Tell whether so many publishers may send joints of their own each."""
         return len(self._parts) >= number and sum(map(len, self._parts)) == len(self.names)

@@ -8,6 +8,12 @@ exists while the node is configured.
 import sys
 import time
 
+from . import exit_without_ros
+
+if __name__ == '__main__':
+    # Before imports that would end in a traceback.
+    exit_without_ros('sim2real_estimator_node')
+
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType

@@ -30,7 +30,7 @@ def run(name, make, work, arguments=None):
     Run a node until SIGINT or SIGTERM, and return the exit status.
 
     make: function that returns the node, with a method `close`; work: function of the node and
-    an event, which returns soon after the event is set. What cannot be used is told in a
+    an event, which returns soon after the event is set. What cannot be used is reported in a
     sentence that begins with `name`.
     """
     stop = _stop_on_signals()

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 _NANO = 1e9
 # For so long a topic may be silent, and joints may wait for another publisher [s].
 _PATIENCE = 3.0
+# So many other topics are named in a message.
+_MOST_TOPICS = 5
 # No latency and no drift of a clock is as large [s].
 _HOURS = 3600.0
 
@@ -73,9 +75,13 @@ class Watch:
     def _silence(self, now):
         if now - self._heard < _PATIENCE:
             return ''
+        if SILENT in self.troubles:
+            return self.troubles[SILENT]
+        others = self._input.of_same_type()
+        there = f'; of its type there is {", ".join(others[:_MOST_TOPICS])}' if others else ''
         return (
             'nothing comes in; see that somebody publishes it, under this name and in this '
-            'domain, or remap it'
+            f'domain, or remap it{there}'
         )
 
     def _clock(self, clock_ns):

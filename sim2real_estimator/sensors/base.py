@@ -38,7 +38,10 @@ class Signal:
 
 class AbstractSensor(ABC):
     """
-    A kind of measurement.
+    A kind of measurement: a function of positions and velocities at one instant.
+
+    So a gyroscope is a sensor, and an accelerometer is none: accelerations depend on the efforts
+    that act as well, and backends evaluate `observe` at states alone.
 
     name: of this sensor; value_size: length of `Sample.values`; row_size: number of residual
     rows; output_size: number of scalars that `observe` adds to the simulator's outputs;
@@ -81,7 +84,12 @@ class AbstractSensor(ABC):
 
     @abstractmethod
     def observe(self, robot, q, v):
-        """Return the `output_size` generic scalars that the residual needs; see `System`."""
+        """
+        Return the `output_size` generic scalars that the residual needs.
+
+        robot: a `Robot` with the parameters; q [nq], v [nv]: lists of generic scalars (floats,
+        tensors or symbols), so write it with the functions of `spatial/`. See `System`.
+        """
 
     @abstractmethod
     def rows(self, states, outputs, values):

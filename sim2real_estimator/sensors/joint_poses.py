@@ -243,7 +243,7 @@ def _read(message, names, joint):
     if not np.isfinite(pose).all():
         return values, Status.NON_FINITE
     if status is Status.USED:
-        # The same turn is always the same numbers, so that what moves can be told.
+        # The same turn is always the same numbers, so that motion can be recognised.
         values[:3], values[3:7] = pose[:3], pose[3:] if pose[3] >= 0 else -pose[3:]
         if place < len(message.twist):
             linear, angular = message.twist[place].linear, message.twist[place].angular

@@ -32,7 +32,7 @@ class AbstractPoint(AbstractSensor):
         self.mount = f'{name}.mount'
         # A point has no orientation of its own.
         self.parameters = (
-            *placement_parameters(self.mount, 'the marker besides its point')[:3],
+            *placement_parameters(self.mount, 'the marker beyond its point')[:3],
             *seen_by,
         )
 

@@ -177,7 +177,7 @@ def may_be_light(config, model=None):
     if config.estimator.name != 'auto' or not config.measured_joints:
         return False
     model = model or build_model(config)
-    moving = [m for m in model.moving_joints if m.is_independent and not m.is_driven]
+    moving = [m for m in model.moving_joints if m.is_independent and not m.is_prescribed]
     return len(moving) <= _FEW_JOINTS
 
 
@@ -253,7 +253,7 @@ def _check_noises(chosen, noises):
                 'and leave log out'
             )
     if chosen.priors and not set(chosen.priors) - set(noises):
-        raise ConfigError('estimate: names noises only; name a parameter of the robot besides')
+        raise ConfigError('estimate: names noises only; name a parameter of the robot as well')
 
 
 def build_estimator(settings):

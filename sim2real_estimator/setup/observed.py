@@ -1,9 +1,9 @@
 """
 What a robot's own messages tell of its settings, before anything is estimated.
 
-`judged` is the main function: from samples of the joints of a recording it decides which joints
-move, stand still or are never heard of, who knows their efforts and in what unit, how noisy and
-how coarse the encoders are, and how steadily messages come. Each decision has its reason as a
+`observed_joints` is the main function: from samples of the joints of a recording it decides which
+joints move, stand still or are never heard of, who knows their efforts and in what unit, how noisy
+and how coarse the encoders are, and how steadily messages come. Each decision has its reason as a
 sentence, for the config and for the person who reads it.
 """
 
@@ -77,7 +77,7 @@ class SeenTopic:
 
 
 @dataclass
-class Judgement:
+class ObservedJoints:
     """
     What a recording says about the settings.
 
@@ -85,7 +85,8 @@ class Judgement:
     sensors: topic -> (joints, sd of the noise); effort_topic: '' where nobody reports any; gains:
     joint -> gain of its torque where its unit is another one; estimator: its name, '' for the
     usual one; gap, hold, lateness: of frames and efforts [s], None as by default; reasons: path
-    of a setting -> why; remarks: sentences about the whole; warnings: what to mend first.
+    of a setting -> why; remarks: sentences about the whole; warnings: what to mend first;
+    noiseless: joints whose efforts have no noise.
     """
 
     efforts: dict = field(default_factory=dict)
@@ -100,15 +101,16 @@ class Judgement:
     reasons: dict = field(default_factory=dict)
     remarks: list = field(default_factory=list)
     warnings: list = field(default_factory=list)
+    noiseless: list = field(default_factory=list)
 
 
-def judged(model, topics, patterns=()):
+def observed_joints(model, topics, patterns=()):
     """
-    Return the `Judgement` of the joints of a model by the topics of a recording.
+    Return the `ObservedJoints` of the joints of a model by the topics of a recording.
 
     topics: `SeenTopic`s, () without a recording; patterns: of the joints to estimate, () for all.
     """
-    found = Judgement()
+    found = ObservedJoints()
     joints = [m.joint for m in model.moving_joints if m.is_independent]
     wanted = _wanted(joints, patterns)
     where = _heard(joints, topics)
@@ -121,9 +123,9 @@ def judged(model, topics, patterns=()):
             continue
         _set_aside(found, joint.name, seen, joint.name in wanted, bool(topics))
     if topics:
-        _judge_encoders(found, where)
-        _judge_efforts(found, model, where)
-        _judge_pace(found, where)
+        _observe_encoders(found, where)
+        _observe_efforts(found, model, where)
+        _observe_pace(found, where)
     return found
 
 
@@ -181,7 +183,7 @@ def _set_aside(found, name, seen, is_wanted, has_data):
     )
 
 
-def _judge_encoders(found, where):
+def _observe_encoders(found, where):
     """Say which topics measure which joints, and how well."""
     by_topic = {}
     for name, topic in where.items():
@@ -220,32 +222,30 @@ def _span(values):
     return np.ptp(finite) if len(finite) else 0.0
 
 
-def _judge_efforts(found, model, where):
+def _observe_efforts(found, model, where):
     """Say who knows the effort on each joint, and in what unit."""
-    told = {
+    reports = {
         name: kind_of_efforts(topic.joints[name].efforts)
         for name, topic in where.items()
         if name not in found.fixed
     }
-    topics = [where[name].name for name, kind in told.items() if kind == 'told']
+    topics = [where[name].name for name, kind in reports.items() if kind == 'reported']
     found.effort_topic = max(dict.fromkeys(topics), key=topics.count, default='')
     is_passive = not topics and _is_passive(model, where, found)
-    for name, kind in told.items():
+    for name, kind in reports.items():
         if name in found.efforts:
             continue
         path = f'joints.{name}'
         efforts = where[name].joints[name].efforts
-        if kind == 'told' and where[name].name == found.effort_topic:
+        if kind == 'reported' and where[name].name == found.effort_topic:
             found.efforts[name] = 'measured'
             limits = np.nanmin(efforts), np.nanmax(efforts)
             found.reasons[path] = f'effort from {limits[0]:.3g} to {limits[1]:.3g}'
             noise, _ = noise_of(where[name].joints[name].stamps, efforts)
             if noise < _COMPUTED * max(map(abs, limits)):
-                found.reasons[path] += (
-                    ', without any noise: where it is just what acts (simulation, torque '
-                    'control), call init with --effort commanded'
-                )
-            _judge_limit(found, model, name, limits)
+                found.reasons[path] += ', without any noise'
+                found.noiseless.append(name)
+            _observe_limit(found, model, name, limits)
         elif is_passive:
             found.efforts[name] = 'none'
             found.reasons[path] = (
@@ -256,25 +256,25 @@ def _judge_efforts(found, model, where):
             found.efforts[name] = 'unknown'
             found.reasons[path] = (
                 f'effort is {kind}: nobody reports it'
-                if kind != 'told'
+                if kind != 'reported'
                 else f'its effort is on {where[name].name}, those of most joints on '
                 f'{found.effort_topic}: one topic can be read'
             )
     if found.effort_topic:
-        _judge_units(found, model, where)
+        _observe_units(found, model, where)
 
 
 def kind_of_efforts(efforts):
-    """Return 'told', or how efforts tell nothing: 'absent', 'zero' or 'constant'."""
+    """Return 'reported', or why efforts say nothing: 'absent', 'zero' or 'constant'."""
     finite = efforts[np.isfinite(efforts)]
     if not len(finite):
         return 'absent'
     if np.ptp(finite) < _SAME:
         return 'zero' if abs(finite[0]) < _SAME else 'constant'
-    return 'told'
+    return 'reported'
 
 
-def _judge_limit(found, model, name, limits):
+def _observe_limit(found, model, name, limits):
     """Warn of an effort that is far beyond what the description says the joint can give."""
     limit, largest = model.joint(name).limits.effort, max(abs(each) for each in limits)
     if limit and largest > _OTHER_UNIT * limit:
@@ -284,7 +284,7 @@ def _judge_limit(found, model, name, limits):
         )
 
 
-def _judge_units(found, model, where):
+def _observe_units(found, model, where):
     """Compare what is reported with the torques of the description, joint by joint."""
     motion = _motion(model, where, found, _AVERAGED)
     if motion is None:
@@ -304,9 +304,9 @@ def _judge_units(found, model, where):
         ratio, share = ratio_of(torques[:, k], v[:, k], reported)
         ratios[name] = ratio if share > _EXPLAINED else None
     _tell_units(found, ratios)
-    driven = [m.joint.name for m in model.moving_joints if m.is_independent]
+    independent = [m.joint.name for m in model.moving_joints if m.is_independent]
     unexplained = [name for name, ratio in ratios.items() if ratio is None]
-    if len(driven) <= _LIGHT and unexplained and len(ratios) == len(driven):
+    if len(independent) <= _LIGHT and unexplained and len(ratios) == len(independent):
         found.estimator = 'multiple_shooting'
         found.reasons['estimator.name'] = (
             f'a mechanism of so few joints, and the description does not explain the torque of '
@@ -335,7 +335,7 @@ def _tell_units(found, ratios):
                     'not N m'
                 )
         elif is_usual[name]:
-            found.reasons[path] += f', {times}: N m'
+            found.reasons[path] += f', {times}, so in N m'
         elif ratio < 0:
             found.efforts[name] = 'unknown'
             found.reasons[path] += f', {times}: not used, as its sign is the other one'
@@ -432,7 +432,7 @@ def _averaged(values, width):
     return np.convolve(values, np.ones(width) / width, 'same')
 
 
-def _judge_pace(found, where):
+def _observe_pace(found, where):
     """Widen what the config allows for gaps, where messages come less often than it expects."""
     slowest = max(pace_of(topic.joints[name].stamps)[0] for name, topic in where.items())
     if 3 * slowest > 0.5:

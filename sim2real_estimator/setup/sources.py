@@ -66,7 +66,7 @@ def settings_of(config):
 
 def build_model(config):
     """
-    Return the `Model` to estimate with: joints without reported effort are driven.
+    Return the `Model` to estimate with: joints without reported effort are prescribed.
 
     What such an effort is found to be may tell nothing of the robot: a light one needs less of
     it for the same motion, so an estimate of both ends with robots that are too light.

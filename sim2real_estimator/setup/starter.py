@@ -25,7 +25,7 @@ from ..model.parameters import DISSIPATION, FRICTION_VELOCITY, Parameters
 from ..model.urdf.load import load_urdf
 from ..parameters.priors import choose_priors, disbelieved
 from ..parameters.usual_priors import default_prior, stuck_joints
-from .observed import judged, sensor_name
+from .observed import observed_joints, sensor_name
 from .torque_priors import torque_priors
 
 # What motion and torque usually tell; lengths, offsets and gains are asked for by hand.
@@ -40,7 +40,7 @@ _SHARE, _LEAST_STEP = 0.25, 0.00025
 _UNLIKELY, _STEADY = 2.5, 2.5
 # With more unknowns fits take the time: their courses begin at the samples, so that one start is
 # as good as many, and frames may be longer, which leave out no sample. Not all of so many will be
-# told soon: the filter does not wait for them.
+# known soon: the filter does not wait for them.
 _MANY = 30
 _FRAMES_OF_MANY = FramesConfig(max_rate=100.0)
 # Measured torques are used in blocks of that length, windows in steps of it, and every sample in a
@@ -96,7 +96,7 @@ def starter_yaml(
     Return YAML that loads and runs as it is, with a comment on every setting that is in it.
 
     urdf: path; folder: where the YAML will lie, so that it can name the URDF from there; effort:
-    'measured', 'commanded', 'none' or 'unknown', of joints that are driven; None: measured where
+    'measured', 'commanded', 'none' or 'unknown', of actuated joints; None: measured where
     that can be; is_trusting: whether damping and friction are right even where they look wrong;
     patterns: of the names of the joints to estimate, () for all; seen: a `Seen`, what the robot
     has been heard to say, None where nobody listened.
@@ -128,13 +128,13 @@ def starter_yaml(
 
 def started(urdf, described, base='fixed', effort=None, is_trusting=False, patterns=(), topics=()):
     """
-    Return (`Config`, `Parameters`, `Judgement`) of a robot to begin with.
+    Return (`Config`, `Parameters`, `ObservedJoints`) of a robot to begin with.
 
     urdf: path or text; described: the same as `model.urdf` of the config; topics: `SeenTopic`s;
     the rest as for `starter_yaml`.
     """
     model, check = _loaded(urdf, base, {})
-    found = judged(model, topics, patterns)
+    found = observed_joints(model, topics, patterns)
     if found.fixed:
         model, check = _loaded(urdf, base, dict.fromkeys(found.fixed, 'fixed'))
         if not model.moving_joints:
@@ -151,6 +151,12 @@ def started(urdf, described, base='fixed', effort=None, is_trusting=False, patte
         config = _as_heard(config, found, effort)
     elif found.efforts:
         config = replace(config, joints=config.joints | _driven(found))
+    if found.noiseless and effort is None:
+        found.warnings.append(
+            f'the efforts of {", ".join(found.noiseless)} have no noise, and are taken as '
+            'measured all the same: where they are just what acts, as in simulation or torque '
+            'control, call init with --effort commanded'
+        )
     for said in found.warnings:
         _logger.warning(said)
     return config, parameters, found
@@ -395,7 +401,7 @@ def _effort(model, joint, usual):
     """
     Return who knows the effort on a joint; on a free base something acts that nobody knows.
 
-    usual: of joints that are driven.
+    usual: of actuated joints.
     """
     if joint.actuator.takes_command:
         return usual

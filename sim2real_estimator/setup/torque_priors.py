@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from ..dynamics.mass_matrix import mass_matrix
-from ..model.friction import COUPLED, FRICTIONS
+from ..model.friction import COUPLED, FRICTIONS, per_speed
 from ..model.robot import link_inertia, realize
 from ..parameters.body_priors import PseudoInertiaPrior
 from ..parameters.parametrization import Prior
@@ -22,12 +22,6 @@ from ..prediction.torque_model import COUPLED_DEVIATIONS
 
 # Speed over which the sign of friction changes: near rest joints stick, and no torque tells of it.
 FRICTION_VELOCITY = {True: 0.02, False: 0.002}
-# Coulomb friction is expected to be this part of a joint's limit, viscous friction none, with the
-# deviations that terms of friction declare (`sd_of_limit`; viscous: at a radian or a tenth of a
-# metre per second).
-_COULOMB = 0.02
-_LOAD_FRICTION = 0.1
-_UNIT_SPEED = {True: 1.0, False: 0.1}
 # A rotor is as heavy for its drive as all that it moves, or as the limit accelerates by so much
 # [rad/s^2]; by the latter in metres where the joint slides.
 _SPIN_UP = 240.0
@@ -69,10 +63,7 @@ def torque_priors(parameters, joints):
         limit = largest_effort(parameters, joint)
         turns = joint.kind.groups[0].is_rotation
         heavy = float(inertia[moving.velocities.start, moving.velocities.start])
-        own = {n: Prior(0.0, term.sd_of_limit * limit, False) for n, term in FRICTIONS.items()}
-        own['damping'] = Prior(0.0, own['damping'].sd / _UNIT_SPEED[turns], False)
-        own['friction'] = Prior(_COULOMB * limit, own['friction'].sd, False)
-        own['load_friction'] = Prior(0.0, _LOAD_FRICTION, False)
+        own = {n: Prior(*term.usual(limit, turns), False) for n, term in FRICTIONS.items()}
         own['armature'] = Prior(
             parameters[f'{joint.name}.armature'].nominal, max(heavy, limit / _SPIN_UP), False
         )
@@ -80,7 +71,7 @@ def torque_priors(parameters, joints):
         if joint.name in coupled:
             own['coupled_armature'] = Prior(0.0, COUPLED_DEVIATIONS[0], False)
             damping, friction = (part * limit for part in COUPLED_DEVIATIONS[1:])
-            own['coupled_damping'] = Prior(0.0, damping / _UNIT_SPEED[turns], False)
+            own['coupled_damping'] = Prior(0.0, per_speed(damping, turns), False)
             own['coupled_friction'] = Prior(0.0, friction, False)
         columns += [f'{joint.name}.{name}' for name in (*FRICTIONS, 'gain')]
         columns += [f'{joint.name}.{name}' for name in own if name in COUPLED]

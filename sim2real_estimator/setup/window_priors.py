@@ -31,7 +31,7 @@ def window_priors(parameters):
         columns.append(COMMAND_DELAY)
     for moving in parameters.model.moving_joints:
         joint, name = moving.joint, f'{moving.joint.name}.torque_offset'
-        if moving.is_driven or not moving.is_independent or name not in parameters:
+        if moving.is_prescribed or not moving.is_independent or name not in parameters:
             continue
         effort = largest_effort(parameters, joint)
         is_passive = not joint.actuator.takes_command
@@ -49,4 +49,4 @@ def window_priors(parameters):
 def _is_actuated(moving):
     """Tell whether efforts act on a joint as commands say."""
     takes_command = moving.joint.actuator.takes_command
-    return moving.is_independent and takes_command and not moving.is_driven
+    return moving.is_independent and takes_command and not moving.is_prescribed

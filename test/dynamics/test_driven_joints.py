@@ -42,7 +42,7 @@ def test_a_driven_joint_moves_as_prescribed_and_the_others_as_if_it_were_pushed(
     model, driven, state = drawn(seed, has_followers)
     q, v, wrenches, commands = state['q'], state['v'], wrenches_of(state), state['effort']
     robot = realize(Parameters(driven), {})
-    chosen = robot.driven_velocities
+    chosen = robot.prescribed_velocities
     assert chosen
 
     found = forward_dynamics(robot, q, v, commands, wrenches)
@@ -95,7 +95,7 @@ def test_what_resists_inside_a_driven_joint_does_not_matter(seed):
     resisting = {
         name: 7.0
         for body in realize(Parameters(model), {}).bodies
-        if body.moving.is_driven
+        if body.moving.is_prescribed
         for name in (f'{body.moving.joint.name}.{q}' for q in ('damping', 'friction', 'armature'))
     }
     assert resisting

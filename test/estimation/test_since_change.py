@@ -1,4 +1,4 @@
-"""What was taken up, by what was learnt since: as in one estimate of robot and load at once."""
+"""What was picked up, by what was learnt since: as in one estimate of robot and load at once."""
 
 import numpy as np
 import pytest

@@ -5,21 +5,21 @@ import pytest
 
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.observability.verdicts import (
-    Beliefs,
     direction_text,
     information_gain,
-    judge,
     modes_of,
     null_directions,
+    PriorMoments,
     spectrum,
     Verdict,
+    verdicts_of,
 )
 
 NAMES = ('a', 'b', 'c')
 
 
-def beliefs(sd=1.0, limits=(None, None, None)):
-    return Beliefs(NAMES, np.zeros(3), np.full(3, sd), limits)
+def priors(sd=1.0, limits=(None, None, None)):
+    return PriorMoments(NAMES, np.zeros(3), np.full(3, sd), limits)
 
 
 def draws(sds, generator=None):
@@ -28,7 +28,7 @@ def draws(sds, generator=None):
 
 
 def verdicts(*args, **kwargs):
-    return [j.verdict for j in judge(*args, **kwargs)]
+    return [j.verdict for j in verdicts_of(*args, **kwargs)]
 
 
 def mixture(weights, means, roots):
@@ -39,7 +39,7 @@ def mixture(weights, means, roots):
 
 
 def test_the_share_of_the_prior_that_is_left_decides():
-    found = judge(beliefs(2.0), draws([0.1, 1.2, 1.98]))
+    found = verdicts_of(priors(2.0), draws([0.1, 1.2, 1.98]))
     assert [j.verdict for j in found] == [
         Verdict.IDENTIFIED,
         Verdict.PRIOR_ASSISTED,
@@ -49,14 +49,14 @@ def test_the_share_of_the_prior_that_is_left_decides():
 
 
 def test_no_data_at_all_is_prior_only():
-    assert verdicts(beliefs(), draws([1, 1, 1])) == [Verdict.PRIOR_ONLY] * 3
+    assert verdicts(priors(), draws([1, 1, 1])) == [Verdict.PRIOR_ONLY] * 3
 
 
 def test_parameters_that_only_vary_together_are_aliases_of_one_another():
     # The sum of two parameters is known well.
     values = draws([0.7, 0.7, 0.01])
     values[1] = -values[0] + 0.05 * values[1]
-    found = judge(beliefs(), values)
+    found = verdicts_of(priors(), values)
     assert [j.verdict for j in found] == [Verdict.ALIASED, Verdict.ALIASED, Verdict.IDENTIFIED]
     assert found[0].aliases == ('b',) and found[1].aliases == ('a',)
 
@@ -66,13 +66,13 @@ def test_what_no_data_can_tell_is_never_identified_however_little_it_is():
     values = draws([0.5, 0.001, 0.1])
     values[1] += 0.1 * values[0]
     blind = np.array([0.5, 0.05, 0.05])
-    first, second, third = judge(beliefs(), values, blind=blind)
+    first, second, third = verdicts_of(priors(), values, blind=blind)
     assert second.verdict is Verdict.ALIASED and second.aliases == ('a',)
     assert first.verdict is Verdict.ALIASED and first.aliases == ('b',)
     # Of which the most may still be told.
     assert third.verdict is Verdict.IDENTIFIED
     # It belongs to no other, and data leave it open.
-    assert verdicts(beliefs(), draws([0.5, 0.2, 0.1]), blind=0.2 * np.ones(3))[1:] == [
+    assert verdicts(priors(), draws([0.5, 0.2, 0.1]), blind=0.2 * np.ones(3))[1:] == [
         Verdict.PRIOR_ASSISTED,
         Verdict.PRIOR_ASSISTED,
     ]
@@ -80,13 +80,13 @@ def test_what_no_data_can_tell_is_never_identified_however_little_it_is():
 
 def test_a_mean_far_from_the_prior_is_said_so():
     values = draws([0.1, 0.1, 0.1]) + np.array([[0.0], [3.5], [2.5]])
-    assert verdicts(beliefs(), values)[1] is Verdict.OUT_OF_PRIOR
-    assert verdicts(beliefs(), values)[2] is Verdict.IDENTIFIED
+    assert verdicts(priors(), values)[1] is Verdict.OUT_OF_PRIOR
+    assert verdicts(priors(), values)[2] is Verdict.IDENTIFIED
 
 
 def test_of_what_no_robot_has_nothing_is_identified():
     values = draws([0.1, 0.1, 1.0])
-    assert verdicts(beliefs(), values, impossible={1: None, 2: None}) == [
+    assert verdicts(priors(), values, impossible={1: None, 2: None}) == [
         Verdict.IDENTIFIED,
         Verdict.OUT_OF_PRIOR,
         Verdict.OUT_OF_PRIOR,
@@ -100,33 +100,33 @@ def test_two_modes_apart_are_ambiguous_only_where_they_are_apart():
         np.full((3, 2), 0.01),
     )
     values = draws([0.3, 0.01, 0.01])
-    found = verdicts(beliefs(), values, modes)
+    found = verdicts(priors(), values, modes)
     assert found == [Verdict.AMBIGUOUS, Verdict.IDENTIFIED, Verdict.IDENTIFIED]
     light = (np.array([0.999, 0.001]), *modes[1:])
-    assert verdicts(beliefs(), values, light)[0] is not Verdict.AMBIGUOUS
+    assert verdicts(priors(), values, light)[0] is not Verdict.AMBIGUOUS
 
 
 def test_at_a_limit_that_somebody_has_set_a_parameter_is_out_of_the_prior():
     limits = (None, (-2.0, 2.0), (-2.0, 2.0))
     values = draws([0.1, 0.1, 0.1]) + np.array([[1.9], [1.9], [1.7]])
-    assert verdicts(beliefs(limits=limits), values) == [
+    assert verdicts(priors(limits=limits), values) == [
         Verdict.IDENTIFIED,
         Verdict.OUT_OF_PRIOR,
         Verdict.IDENTIFIED,
     ]
     beyond = draws([0.1, 0.1, 0.1]) - 2.5
-    assert verdicts(beliefs(limits=limits), beyond)[1] is Verdict.OUT_OF_PRIOR
+    assert verdicts(priors(limits=limits), beyond)[1] is Verdict.OUT_OF_PRIOR
 
 
 def test_limits_alone_do_not_push_out_what_no_data_told():
     limits = ((-1.96, 1.96),) * 3
-    assert verdicts(beliefs(limits=limits), draws([1, 1, 1])) == [Verdict.PRIOR_ONLY] * 3
+    assert verdicts(priors(limits=limits), draws([1, 1, 1])) == [Verdict.PRIOR_ONLY] * 3
 
 
 def test_parameters_of_one_null_direction_are_aliases_though_curved():
     values = draws([0.8, 0.8, 0.8])
     values[1] = values[0] ** 2 / np.sqrt(2)  # no correlation shows that
-    found = judge(beliefs(), values, directions=[np.array([1.0, -0.6, 0.01])])
+    found = verdicts_of(priors(), values, directions=[np.array([1.0, -0.6, 0.01])])
     assert [j.aliases for j in found] == [('b',), ('a',), ()]
 
 

@@ -57,6 +57,6 @@ def test_a_marker_that_by_its_prior_sits_where_axes_meet_tells_of_joints_all_the
     known = {name: Prior(0.0, 0.05, False) for name in names}
     parameters = Parameters(model, marker.parameters)
     parametrization = chart_choice.choose_parametrization(
-        parameters, sensors, known, driven=[False] * 2
+        parameters, sensors, known, known_commands=[False] * 2
     )
     assert set(parametrization.labels) == set(names)

@@ -354,7 +354,7 @@ def test_only_what_motion_can_tell_apart_is_estimated(driven, rank):
     parameters = pendulum()
     sensor = JointPositions('encoder', parameters.model, ['shoulder', 'elbow'], 1e-3)
     parametrization = choose_parametrization(
-        parameters, (sensor,), priors(parameters, PENDULUM_PRIORS), driven=driven
+        parameters, (sensor,), priors(parameters, PENDULUM_PRIORS), known_commands=driven
     )
     assert len(parametrization.labels) == rank
     assert not any('end.origin' in label for label in parametrization.labels)

@@ -51,7 +51,9 @@ def make_problem(experiment):
     if experiment.has_markers:
         sensors += [SENSORS['marker'](link, model, link, at, MARKER_NOISE) for link, at in _POINTS]
     driven = [experiment.has_torques] * len(model.commands)
-    parametrization = choose_parametrization(p2.parameters(), sensors, p2.priors(), driven=driven)
+    parametrization = choose_parametrization(
+        p2.parameters(), sensors, p2.priors(), known_commands=driven
+    )
     return RobotProblem(p2.parameters(), sensors, parametrization, ProblemOptions(max_step=STEP))
 
 

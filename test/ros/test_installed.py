@@ -18,23 +18,35 @@ PACKAGE = 'sim2real_estimator'
 BUILT = 'build', 'install', 'log', '.venv', '.git', 'results', '*.egg-info', '__pycache__'
 
 
-@pytest.fixture(scope='module')
-def prefix(tmp_path_factory):
-    """Return where colcon has installed the package."""
-    workspace = tmp_path_factory.mktemp('ws')
+def built(workspace, *options):
+    """Return where colcon installs the package in an empty folder."""
     # Of a clone, so that nothing is built in the sources.
     (workspace / 'src').mkdir()
     for entry in ROOT.iterdir():
         if not any(entry.match(pattern) for pattern in BUILT):
             (workspace / 'src' / entry.name).symlink_to(entry)
     subprocess.run(
-        [sys.executable, '-m', 'colcon', 'build'],
+        [sys.executable, '-m', 'colcon', 'build', *options],
         cwd=workspace,
         check=True,
         timeout=PATIENCE,
         capture_output=True,
     )
     return workspace / 'install' / PACKAGE
+
+
+@pytest.fixture(scope='module')
+def prefix(tmp_path_factory):
+    """Return where colcon has installed the package."""
+    return built(tmp_path_factory.mktemp('ws'))
+
+
+def test_changes_take_effect_at_once_with_symlink_install(tmp_path):
+    where = built(tmp_path, '--symlink-install')
+
+    (link,) = where.glob('lib/python*/site-packages/sim2real-estimator.egg-link')
+    sources = Path(link.read_text().splitlines()[0]) / PACKAGE
+    assert (sources / 'version.py').resolve() == ROOT / PACKAGE / 'version.py'
 
 
 def environment(prefix):

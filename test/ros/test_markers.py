@@ -12,6 +12,7 @@ from shown import in_frame, known, of, place, rgb, shape, sizes, turn
 from visualization_msgs.msg import Marker
 
 from sim2real_estimator.observability.verdicts import Verdict
+from sim2real_estimator.records import LoadFinding
 from sim2real_estimator.ros.markers import scene, View
 from sim2real_estimator.ros.verdict_looks import LOOKS, NOT_ESTIMATED
 
@@ -19,6 +20,25 @@ from sim2real_estimator.ros.verdict_looks import LOOKS, NOT_ESTIMATED
 @pytest.fixture
 def parameters(double_pendulum_urdf):
     return Parameters(load_urdf(double_pendulum_urdf))
+
+
+@pytest.fixture
+def spherical_wrist(tmp_path):
+    """Return the parameters of an arm whose last three joints meet in a point."""
+    names, place = ('one', 'two', 'three', 'four'), {'one': 0.1, 'two': 0.5}
+    links = ''.join(
+        f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
+        'ixz="0" iyz="0"/></inertial></link>'
+        for k in range(5)
+    )
+    joints = ''.join(
+        f'<joint name="{name}" type="continuous"><parent link="l{k}"/><child link="l{k + 1}"/>'
+        f'<origin xyz="0 0 {place.get(name, 0)}"/><axis xyz="0 1 0"/></joint>'
+        for k, name in enumerate(names)
+    )
+    path = tmp_path / 'arm.urdf'
+    path.write_text(f'<robot name="arm">{links}{joints}</robot>')
+    return Parameters(load_urdf(path))
 
 
 def test_links_are_drawn_in_their_own_frames(parameters):
@@ -121,11 +141,59 @@ def test_joints_tell_their_friction_and_damping(parameters):
     assert label.header.frame_id == 'lower'
     assert label.text.split('\n') == [
         'elbow',
-        'damping 0.1234 \u00b1 0.02 N m s/rad',
-        'friction 0.5 \u00b1 0.1 N m',
+        'damping 0.123 N m s/rad',
+        'friction 0.5 N m',
     ]
     # Aside, along the axis of the joint.
     np.testing.assert_allclose(place(label) / np.linalg.norm(place(label)), [0, 1, 0])
+
+
+def test_a_load_is_a_ball_with_its_mass(parameters):
+    load = LoadFinding('lower', 1.0, 0.02, (0.0, 0.1, -0.3), (0.01, 0.01, 0.01))
+    markers = scene(View(parameters, (), load=load))
+    ball = in_frame(markers, 'load', 'lower')
+    np.testing.assert_allclose(place(ball), [0.0, 0.1, -0.3])
+    # A litre of water.
+    assert np.prod(sizes(ball)) * np.pi / 6 == pytest.approx(1e-3)
+    words = in_frame(markers, 'mass of the load', 'lower')
+    assert words.text == '+1 \u00b1 0.02 kg'
+    away = np.linalg.norm(place(words) - place(ball))
+    assert away > (sizes(ball)[2] + words.scale.z) / 2
+
+
+def test_what_was_put_down_is_faint(parameters):
+    com = (0.0, 0.0, 0.0)
+    markers = [
+        scene(View(parameters, (), load=LoadFinding('lower', mass, 0.02, com, com)))
+        for mass in (0.5, -0.5)
+    ]
+    there, gone = (in_frame(each, 'load', 'lower') for each in markers)
+    assert gone.color.a < there.color.a
+    assert in_frame(markers[1], 'mass of the load', 'lower').text.startswith('-0.5')
+
+
+def test_without_a_load_there_is_no_ball(parameters):
+    assert of(scene(View(parameters, ())), 'load') == {}
+
+
+def test_letters_grow_with_the_robot(parameters):
+    rows = (known('elbow.damping', 0.1), known('upper.mass', 1.5))
+    heights = [
+        marker.scale.z / view.size
+        for view in (View(parameters, rows),)
+        for marker in scene(view)
+        if marker.type == Marker.TEXT_VIEW_FACING
+    ]
+    # Smaller letters could not be read with the whole robot in view.
+    assert heights and min(heights) > 0.04
+
+
+def test_of_many_joints_only_names_are_written_one_above_the_other(spherical_wrist):
+    rows = [known(f'{joint.name}.damping', 0.1) for joint in spherical_wrist.model.joints]
+    labels = [m.text for m in of(scene(View(spherical_wrist, rows)), 'joints').values()]
+    assert [words.strip() for words in labels] == ['one', 'two', 'three', 'four']
+    # The last three are at one place: each is a line above the one before.
+    assert [words.count('\n') for words in labels] == [0, 0, 2, 4]
 
 
 def test_the_panel_is_one_table_of_several_colours(parameters):

@@ -42,6 +42,9 @@ class Topic:
     def publishers(self):
         return ()
 
+    def of_same_type(self):
+        return ()
+
 
 def test_good_and_bad_news_follow_one_another():
     outputs = Outputs()

@@ -126,15 +126,15 @@ def test_ghosts_are_beside_the_likeliest_motion(desk, progress):
     assert len([m for m in message.markers if m.ns == 'future of lower']) == 3
 
 
-def test_axes_that_are_no_coordinates_are_refused_and_the_first_ones_are_shown(desk, progress):
+def test_axes_that_are_no_parameters_are_refused_and_the_first_ones_are_shown(desk, progress):
     desk.outputs.note(progress[1])
-    refusal = desk.outputs.wish(wishes_of('markers', kernels=('a', 'b', 'c')))
-    first = progress[0].problem.labels[0]
-    assert f"there is no coordinate 'a' to show; choose three of {first}" in refusal
+    refusal = desk.outputs.wish(wishes_of('markers', kernels=('a', 'b')))
+    first, second, *_ = progress[0].problem.parametrization.names
+    assert f"there is no parameter 'a' to show; choose two of {first}" in refusal
     (item,) = desk.made()
     message = deserialize_message(item.data, MarkerArray)
-    names = [m.text for m in message.markers if m.ns == 'parameter names']
-    assert names == [*progress[0].problem.labels[:3]]
+    names = [m.text.partition(' [')[0] for m in message.markers if m.ns == 'parameter names']
+    assert names[:2] == [first, second]
 
 
 def test_draws_that_are_asked_for_are_answered_with_what_they_are(desk, progress):

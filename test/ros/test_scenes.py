@@ -5,7 +5,6 @@ import pytest
 
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.estimation.mixture import Mixture
-from sim2real_estimator.estimation.protocol import Gaussian
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.urdf.load import load_urdf
 from sim2real_estimator.observability.findings import find
@@ -17,7 +16,7 @@ pytest.importorskip('rclpy')
 from shown import in_frame, known, of, place, received, sizes
 from visualization_msgs.msg import Marker
 
-from sim2real_estimator.ros.markers import Board, Kernels, scene, View, view_of
+from sim2real_estimator.ros.markers import Board, Kernels, require_axes, scene, View, view_of
 
 STAMP_NS = 5_000_000_007
 
@@ -29,29 +28,45 @@ def parameters(double_pendulum_urdf):
 
 @pytest.fixture
 def kernels():
-    """Return three of four coordinates: those of prior mean 1, 0, -1 and sd 0.1, 1, 2."""
-    prior = Gaussian(np.array([1.0, 9.0, 0.0, -1.0]), np.diag([0.1, 9.0, 1.0, 2.0]))
-    roots = np.array([np.diag([0.05, 1.0, 0.5, 1.0]), np.zeros((4, 4))])
-    means = np.array([[1.0, 1.3], [0, 0], [0.0, 0.0], [-1.0, -1.0]])
-    mixture = Mixture(np.log([0.75, 0.25]), np.zeros((0, 2)), means, roots)
-    trail = np.array([[1.1, 0, 0, 0], [1.0, 0, 0, -1]])
-    return Kernels.of(mixture, ('a', 'b', 'c', 'd'), prior, ('a', 'c', 'd'), trail)
+    """Return two components: of a tenth the weight of data, and known to the last digit."""
+    return Kernels(
+        ('a', 'b'),
+        ('kg', 'm'),
+        np.array([0.75, 0.25]),
+        np.array([[1.0, 1.3], [-1.0, -1.0]]),
+        np.array([np.diag([0.05, 1.0]) ** 2, np.zeros((2, 2))]),
+        np.array([1.0, -1.0]),
+        np.array([0.1, 2.0]),
+        np.array([[1.1, 0.0], [1.0, -1.0]]),
+    )
+
+
+def corners(markers):
+    """Return the corners [5, 3] of the plane that the mixture is drawn in."""
+    return np.array([[p.x, p.y, p.z] for p in of(markers, 'parameter plane')[0].points])
 
 
 def test_kernels_are_in_units_of_the_prior(parameters, kernels):
     markers = scene(View(parameters, (), kernels=kernels))
     first, second = of(markers, 'kernels').values()
-    # Half the prior's standard deviation each, so a ball; two of them, in a box of three.
-    box = np.array([[p.x, p.y, p.z] for p in of(markers, 'parameter space')[0].points])
-    half = np.ptp(box, axis=0) / 2
-    np.testing.assert_allclose(sizes(first) / 2, half / 3)
-    np.testing.assert_allclose(place(first), box.mean(0), atol=1e-12)
+    # Half the prior's standard deviation each, so a disc; two of them, in a plane of three.
+    frame = corners(markers)
+    half = np.ptp(frame, axis=0) / 2
+    assert half[0] == 0
+    np.testing.assert_allclose(np.sort(sizes(first) / 2)[1:], half[1:] / 3)
+    np.testing.assert_allclose(place(first), frame[:4].mean(0), atol=1e-12)
     # Three standard deviations away, and infinitely narrow.
-    np.testing.assert_allclose(place(second) - place(first), [half[0], 0, 0], atol=1e-12)
-    assert sizes(second).max() < 1e-3
+    np.testing.assert_allclose(place(second) - place(first), [0, half[1], 0], atol=1e-12)
+    assert np.sort(sizes(second))[1] < 1e-3
     assert first.color.a > second.color.a
-    names = [marker.text for marker in of(markers, 'parameter names').values()]
-    assert names == ['a', 'c', 'd']
+
+
+def test_the_plane_has_the_names_and_the_ends_of_its_axes(parameters, kernels):
+    names = [
+        m.text
+        for m in of(scene(View(parameters, (), kernels=kernels)), 'parameter names').values()
+    ]
+    assert names == ['a [kg]', 'b [m]', '0.7', '1.3', '-7', '5']
 
 
 def test_the_trail_leads_through_earlier_means(parameters, kernels):
@@ -65,17 +80,14 @@ def test_the_trail_leads_through_earlier_means(parameters, kernels):
 @pytest.mark.parametrize(
     ('chosen', 'message'),
     [
-        (('a', 'b', 'x'), "there is no coordinate 'x' to show; choose three of a, b, c, d"),
-        (('a', 'b'), '2 different coordinates cannot be axes; choose three'),
-        (('a', 'b', 'b'), '2 different coordinates cannot be axes'),
+        (('a', 'x'), "there is no parameter 'x' to show; choose two of a, b, c"),
+        (('a', 'b', 'c'), '3 different parameters cannot be the axes of a plane; choose two'),
+        (('b', 'b'), '1 different parameters cannot be the axes of a plane'),
     ],
 )
 def test_a_choice_that_cannot_be_shown_is_refused(chosen, message):
-    size = 4
-    prior = Gaussian(np.zeros(size), np.eye(size))
-    mixture = Mixture(np.zeros(1), np.zeros((0, 1)), np.zeros((size, 1)), np.eye(size)[None])
     with pytest.raises(ConfigError, match=message):
-        Kernels.of(mixture, ('a', 'b', 'c', 'd'), prior, chosen)
+        require_axes(('a', 'b', 'c'), chosen)
 
 
 def full_view(parameters, kernels, draws=6):
@@ -172,7 +184,7 @@ def test_a_view_shows_a_posterior(posterior):
     assert len(of(markers, 'future of lower')) == 16
     assert len(of(markers, 'kernels')) == 1
     names = [marker.text for marker in of(markers, 'parameter names').values()]
-    assert names == ['log(-lower.com.z)', 'log(lower.mass)', 'log(elbow.damping)']
+    assert names[:2] == ['lower.com.z [m]', 'lower.mass [kg]']
     np.testing.assert_allclose(place(in_frame(markers, 'centres of mass', 'upper')), [0, 0, -0.1])
     ball = in_frame(markers, '2 sigma', 'lower')
     assert sizes(ball).max() == pytest.approx(4 * 0.1 * 0.3, rel=0.2)
@@ -188,6 +200,18 @@ def test_without_efforts_no_future_is_shown(posterior):
 
 
 def test_the_axes_can_be_chosen(posterior):
-    chosen = ('log(elbow.damping)', 'log(lower.mass)', 'log(-lower.com.z)')
-    markers = scene(view_of(*posterior, chosen=chosen))
-    assert [marker.text for marker in of(markers, 'parameter names').values()] == [*chosen]
+    markers = scene(view_of(*posterior, chosen=('elbow.damping', 'lower.mass')))
+    names = [marker.text for marker in of(markers, 'parameter names').values()]
+    assert names[:2] == ['elbow.damping [N m s/rad]', 'lower.mass [kg]']
+
+
+def test_kernels_are_the_marginals_of_named_parameters(posterior):
+    problem, mixture, _ = posterior
+    chosen = ('lower.mass', 'lower.com.z')
+    found = Kernels.of(problem, mixture, chosen, trail=[mixture.means[:, 0]])
+    nominal = np.array([problem.parameters[name].nominal for name in chosen])
+    np.testing.assert_allclose(found.means[:, 0], nominal)
+    np.testing.assert_allclose(found.trail[0], nominal)
+    # A tenth of the value, since coordinates are logarithms.
+    np.testing.assert_allclose(np.sqrt(np.diag(found.covariances[0])), 0.1 * np.abs(nominal))
+    np.testing.assert_allclose(found.prior_sd, 0.3 * np.abs(nominal))

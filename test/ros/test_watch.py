@@ -33,9 +33,10 @@ class Line:
             jumps=0,
             jump=0.0,
             publishers=lambda: self.nodes,
+            of_same_type=lambda: self.others,
             has_parts=lambda number: self.are_parts,
         )
-        self.nodes, self.are_parts = ('/arm',), False
+        self.nodes, self.are_parts, self.others = ('/arm',), False, ()
         self._names, self._time = names, 0.0
         self.watch = Watch(self._input)
 
@@ -147,6 +148,13 @@ def test_what_does_not_matter_is_forgotten():
     assert line.wait(2, is_sending=False) == []
 
 
+def test_topics_that_may_be_meant_are_named():
+    line = Line()
+    line.others = ('/arm/joint_states',)
+    ((kind, text, _),) = line.wait(10, is_sending=False)
+    assert kind == 'silent' and text.endswith('remap it; of its type there is /arm/joint_states')
+
+
 def test_a_silent_input_is_an_event_and_wrong_names_are_in_log_and_diagnostics(client, tmp_path):
     output = tmp_path / 'output'
     with node_process(CONFIG, output):
@@ -155,6 +163,7 @@ def test_a_silent_input_is_an_event_and_wrong_names_are_in_log_and_diagnostics(c
         def events():
             return [(at, e.name, e.values.get('topic')) for at, e in listener.events()]
 
+        elsewhere = client.node.create_publisher(JointState, '/arm/joint_states', 1)
         publisher = client.publisher(JointState, 'joint_states')
         client.wait(lambda: listener.has_publisher('events'), 'the publisher of events')
         message = joint_state(5 * SECOND, np.zeros(2), np.zeros(2))
@@ -175,7 +184,9 @@ def test_a_silent_input_is_an_event_and_wrong_names_are_in_log_and_diagnostics(c
         assert 'hours behind' in client.status('input /joint_states')[1]
         assert (5 * SECOND, 'input back', '/joint_states') in events()
         client.node.destroy_publisher(publisher)
+        client.node.destroy_publisher(elsewhere)
         listener.close()
     said = output.read_text()
+    assert 'or remap it; of its type there is /arm/joint_states' in said
     for text in ('nothing comes in', 'hours behind', 'no message has the joints'):
         assert len([x for x in said.splitlines() if text in x and 'no longer' not in x]) == 1

@@ -362,7 +362,7 @@ def clock():
             'clock',
             f'{text}, kept right by nothing',
             'where the robot or motion capture is stamped by another computer, let chrony or '
-            'systemd-timesyncd keep both clocks alike',
+            'systemd-timesyncd keep both clocks synchronous',
         )
     else:
         yield Finding('ok', 'clock', text + (', synchronized' if state >= 0 else ''))

@@ -13,10 +13,11 @@ from ...observability.looks import LOOKS
 
 # By verdict.
 STYLES = {verdict.value: look.style for verdict, look in LOOKS.items()}
-# Widths in characters: of all but the bar, least and largest of the bar, and of the terminal from
-# which on units are shown.
-_BESIDES, _LEAST, _MOST, _ROOMY = 66, 12, 40, 100
-_UNIT = 10
+# Widths in characters: least and largest of the bar, which is left out where there is no room; of
+# the terminal from which on units are shown; least of numbers and of verdicts, so that the table
+# stays as wide as it is while they change; of what is between columns, and at both edges.
+_LEAST, _MOST, _ROOMY = 7, 40, 100
+_NUMBER, _VERDICT, _BETWEEN = 8, 14, 2
 _LATEST = 5
 _INPUT, _SOURCE = 'input ', 'samples of '
 _NOBODY = 'nothing heard yet; if it stays so, see whether there is such a node in this domain'
@@ -42,7 +43,8 @@ def plain_lines(board):
     lines = []
     for row in board.rows():
         truth = '' if row.truth is None else f'  true {written(row.truth, row.sd)}'
-        numbers = f'{written(row.mean, row.sd)} +- {written(row.sd, row.sd)} {row.unit}'
+        unit = '' if row.unit == '1' else row.unit
+        numbers = f'{written(row.mean, row.sd)} +- {written(row.sd, row.sd)} {unit}'
         lines.append(f'{row.name}: {numbers.strip()}{truth}  {_in_words(row)}')
     return lines
 
@@ -65,33 +67,37 @@ def heading(board):
 def _table(board, rows, width, strokes):
     has_truth = any(row.truth is not None for row in rows)
     has_units = width >= _ROOMY
+    columns = {'parameter': [row.name for row in rows]}
+    if has_units:
+        columns['unit'] = [row.unit for row in rows]
+    if has_truth:
+        columns['truth'] = [
+            '' if row.truth is None else written(row.truth, row.sd) for row in rows
+        ]
+    columns['mean'] = [written(row.mean, row.sd) for row in rows]
+    columns['sd'] = [written(row.sd, row.sd) for row in rows]
+    numbers = ('truth', 'mean', 'sd')
+    widths = {title: max(map(len, (title, *texts))) for title, texts in columns.items()}
+    widths |= {title: max(widths[title], _NUMBER) for title in numbers if title in widths}
+    taken = sum(each + _BETWEEN for each in (*widths.values(), _VERDICT)) + _BETWEEN
+    space = min(width - taken - _BETWEEN, _MOST)
     table = Table(
         box=box.SIMPLE_HEAD if strokes is FINE else box.ASCII2,
         title=heading(board),
-        caption=strokes.legend,
+        caption=strokes.legend if space >= _LEAST else None,
         caption_style='dim',
         padding=(0, 1, 0, 0),
     )
-    table.add_column('parameter', no_wrap=True)
-    if has_units:
-        table.add_column('unit', no_wrap=True)
-    for title in (*(['truth'] if has_truth else []), 'mean', 'sd'):
-        table.add_column(title, justify='right', no_wrap=True, min_width=8)
-    table.add_column('verdict', no_wrap=True, min_width=14)
-    table.add_column('', no_wrap=True)
-    space = width - _BESIDES - (_UNIT if has_units else 0)
-    for row in rows:
+    for title, least in widths.items():
+        justify = 'right' if title in numbers else 'left'
+        table.add_column(title, justify=justify, no_wrap=True, min_width=least)
+    table.add_column('verdict', no_wrap=True, min_width=_VERDICT)
+    if space >= _LEAST:
+        table.add_column('', no_wrap=True)
+    for row, texts in zip(rows, zip(*columns.values())):
         style = STYLES.get(row.verdict, '')
-        truth = '' if row.truth is None else written(row.truth, row.sd)
-        table.add_row(
-            escape(row.name),
-            *([row.unit] if has_units else []),
-            *([truth] if has_truth else []),
-            written(row.mean, row.sd),
-            written(row.sd, row.sd),
-            Text(row.verdict, style),
-            bar(row, min(max(space, _LEAST), _MOST), strokes, style),
-        )
+        drawn = [bar(row, space, strokes, style)] if space >= _LEAST else []
+        table.add_row(*map(escape, texts), Text(row.verdict, style), *drawn)
     return table
 
 
@@ -102,10 +108,11 @@ def _below(board, rows):
     for names in dict.fromkeys(tuple(sorted((r.name, *r.aliases))) for r in rows if r.aliases):
         yield f'no data tell apart: {", ".join(names)}', STYLES['aliased']
     yield from _inputs(board)
-    yield from _samples(board)
     yield from _worker(board)
-    for happening in board.happenings[-_LATEST:]:
+    # The newest first: on a low terminal what is at the end is cut off.
+    for happening in reversed(board.happenings[-_LATEST:]):
         yield happened(board, happening), 'yellow' if happening.is_warning else ''
+    yield from _samples(board)
 
 
 def _inputs(board):
@@ -169,8 +176,8 @@ class Strokes:
     def legend(self):
         """The meaning of the characters."""
         return (
-            f'{self.mean} mean, {self.band} two standard deviations, {self.truth} truth, '
-            f'{self.hit} both; the line: {_REACH:g} standard deviations of the prior either way'
+            f'{self.mean} mean, {self.band} within {_BAND:g} sd, {self.truth} truth, '
+            f'{self.hit} both; the line: prior within {_REACH:g} sd'
         )
 
 

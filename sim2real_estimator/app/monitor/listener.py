@@ -5,10 +5,13 @@ import time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 
+from ...errors import ConfigError
+from ...ros.process import sentence
 from ...ros.publishers.diagnostics import read_events, read_parameters, values_of
 from ...ros.publishers.joint_states import read_estimate
 from ...ros.publishers.stamps import stamp_ns_of
@@ -28,8 +31,14 @@ class Listener:
         """
         self._board, self._prefix = board, f'{node[1:]}: '
         self._context = Context()
-        self._context.init()
-        self._node = Node('monitor', context=self._context, enable_rosout=False)
+        try:
+            self._context.init()
+            self._node = Node('monitor', context=self._context, enable_rosout=False)
+        except rclpy_implementation.RCLError as error:
+            raise ConfigError(
+                f'ROS 2 does not start: {sentence(error)}; see the variables ROS_* and RMW_*, '
+                'and `sim2real-estimator doctor`'
+            ) from error
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
         for kind, topic, hear, qos in (

@@ -21,8 +21,10 @@ class Motion:
 
     def __init__(self, settings, model):
         """Take the `SyntheticConfig` and the model; joints without a motion are not driven."""
-        self._size, self._rest, self._drives = len(model.commands), settings.rest, []
+        self.commands, self._rest, self._drives = tuple(model.commands), settings.rest, []
         moving = {m.joint.name: m for m in model.moving_joints}
+        limits = [moving[name].joint.limits.effort for name in model.command_joints]
+        self._largest = [limit or math.inf for limit in limits]
         driven = [name for name in model.commands if name in moving]
         for name in settings.motion:
             require_known('motion', name, driven)
@@ -33,6 +35,15 @@ class Motion:
             speed = model.position_size + moving[name].velocities.start
             self._drives.append((model.commands.index(name), place, speed, drive))
 
+    @property
+    def size(self):
+        """Number of commands."""
+        return len(self.commands)
+
+    def limited(self, efforts):
+        """Return efforts [N m or N], a number per command, within the limits of the joints."""
+        return [min(max(e, -most), most) for e, most in zip(efforts, self._largest)]
+
     def starts(self):
         """Return index in the state -> first position, for joints that follow waypoints."""
         leads = {place: drive.first for _, place, _, drive in self._drives}
@@ -40,7 +51,7 @@ class Motion:
 
     def efforts(self, time, state):
         """Return one effort [N m or N] per command at a time [s], which must not decrease."""
-        efforts, time = [0.0] * self._size, time - self._rest
+        efforts, time = [0.0] * self.size, time - self._rest
         for command, place, speed, drive in self._drives:
             efforts[command] = drive.effort(time, state[place], state[speed])
         return efforts

@@ -4,13 +4,19 @@ from dataclasses import replace
 import sys
 import time
 
+from ...ros import exit_without_ros
+
+if __name__ == '__main__':
+    # Before imports that would end in a traceback.
+    exit_without_ros('synthetic_robot')
+
 from rcl_interfaces.msg import IntegerRange, ParameterDescriptor
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Float64MultiArray, String
 
 from ...errors import ConfigError
 from ...messages import ros_class
@@ -22,6 +28,8 @@ from ...ros.recording.clock import Pace
 NAME = 'synthetic_robot'
 _NANO = 10**9
 _CLOCK_PERIOD, _ACCOUNT_PERIOD, _SERVICE_PERIOD = 10**7, 10**8, 10**7
+# Where a controller commands efforts, messages are served at every tick, or so often [ns].
+_COMMAND_PERIOD = 10**6
 _LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # Who comes late and asks for as many gets the whole history.
 _TRUTHS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -67,7 +75,10 @@ class SyntheticRobotNode(Node):
             String, 'robot_description', **overridable(_LATCHED)
         )
         self._description_output.publish(String(data=self._robot.description))
-        self._told = None
+        self._told, self._service_period = None, _SERVICE_PERIOD
+        if settings.commands:
+            self._service_period = _COMMAND_PERIOD
+            self.create_subscription(Float64MultiArray, settings.commands, self._hear, 1)
 
     def close(self):
         """End the node."""
@@ -92,9 +103,15 @@ class SyntheticRobotNode(Node):
                 continue
             self._keep_up(pace.begin(robot.time_ns, now))
             self._tick(pace)
-            if now - served > _SERVICE_PERIOD:
+            if now - served > self._service_period:
                 served = now
                 executor.spin_once(timeout_sec=0)
+
+    def _hear(self, message):
+        try:
+            self._robot.command(message.data)
+        except ConfigError as error:
+            self.get_logger().warning(str(error), throttle_duration_sec=5.0)
 
     def _tick(self, pace):
         """Let the robot do a tick, and publish what there is to say of it."""

@@ -178,6 +178,12 @@ class SyntheticConfig:
         low=0,
     )
     motion: dict[str, MotionConfig] = setting(dict, 'joint -> how it is driven')
+    commands: str = setting(
+        '',
+        'topic of efforts (std_msgs/Float64MultiArray, a number for each command of the model) '
+        'that act on top of the motion until newer ones come, a tenth of a second at most; '
+        'empty: none',
+    )
     wrenches: dict[str, PushConfig] = setting(
         dict, "wrench of the estimator's config -> what acts; those that are not named are zero"
     )

@@ -18,6 +18,9 @@ from .settings import load_estimator, require_known, StreamConfig
 from .truth import Truth
 
 _NANO = 1e9
+# Efforts that are commanded from outside act so long unless newer ones come [ns]: nothing keeps on
+# pushing a robot whose controller has died.
+_COMMANDED_NS = 10**8
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class SyntheticRobot:
         self._commands = LateCommands([*delays_ns, *[0] * (WRENCH_SIZE * len(wrenches))])
         self.begin(start_ns)
         self._tick, self._waiting, self._instants = 0, [], list(self._truth.instants)
+        self._commanded, self._commanded_ns = None, 0
         self.truths = []
         self._tell_truth(values)
         self.readers, self.feeds = _feeds(settings, config, model, (sensors, sources), values)
@@ -114,6 +118,20 @@ class SyntheticRobot:
         """Time of the next arrival since the start [ns], infinite where nothing is under way."""
         return self._waiting[0][0] if self._waiting else math.inf
 
+    def command(self, efforts):
+        """
+        Let efforts [N m or N] act on top of the motion, one for each command of the model.
+
+        A ConfigError says what is wrong with them; the ones before then act no longer.
+        """
+        self._commanded, count = None, self._motion.size
+        if len(efforts) != count or not all(map(math.isfinite, efforts)):
+            raise ConfigError(
+                f'commands: are {list(efforts)}; send {count} finite numbers, in the order '
+                f'{", ".join(self._motion.commands)}'
+            )
+        self._commanded, self._commanded_ns = list(efforts), self.time_ns
+
     def advance(self):
         """Do one tick: measure, send, and move until the next one."""
         now, clock = self.time_ns, self.clock_ns
@@ -123,6 +141,8 @@ class SyntheticRobot:
             self.plant.set_values(values)
             self._tell_truth(values)
         efforts = self._motion.efforts(now / _NANO, self.plant.state)
+        if self._commanded and now - self._commanded_ns < _COMMANDED_NS:
+            efforts = self._motion.limited(map(sum, zip(efforts, self._commanded)))
         efforts = [*efforts, *self._pushes.at(now / _NANO)]
         for place, feed in enumerate(self.feeds.values()):
             reading = feed.reading(now, clock, self.plant, efforts)
@@ -147,8 +167,8 @@ class SyntheticRobot:
             yield from self.arrived(self.time_ns)
 
     def _tell_truth(self, values):
-        told = {name: values[name] for name in self._truth.names}
-        self.truths.append(TruthAt(self.time_ns, told | self._noises))
+        values_now = {name: values[name] for name in self._truth.names}
+        self.truths.append(TruthAt(self.time_ns, values_now | self._noises))
 
 
 def estimates(pipeline, robot, seconds):

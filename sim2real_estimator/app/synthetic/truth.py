@@ -56,9 +56,9 @@ class Truth:
                     'before it is commanded; give at least 0'
                 )
         self.varying = self._names_that_vary()
-        told = {*chosen.priors, *chosen.fixed, *settings.truth, *self.varying}
-        self._own_delays = {*told, *nominal_delays(parameters)}
-        self.names = tuple(name for name in self._base if name in told)
+        given = {*chosen.priors, *chosen.fixed, *settings.truth, *self.varying}
+        self._own_delays = {*given, *nominal_delays(parameters)}
+        self.names = tuple(name for name in self._base if name in given)
         self._require_unstretched()
         ends = [p.until for p in self._payloads if p.until is not None]
         starts = [event.at for event in (*self._payloads, *self._changes)]

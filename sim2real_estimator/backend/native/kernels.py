@@ -230,7 +230,7 @@ class _Tracer:
         )
 
     def observation(self):
-        """Return the kernels of the observation (value, back, forward) and its length."""
+        """Return the kernels of the observation: value, back and forward; and its length."""
         if self.system.observation is None:
             return (), 0
         seen = column(self.system.observation(self.robot, self.q, self.v))

@@ -67,7 +67,7 @@ class StepWriter:
         code.call(self.functions[kernel.name], *arguments)
 
     def forward(self):
-        """Write step_forward(record, next_x, phi): fills the record, writes the next state."""
+        """Write `step_forward`, which fills the record and writes the next state."""
         c = Code(self.module, 'step_forward', ['record', 'next_x', 'phi'], self.width)
         at, phi, k = self._parts(c), c.arguments['phi'], self.kernels
         for number, stage in enumerate(k.stages):
@@ -81,7 +81,7 @@ class StepWriter:
 
     def backward(self, helpers):
         """
-        Write step_backward(record, phi, lx, lphi, lu, lh, work).
+        Write `step_backward`, the adjoint of `step_forward`.
 
         lx: adjoint of the state after the step, overwritten by that before it; lphi and lu are
         added to; lh is set; work: scratch for velocities * (stages + 1) + state vectors.
@@ -117,7 +117,7 @@ class StepWriter:
 
     def push(self):
         """
-        Write step_push(record, phi, dx, dphi, du, dh, work).
+        Write `step_push`, the tangent of `step_forward`.
 
         dx: tangent of the state before the step, overwritten by that after it; work: scratch
         for velocities * (stages + 1) + state vectors.

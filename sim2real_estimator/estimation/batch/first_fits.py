@@ -263,7 +263,7 @@ class FirstFits(AbstractPhase):
     def _needs_smoothing(self, problem, frames):
         """Tell whether the motion does not follow from its first state, or unknowns are many."""
         return (
-            problem.is_driven
+            problem.has_unknown_inputs
             or len(problem.labels) > self.settings.shooting
             or not all(problem.knows_inputs(frame) for frame in frames)
         )
@@ -352,5 +352,5 @@ class FirstFits(AbstractPhase):
 def filter_of(problem, mixture, begun_ns, end_ns, **more):
     """Return the filter that begins with a mixture at a stamp; more: fields of `FilterState`."""
     is_disturbed = mixture.weights[mixture.disturbances.sizes == 0].sum() < _NOTABLE
-    lag = FixedLagWindow.begun(mixture) if problem.is_driven or is_disturbed else None
+    lag = FixedLagWindow.begun(mixture) if problem.has_unknown_inputs or is_disturbed else None
     return FilterState(mixture, begun_ns=begun_ns, end_ns=end_ns, lag=lag, **more)

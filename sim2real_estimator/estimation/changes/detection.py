@@ -5,7 +5,7 @@ Two tests look at the frames of the last 20 to 50 ms. Their misfit is chi-square
 noise is in it. So is `bias_statistics`, the score test of a shift of all positions to one side,
 which sees a small change first: samples miss their prediction on one side, frame after frame.
 
-Horizons are in seconds of data and false alarms by the hour, so that a robot is watched alike at
+Horizons are in seconds of data and false alarms by the hour, so that a robot is watched equally at
 25 and at 500 frames a second (`benchmark/evaluate.py --only estimation --study frame_rates`).
 """
 

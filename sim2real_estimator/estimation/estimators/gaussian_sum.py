@@ -88,7 +88,7 @@ class FilterPhase(_RunningPhase):
 
     def _changed(self, problem, state, outcome, report):
         """Return (state, `UpdateReport`) at the detection of a change."""
-        if problem.is_driven:
+        if problem.has_unknown_inputs:
             events = (*report.events, Happened.CHANGED, Happened.FORGOTTEN)
             return self.settings.init(problem), replace(report, events=events)
         # Samples that were rejected just now may belong to the change.
@@ -198,7 +198,7 @@ class GaussianSum(AbstractEstimator):
     parameters change in an hour, see `Drift`, which bounds how narrow a posterior gets;
     drift_of_dissipation: of damping and friction; drift_of_efforts: of all efforts at once;
     drift_of_clocks: of the sensors' clocks [s in 1 s]; lag: frames of the fixed-lag smoother where
-    joints are driven, two at most where disturbances act; shooting: number of parameters up to
+    joints are prescribed, two at most where disturbances act; shooting: number of parameters up to
     which the first fits are single shooting, else smoother fits; seed: of all draws.
     """
 

@@ -47,7 +47,7 @@ from ..torque.joint_motion import (
     without_outliers,
     without_spikes,
 )
-from ..torque.outliers import Disruption, judge, left_out_torques, with_rows
+from ..torque.outliers import Disruption, left_out_torques, outliers_of, with_rows
 from ..torque.regression import begin, BLOCK_NS, Earlier, fit, Rows, Sums
 from ..torque.rows import (
     are_valid_rows,
@@ -101,7 +101,7 @@ _KNOWN_AFTER, _KNOWN_AGAIN, _RETURNS_AFTER = 5.0, 3.0, 0.5
 _WELL_KNOWN = 15.0
 # A change is accepted that two searches in a row have found, or one with so large a log Bayes
 # factor.
-_BEYOND_DOUBT = 60.0
+_CERTAIN = 60.0
 # What was known before a change is what was known so long before its likeliest onset [ns]: when a
 # UR10e picks up 2.8 kg the onset is found up to two seconds late. Steps in which it is found.
 _WELL_BEFORE_NS, _ONSET_STEPS = 3 * _SECOND, 2
@@ -285,7 +285,7 @@ class MeasuredTorque(AbstractEstimator):
             found = find_changes(model, kept, now, jumps, state.earlier_models, root, is_known)
             is_first = not state.is_change_pending
             state = replace(state, is_change_pending=bool(found.causes))
-            if found.causes and not (is_first and found.causes[0].evidence < _BEYOND_DOUBT):
+            if found.causes and not (is_first and found.causes[0].evidence < _CERTAIN):
                 return self._changed(problem, state, found.causes, kept, report)
             state = with_noisier(model, state, found.noisier, report)
         return replace(state, snapshots=(*kept, now))
@@ -342,7 +342,7 @@ class MeasuredTorque(AbstractEstimator):
             return state
         # If torques were far off for a moment, and rows after that fit the robot of before better,
         # there was no change. Fewer rows do not tell: a small torque fits any gain.
-        _, taken = judge(problem.torque, Disruption(onset.known, 0), state.recent)
+        _, taken = outliers_of(problem.torque, Disruption(onset.known, 0), state.recent)
         if taken.any():
             later = state.recent[np.flatnonzero(taken.any(1))[-1] + 1 :]
             later = Rows.joined([rows for _, rows in later])

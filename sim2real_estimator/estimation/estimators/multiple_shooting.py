@@ -9,7 +9,7 @@ quarter of a swing neither happens (Bock and Plitt 1984 for the method). An upda
 1. collects the frames of a window, as long as the robot's motion suggests (`_with_frame`),
 2. fits the first state of the window by single shooting (`windows/shooting.py`),
 3. compares its misfit with the usual one: an outlier waits, several in a row are a change
-   (`_judged`), whose cause evidence isolates (`_changed`),
+   (`_tested`), whose cause evidence isolates (`_changed`),
 4. fits the parameters to all windows (`windows/least_squares.py`), and
 5. predicts the state through the frames until the next window is complete (`_predicted`).
 """
@@ -33,11 +33,11 @@ _FIRST_LEVEL = 10.0
 # Windows are as long as the robot takes to change its velocity by about so many times its size,
 # within these bounds [s]; both are judged by so much motion in the beginning [s].
 _CHANGES, _SHORTEST, _LONGEST, _OBSERVED = 2.5, 0.08, 1.0, 1.0
-# A driven joint sticks below this speed [rad/s or m/s]; windows in which one sticks for more than
-# this part of the time are left out.
+# A joint with a drive sticks below this speed [rad/s or m/s]; windows in which one sticks for more
+# than this part of the time are left out.
 _SLOW, _STICKS = 0.1, 0.3
 # A change is isolated by so many windows, after so many at the least.
-_JUDGED, _BEFORE = 4, 8
+_WINDOWS_OF_CHANGE, _BEFORE = 4, 8
 # Misfits per degree of freedom from which windows, all of them but one or one by itself, do not
 # belong to the known robot: over what is usual for it, whose model may lack something that the
 # motion excites more and more. The usual one is a mean over about so many windows, of so many
@@ -221,9 +221,9 @@ class MultipleShooting(AbstractEstimator):
         report = UpdateReport(stage, misfit, degrees)
         if number < _BEFORE or not degrees:
             return self._fitted(problem, state, (window,), report)
-        return self._judged(problem, state, window, misfit / degrees, report)
+        return self._tested(problem, state, window, misfit / degrees, report)
 
-    def _judged(self, problem, state, window, misfit, report):
+    def _tested(self, problem, state, window, misfit, report):
         """
         Return (state, report) with a window that may be an outlier, or of a changed robot.
 
@@ -231,12 +231,12 @@ class MultipleShooting(AbstractEstimator):
         """
         total, number = state.misfits
         usual = max((total + _USUAL_BEFORE) / (number + _USUAL_BEFORE), 1.0)
-        latest = (*state.latest, (misfit / usual, state.mean, state.root))[-_JUDGED:]
+        latest = (*state.latest, (misfit / usual, state.mean, state.root))[-_WINDOWS_OF_CHANGE:]
         state = replace(state, latest=latest)
-        if sum(each > _MISFIT for each, _, _ in latest) >= _JUDGED - 1:
+        if sum(each > _MISFIT for each, _, _ in latest) >= _WINDOWS_OF_CHANGE - 1:
             return self._changed(problem, state, window, report)
         if misfit > usual * (_MISFIT if state.outliers else _ABSURD):
-            report = replace(report, events=(Happened.WINDOW_DOUBTED,))
+            report = replace(report, events=(Happened.WINDOW_MISFIT,))
             return replace(state, outliers=(*state.outliers, window)), report
         # An outlier says little of what is usual.
         more = np.array([min(misfit, _MISFIT * usual), 1.0])
@@ -297,7 +297,7 @@ class MultipleShooting(AbstractEstimator):
 
 
 def _sticks(problem, velocities):
-    """Tell whether a driven joint sticks for much of a window; velocities [H + 1, v]."""
+    """Tell whether an actuated joint sticks for much of a window; velocities [H + 1, v]."""
     speeds = np.abs(velocities[:, problem.commanded_velocities])
     return bool(((speeds < _SLOW).mean(0) > _STICKS).any()) if speeds.size else False
 

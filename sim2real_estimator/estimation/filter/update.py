@@ -236,7 +236,7 @@ def update_components(problem, state, frame, settings):
     drift = settings.drifts.since(state.begun_ns)
     if state.lag is None:
         return measurement_update(problem, state.mixture, frame, settings.noise, drift)
-    depth = settings.lag if problem.is_driven else min(settings.lag, _LAG_OF_DISTURBED)
+    depth = settings.lag if problem.has_unknown_inputs else min(settings.lag, _LAG_OF_DISTURBED)
     return fixed_lag_update(problem, state.lag, frame, settings.noise, depth, drift)
 
 
@@ -450,11 +450,11 @@ def prune_and_merge(mixture, prune, merge):
     order = [k for k in order if log_weights[k] > np.log(prune)]
     informations = np.linalg.inv(mixture.parameter_covariances())
     squared = distances(mixture.means, informations)
-    alike = mixture.disturbances.alike
-    kept = distinct(order, squared, merge, alike)
+    same_hypothesis = mixture.disturbances.same
+    kept = distinct(order, squared, merge, same_hypothesis)
     for index in order:
         if index not in kept:
-            same = [k for k in kept if alike[k, index]]
+            same = [k for k in kept if same_hypothesis[k, index]]
             nearest = same[int(np.argmin(squared[same, index]))]
             log_weights[nearest] = np.logaddexp(log_weights[nearest], log_weights[index])
     return np.array(kept), log_weights

@@ -51,7 +51,7 @@ def with_rows(model, state, rows, report):
         return replace(state, disruption=Disruption(state.fit, since_ns))
     if disruption is None:
         return state
-    goes_on, taken = judge(model, disruption, recent)
+    goes_on, taken = outliers_of(model, disruption, recent)
     if goes_on:
         return state
     state = replace(state, disruption=None)
@@ -81,7 +81,7 @@ def are_far_off(model, fit, rows):
     return fit.noise.explained & (_ratios(model, fit, rows) > _FAR**2)
 
 
-def judge(model, disruption, recent):
+def outliers_of(model, disruption, recent):
     """
     Return (whether a `Disruption` goes on, [N, J] where rows are to be taken out).
 

@@ -46,7 +46,7 @@ RENEWED_NS, FIRST_RENEWALS = 2_000_000_000, 20
 # by the median of the sum of two or three squared standard normals.
 _OUTLIER, _MEDIAN_SQUARES = 3.0, {2: 1.386, 3: 2.366}
 # Fewest samples from which the usual residual is judged.
-_LEAST_JUDGED = 6
+_LEAST_GATED = 6
 # Number of samples that the configured standard deviations count for.
 _PRIOR_SAMPLES = 10.0
 # Lags over which correlation is judged, and its prior inflation.
@@ -329,7 +329,7 @@ def renewed(model, state, now_ns):
     for _ in range(_STEPS):
         at, before = fit.mean, fit.variance
         seen = _linearized(model, at, state)
-        used, variance = _judged(state, fit, seen)
+        used, variance = _gated(state, fit, seen)
         mean, root, step = _step(state, fit, variance, at, _own_sums(seen, used, len(variance)))
         if not np.isfinite(mean).all():
             return state
@@ -396,7 +396,7 @@ def _linearized(model, mean, state):
     return _Linear(residuals, slopes, parts, sizes)
 
 
-def _judged(state, fit, seen):
+def _gated(state, fit, seen):
     """Return (which parts of samples [N, .] are used, variance [G])."""
     count = len(fit.variance)
     squares = (seen.residuals**2).sum(-1)
@@ -409,7 +409,7 @@ def _judged(state, fit, seen):
         if number:
             usual = np.median(squares[own]) / _MEDIAN_SQUARES[size]
             usual = (number * usual + _PRIOR_SAMPLES) / (number + _PRIOR_SAMPLES)
-        if number >= _LEAST_JUDGED:
+        if number >= _LEAST_GATED:
             used[own] = squares[own] <= size * _OUTLIER**2 * usual
         own &= used
         slopes = seen.slopes[own].reshape(-1, len(fit.mean))

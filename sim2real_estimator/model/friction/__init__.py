@@ -5,7 +5,7 @@ from .coulomb import CoulombFriction
 from .load_dependent import LoadFriction
 from .stribeck import StribeckFriction
 from .torque_offset import TorqueOffset
-from .viscous import ViscousDamping
+from .viscous import per_speed, ViscousDamping
 
 # By the names of their parameters, in the order of the regressor's columns.
 FRICTIONS = {
@@ -23,6 +23,22 @@ COUPLED_FRICTIONS = {
 COUPLED_ARMATURE = 'coupled_armature'
 COUPLED = (COUPLED_ARMATURE, *COUPLED_FRICTIONS)
 
+
+def sudden_changes():
+    """
+    Return title -> {term: standard deviation} of what may change at once inside a joint.
+
+    Deviations are parts of the joint's largest effort. All that dissipates changes together, as
+    when a bearing is worn or greased.
+    """
+    found = {}
+    for name, term in FRICTIONS.items():
+        if term.sd_of_change:
+            title = 'friction' if term.is_dissipative else name.replace('_', ' ')
+            found.setdefault(title, {})[name] = term.sd_of_change
+    return found
+
+
 __all__ = [
     'COUPLED',
     'COUPLED_ARMATURE',
@@ -31,5 +47,7 @@ __all__ = [
     'AbstractFriction',
     'JointMotion',
     'JointUnits',
+    'per_speed',
     'smoothed_sign',
+    'sudden_changes',
 ]

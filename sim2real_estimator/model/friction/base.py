@@ -38,20 +38,27 @@ class AbstractFriction(ABC):
     """
     One term of what resists a joint: a named parameter times a column.
 
-    The effort is linear in the parameter `JOINT.name` and acts against the motion. needs_load:
-    whether the column depends on `JointMotion.load`; is_positive: whether only parameters above
-    zero make sense; is_effort: whether the parameter is measured in efforts, so that efforts
-    that are all twice as strong move a robot alike with twice of it; sd_of_limit: how large the
-    parameter may be before any data, as a standard deviation in parts of the joint's largest
-    effort.
+    The effort is linear in the parameter `JOINT.name` and acts against the motion.
+
+    is_positive: whether only parameters above zero make sense; part_of: the name of another term
+    to which this one adds: their sum cannot be negative, this one by itself can; '' if it is no
+    part of another. needs_load: whether the column depends on `JointMotion.load`; is_dissipative:
+    whether the effort opposes the motion, so that it takes energy and varies with wear and
+    temperature. is_effort: whether the parameter scales with efforts: a robot all of whose
+    efforts and masses are doubled moves the same if this is doubled too. sd_of_limit: standard
+    deviation before any data; sd_of_change: standard deviation of a sudden change, 0 where the
+    term does not change by itself. Both are parts of the joint's largest effort.
     """
 
     name = ''
     description = ''
     is_positive = True
-    is_effort = True
+    part_of = ''
     needs_load = False
+    is_dissipative = True
+    is_effort = True
     sd_of_limit = 0.1
+    sd_of_change = 0.0
 
     @abstractmethod
     def unit(self, joint_units):
@@ -60,6 +67,19 @@ class AbstractFriction(ABC):
     @abstractmethod
     def column(self, motion):
         """Return the effort per unit of the parameter, one scalar per degree of freedom."""
+
+    def usual(self, limit, is_rotation):
+        """
+        Return (mean, standard deviation) before any data, where torques are measured.
+
+        limit: the joint's largest effort [N m or N]; is_rotation: whether the joint rotates.
+        """
+        return 0.0, self.sd_of_limit * limit
+
+    @property
+    def is_never_negative(self):
+        """Whether the parameter by itself cannot be negative."""
+        return self.is_positive and not self.part_of
 
     def applies_to(self, joint):
         """Tell whether a `Joint` has this parameter: one degree of freedom, and no mimic."""

@@ -3,6 +3,9 @@
 from ...spatial.scalar import fabs, mul
 from .base import AbstractFriction, smoothed_sign
 
+# Standard deviation on robots with measured torques, effort per effort.
+_SD = 0.1
+
 
 class LoadFriction(AbstractFriction):
     """
@@ -14,8 +17,9 @@ class LoadFriction(AbstractFriction):
 
     name = 'load_friction'
     description = 'Coulomb friction per effort that gravity asks of the joint'
-    is_effort = False
+    part_of = 'friction'
     needs_load = True
+    is_effort = False
 
     def unit(self, joint_units):
         """Return 1: effort per effort."""
@@ -24,3 +28,7 @@ class LoadFriction(AbstractFriction):
     def column(self, motion):
         """Return the size of the load times the smoothed sign of the velocity."""
         return [mul(fabs(motion.load), s) for s in smoothed_sign(motion)]
+
+    def usual(self, limit, is_rotation):
+        """Return (mean, standard deviation), whatever the limit is."""
+        return 0.0, _SD

@@ -13,6 +13,7 @@ class StribeckFriction(AbstractFriction):
     name = 'stribeck'
     description = 'Coulomb friction at low speed beyond that at high speed'
     is_positive = False
+    part_of = 'friction'
     sd_of_limit = 0.03
 
     def unit(self, joint_units):

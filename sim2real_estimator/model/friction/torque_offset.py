@@ -7,9 +7,11 @@ class TorqueOffset(AbstractFriction):
     """torque_offset, whatever the motion; it has a sign."""
 
     name = 'torque_offset'
-    description = 'constant effort besides: bias of a torque sensor or of gravity compensation'
+    description = 'constant effort: bias of a torque sensor or of gravity compensation'
     is_positive = False
+    is_dissipative = False
     sd_of_limit = 0.02
+    sd_of_change = 0.02
 
     def unit(self, joint_units):
         """Return N m or N."""

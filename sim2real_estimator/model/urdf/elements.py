@@ -61,7 +61,7 @@ def read_joint(element, override=None):
     origin, rotation = read_origin(element)
     # A joint welded by an override follows no other any more.
     mimic = _read_mimic(element) if kind.velocity_size else None
-    is_driven = kind.velocity_size == 1 and mimic is None
+    takes_command = kind.velocity_size == 1 and mimic is None
     return Joint(
         name,
         kind,
@@ -72,7 +72,7 @@ def read_joint(element, override=None):
         _read_physics(element),
         _read_limits(element),
         mimic,
-        ACTUATORS['effort' if is_driven else 'passive'],
+        ACTUATORS['effort' if takes_command else 'passive'],
     )
 
 

@@ -32,8 +32,8 @@ def load_urdf(source, *, base='fixed', joint_types=None, actuators=None, inertia
     inertia_check: 'error' refuses inertias that no body can have, 'warn' logs them, 'mend' takes
     the nearest that a body can have, and logs them.
 
-    Besides the standard, <dynamics> may have an armature [kg m^2 or kg]. Meshes and all other
-    elements are not read.
+    In addition to the standard, <dynamics> may have an armature [kg m^2 or kg]. Meshes and all
+    other elements are not read.
     """
     for name, value, choices in (
         ('base', base, _BASES),

@@ -20,7 +20,7 @@ from ...estimation.estimators.multiple_shooting import MultipleShooting
 from ...pipeline import Pipeline
 from ...setup.build import may_be_light, stream_maker
 from .feeding import Feed
-from .held_out import frames_between, LEAD, predict_motion, split_window
+from .held_out import frames_between, LEAD, predict_motion, run_from, split_window
 
 # Data to learn from [s], and so much again while they have told nothing, as of a robot at rest; at
 # most this part of the recording. Data to predict after it [s].
@@ -148,13 +148,7 @@ class _Trial:
 
 def _windows(frames, knows_inputs):
     """Return `Window`s that begin evenly among frames, none across a gap."""
-    found, length = [], round((LEAD + _HORIZON) * _NANO)
-    begins = range(0, len(frames), max(len(frames) // (2 * _WINDOWS), 1))
-    for first in begins:
-        begin_ns = frames[first].start_ns
-        run = [each for each in frames[first:] if each.end_ns <= begin_ns + length]
-        is_whole = run and run[-1].end_ns > begin_ns + 0.95 * length
-        if not is_whole or any(each.after_gap or not knows_inputs(each) for each in run):
-            continue
-        found.append(split_window(run, 0))
+    begins, seconds = range(0, len(frames), max(len(frames) // (2 * _WINDOWS), 1)), LEAD + _HORIZON
+    runs = (run_from(frames, k, seconds, 0.95 * seconds, knows_inputs) for k in begins)
+    found = [split_window(run, 0) for run in runs if run is not None]
     return found[:: max(len(found) // _WINDOWS, 1)][:_WINDOWS]

@@ -7,6 +7,7 @@ not filters.
 """
 
 from dataclasses import dataclass, replace
+from itertools import islice, takewhile
 
 import numpy as np
 
@@ -88,6 +89,21 @@ def first_run(frames, seconds, knows_inputs):
         if (run[-1].end_ns - run[0].start_ns) / _NANO >= seconds:
             return run
     return None
+
+
+def run_from(frames, first, seconds, least, knows_inputs):
+    """
+    Return the frames within so many seconds from the first of them on, or None.
+
+    frames: consecutive ones; first: index of the first; least [s]: how long they must last. None
+    if they end before, have a gap, or if not all their inputs are known.
+    """
+    begin_ns = frames[first].start_ns
+    end_ns = begin_ns + round(seconds * _NANO)
+    run = list(takewhile(lambda each: each.end_ns <= end_ns, islice(frames, first, None)))
+    if not run or run[-1].end_ns <= begin_ns + least * _NANO:
+        return None
+    return None if any(each.after_gap or not knows_inputs(each) for each in run) else run
 
 
 def predict(problem, mixture, windows, share, seed, torque_noise=None):

@@ -24,7 +24,7 @@ class History:
 
     def begin(self):
         """Begin another recording; the estimates so far stay."""
-        self._sums, self._judged_ns, self._describer = (0.0, 0), None, EventDescriber()
+        self._sums, self._assessed_ns, self._describer = (0.0, 0), None, EventDescriber()
         self.happened, self.frames = frozenset(), 0
 
     @property
@@ -47,26 +47,26 @@ class History:
             (bag, estimate.stamp_ns, e.name, e.text, e.is_warning, e.values) for e in events
         ]
         self._sums = self._sums[0] + report.nis, self._sums[1] + report.degrees
-        is_judged = found.stamp_ns != self._judged_ns and found.stamp_ns == estimate.stamp_ns
-        if is_judged:
-            self._judged_ns = found.stamp_ns
+        is_assessed = found.stamp_ns != self._assessed_ns and found.stamp_ns == estimate.stamp_ns
+        if is_assessed:
+            self._assessed_ns = found.stamp_ns
             numbers = np.array([*estimate.mean, *estimate.sd, *self._sums], dtype=float)
             kept = bag, estimate.stamp_ns, report.stage, estimate.verdicts, numbers
             self._rows.append(kept)
             self._sums = 0.0, 0
-        return events, is_judged
+        return events, is_assessed
 
     def snapshot(self):
         """Return all of it as plain values."""
         happened = tuple(each for each in Happened if each in self.happened)
-        judging = self._sums, self._judged_ns, self._describer.snapshot()
-        return tuple(self._rows), tuple(self._events), happened, self.frames, judging
+        assessed = self._sums, self._assessed_ns, self._describer.snapshot()
+        return tuple(self._rows), tuple(self._events), happened, self.frames, assessed
 
     def restore(self, saved):
         """Continue from a snapshot."""
-        rows, events, happened, self.frames, judging = saved
+        rows, events, happened, self.frames, assessed = saved
         self._rows, self._events, self.happened = list(rows), list(events), frozenset(happened)
-        self._sums, self._judged_ns, describer = judging
+        self._sums, self._assessed_ns, describer = assessed
         self._describer.restore(describer)
 
     def course(self, problem):

@@ -63,11 +63,11 @@ class Journal:
             os.fsync(file.fileno())
         self._size, self._pending = self._size + len(self._pending), bytearray()
 
-    def note(self, progress, events, is_judged, time_ns):
+    def note(self, progress, events, is_assessed, time_ns):
         """
         Write the messages that the node would publish after another frame.
 
-        events, is_judged: as `History.note` returns them; time_ns: in the recording.
+        events, is_assessed: as `History.note` returns them; time_ns: in the recording.
         """
         stamp_ns = progress.estimate.stamp_ns
         if not self._has_coordinates:
@@ -81,7 +81,7 @@ class Journal:
             message = estimate_message(progress.estimate, progress.assessment.latest)
             self._write('estimate', message, time_ns)
             self._compose('predicted_joint_states', progress, time_ns)
-        if is_judged:
+        if is_assessed:
             self._trail.append(progress.mixture.moments()[0])
             for topic in _JUDGED:
                 self._compose(topic, progress, time_ns)

@@ -81,7 +81,7 @@ class FitOptions:
 
     def require_possible(self, problem):
         """Raise a ConfigError where a motion of this problem does not follow from first states."""
-        if problem.torque is not None or problem.poses is not None or problem.is_driven:
+        if problem.torque is not None or problem.poses is not None or problem.has_unknown_inputs:
             raise ConfigError(
                 'fit: simulates the motion from given efforts, and here efforts are measured with '
                 'noise or not known; leave it out, or, where the efforts are just what acts, '

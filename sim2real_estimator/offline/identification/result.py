@@ -24,7 +24,7 @@ _LIGHT = 3
 _GRAVE = {
     'forgotten': '',
     'changed': '',
-    'doubted': '',
+    'fixed values wrong': '',
     'explained in part': 'joint',
     'coupled': 'joint',
     'more noise': 'joint',

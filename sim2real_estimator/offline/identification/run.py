@@ -18,8 +18,7 @@ from ...config import Config, load_config, to_yaml
 from ...errors import ConfigError, DataError
 from ...estimation.filter.phases import BatchState
 from ...estimation.merging import disagreement
-from ...observability.findings import find, without_identified
-from ...observability.verdicts import Verdict
+from ...observability.findings import find
 from ...pipeline import Pipeline
 from ...posterior.file import joined, load
 from ...records import Findings, Status
@@ -320,9 +319,9 @@ class Work:
         """Update with the first frame that waits; time_ns: when it was complete, in the bag."""
         pipeline = self._pipeline
         pipeline.accept(pipeline.after(pipeline.progress, pipeline.waiting[0]))
-        events, is_judged = self._history.note(pipeline.progress, number)
+        events, is_assessed = self._history.note(pipeline.progress, number)
         if self._journal:
-            self._journal.note(pipeline.progress, events, is_judged, time_ns)
+            self._journal.note(pipeline.progress, events, is_assessed, time_ns)
 
     def _look_up(self, feed, number, time_ns):
         """Show the progress and write a checkpoint, each when it is due."""
@@ -337,8 +336,8 @@ class Work:
             where = number, len(self._paths), feed.bag.name, seconds, length, speed
             found = self._pipeline.latest_findings()
             remarks = *feed.bag.warnings, *feed.names_of_guesses()
-            told = self._history.happenings(), tuple(self._opened)
-            self._show(Step(*where, found, remarks, *told))
+            happenings = self._history.happenings(), tuple(self._opened)
+            self._show(Step(*where, found, remarks, *happenings))
         if self._checkpoint and self._checkpoint.is_due:
             self._keep(feed)
 
@@ -433,9 +432,9 @@ class Work:
         """Return the `Posterior` of all recordings, with exact findings."""
         pipeline = self._pipeline
         if not self._options.is_merged:
-            findings = pipeline.findings()
-            if isinstance(pipeline.state, BatchState) and pipeline.state.is_astray:
-                findings = without_identified(findings, Verdict.MISFIT)
+            state = pipeline.state
+            is_misfit = isinstance(state, BatchState) and state.is_astray
+            findings = pipeline.findings(is_misfit=is_misfit)
             return replace(pipeline.posterior(), findings=findings)
         posterior = joined(self._posteriors)
         end_ns = max(recording.end_ns for recording in posterior.recordings)

@@ -257,10 +257,10 @@ def _require_derivative(table, stream, joint, angles, velocities):
     means = (velocities[1:] + velocities[:-1]) / 2
     moved = np.diff(angles)
     known = np.isfinite(means) & np.isfinite(moved) & (steps <= _PAUSE * np.median(steps))
-    change, told = moved[known] @ moved[known], (means * steps)[known] @ (means * steps)[known]
-    if not change or not told:
+    change, reported = moved[known] @ moved[known], (means * steps)[known] @ (means * steps)[known]
+    if not change or not reported:
         return
-    ratio = math.sqrt(told / change)
+    ratio = math.sqrt(reported / change)
     for factor, unit in _FACTORS.items():
         for measured, wrong in ((ratio, unit), (1 / ratio, 'rad/s or m/s')):
             if abs(measured / factor - 1) < _CLOSE:

@@ -147,7 +147,7 @@ class Table:
         first = 1 + (self._rows.start or 0)
         row, cell = next((row, cell) for row, cell in enumerate(column, first) if is_bad(cell))
         return DataError(
-            f"{self.path}: row {row} of column '{name}' is '{cell:.40}', which is no number or "
+            f"{self.path}: row {row} of column '{name}' is {cell[:40]!r}, which is no number or "
             'too large; write numbers with a point, and leave out rows without a time'
         )
 

@@ -9,7 +9,7 @@ import torch
 from ...config import load_config, read_config
 from ...errors import ConfigError, DataError
 from ...model.body_numbers import are_possible, at_centre
-from ...model.checks import NEVER_NEGATIVE
+from ...model.parameters import never_negative
 from ...model.robot import joint_origin, link_inertia
 from ...observability.findings import find
 from ...observability.null_space import likeliest
@@ -158,7 +158,8 @@ def robot_of(problem, posterior):
 
 def _negative(values):
     """Return the negative ones of the values, name -> float, that must not be negative."""
-    return {n: v for n, v in values.items() if v < 0 and n.split('.')[-1] in NEVER_NEGATIVE}
+    words = never_negative()
+    return {n: v for n, v in values.items() if v < 0 and n.split('.')[-1] in words}
 
 
 def _faulty(bodies):
@@ -172,7 +173,7 @@ def _values(problem, mixture):
     points, is_converged = likeliest(parametrization, _observed(problem.prior, mixture)[:, None])
     if not is_converged.all():
         raise DataError(
-            'among the parameters that move alike none was found near the prior; give the '
+            'among observationally equivalent parameters none was found near the prior; give the '
             'parameters priors that hold the posterior'
         )
     values = parametrization.inner.to_named(points)[:, 0].tolist()

@@ -67,8 +67,17 @@ def picture(figure, caption, alt, is_dense=False):
     # Without the date of today and the version of the library the same drawing is the same file.
     kind, unsaid = ('png', 'Software') if is_dense else ('svg', 'Date')
     figure.savefig(file, format=kind, dpi=_SHARP if is_dense else None, metadata={unsaid: None})
-    data = base64.b64encode(file.getvalue()).decode()
-    return Picture(caption, alt, f'data:{_TYPES[kind]};base64,{data}')
+    return Picture(caption, alt, _source(kind, file.getvalue()))
+
+
+def svg_picture(svg, caption, alt, legend=()):
+    """Return the `Picture` of an SVG text that is small enough to be read on any screen."""
+    return Picture(caption, alt, _source('svg', svg.encode()), legend, fits=True)
+
+
+def _source(kind, content):
+    """Return the bytes of a figure as what an <img> has as its source."""
+    return f'data:{_TYPES[kind]};base64,{base64.b64encode(content).decode()}'
 
 
 def plain_numbers(axis):

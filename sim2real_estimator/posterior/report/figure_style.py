@@ -32,3 +32,8 @@ MEANINGS = {
 }
 # Width of the page [inch at 100 dpi].
 WIDTH = 10.8
+
+
+def class_of(verdict):
+    """Return the class of a verdict's word in the style sheet."""
+    return verdict.replace(' ', '-')

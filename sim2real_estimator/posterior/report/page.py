@@ -3,7 +3,7 @@
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ...observability.looks import LOOKS
-from .figure_style import VERDICTS
+from .figure_style import class_of, VERDICTS
 from .sections import SECTIONS
 from .summary import caution, outcome
 from .words import seconds
@@ -25,7 +25,7 @@ def page_text(found):
         robot=found.problem.model.name,
         origin=names or 'a saved posterior',
         verdict=' '.join([outcome(found), *caution(found)]),
-        looks=[(verdict.value.replace(' ', '-'), look) for verdict, look in LOOKS.items()],
+        looks=[(class_of(verdict.value), look) for verdict, look in LOOKS.items()],
         cards=_cards(found),
         sections=[section(found) for section in SECTIONS],
         created=found.provenance.created,
@@ -36,7 +36,7 @@ def _cards(found):
     """Return (number, what it counts, class) of the figures at the top of the page."""
     words = [each.verdict for each in found.findings.parameters]
     cards = [
-        (f'{VERDICTS[word][2]} {words.count(word)}', word, word.replace(' ', '-'))
+        (f'{VERDICTS[word][2]} {words.count(word)}', word, class_of(word))
         for word in VERDICTS
         if word in words
     ]

@@ -1,5 +1,5 @@
 """
-The scene that rviz shows of a robot: links, joints, predicted motion, a table, the mixture.
+The scene that rviz shows of a robot: links, joints, load, predicted motion, a table, the mixture.
 
 `view_of` collects what is to be shown from a posterior, `scene` returns the markers of it, and a
 `Board` turns them into messages and deletes those that vanish.
@@ -17,6 +17,7 @@ from ...model.robot import joint_origin, link_inertia
 from ...observability.null_space import straight_draws
 from ...observability.verdicts import Verdict
 from ...prediction.forecast import forecast, link_ends, link_paths
+from ...records import LoadFinding
 from ...spatial.inertia import complement_of_trace
 from ..publishers.stamps import header
 from ..verdict_looks import LOOKS, worst_look
@@ -34,8 +35,19 @@ _SIGMAS = 2.0
 _SOLID_SHARE = 0.2
 _LABELS = 'joints'
 _QUANTITIES = ('damping', 'friction', 'armature', 'stiffness')
-# In parts of the robot's size.
-_LABEL_HEIGHT, _LABEL_OFFSET = 0.04, 0.08
+# In parts of the robot's size: letters, how far they begin from the joint, and the distance below
+# which joints are at one place, as in a wrist.
+_LABEL_HEIGHT, _LABEL_OFFSET, _TOGETHER = 0.055, 0.06, 0.05
+# Half the width of a letter, in parts of its height and with what an oblique view takes from the
+# offset: text is centred where it stands.
+_HALF_LETTER = 0.34
+# Of more joints than this only the names are written: the panel has the numbers.
+_FEW_JOINTS = 3
+_LOAD, _LOAD_TEXT = 'load', 'mass of the load'
+# A load is drawn as a ball as dense as water [kg/m^3], at least so large in parts of the robot's
+# size; its letters.
+_LOAD_DENSITY, _LEAST_LOAD, _LOAD_HEIGHT = 1000.0, 0.03, 0.06
+_LOAD_COLOR = (0.0, 0.45, 0.7)
 _GREY = (0.85, 0.85, 0.85)
 _LIKELIEST_ALPHA, _DRAWN_ALPHA = 0.9, 0.3
 # In parts of the robot's size.
@@ -43,7 +55,7 @@ _LIKELIEST_WIDTH, _DRAWN_WIDTH = 0.008, 0.003
 _PANEL = 'panel'
 _PANEL_ROWS = 30
 # In parts of the robot's size: letters, and where the middle of the table is.
-_PANEL_HEIGHT, _PANEL_PLACE = 0.06, (0.0, -1.1, 0.2)
+_PANEL_HEIGHT, _PANEL_PLACE = 0.065, (0.0, -1.1, 0.2)
 Marker = maker('visualization_msgs/msg/Marker')
 MarkerArray = maker('visualization_msgs/msg/MarkerArray')
 
@@ -57,7 +69,7 @@ class View:
     name -> value of others that are not as the robot description says; draws: name -> [N] of the
     posterior, by physical parameters; paths: link -> [N, H + 1, 3], of `problem.forecast`;
     kernels: None where the mixture is not shown; frame_prefix: what robot_state_publisher puts
-    before the names of links.
+    before the names of links; load: what the robot has picked up, None where there is nothing.
     """
 
     parameters: Parameters
@@ -67,6 +79,7 @@ class View:
     paths: dict = field(default_factory=dict)
     kernels: Kernels | None = None
     frame_prefix: str = ''
+    load: LoadFinding | None = None
 
     @cached_property
     def values(self):
@@ -111,6 +124,7 @@ def scene(view):
     markers = [
         *link_markers(view),
         *joint_markers(view),
+        *load_markers(view),
         *future_markers(view),
         *panel_markers(view),
         *kernel_markers(view),
@@ -130,15 +144,17 @@ def view_of(
     frame_prefix='',
     ghosts=15,
     horizon=1.0,
+    tangents=None,
 ):
     """
     Return the `View` of a posterior.
 
     mixture: of state and parameters, in the problem's coordinates; findings: `Findings` on it;
-    efforts: of the commands at present, None where the future is not shown; chosen: three labels
-    of coordinates to show the mixture in, by default the first ones; trail: earlier means [p] of
-    the mixture; ghosts: how many draws are shown moving on beside the likeliest motion, for
-    `horizon` [s]. The draws depend on the stamp of the findings alone.
+    efforts: of the commands at present, None where the future is not shown; chosen: names of two
+    parameters to show the mixture in, by default the first ones; trail: earlier means [p] of the
+    mixture; ghosts: how many draws are shown moving on beside the likeliest motion, for `horizon`
+    [s]; tangents: `Tangents` near the mixture, if there are any. The draws depend on the stamp of
+    the findings alone.
     """
     generator = np.random.default_rng([abs(findings.stamp_ns)])
     parametrization, paths, kernels = problem.parametrization, {}, None
@@ -146,9 +162,9 @@ def view_of(
     if efforts is not None:
         future = forecast(problem, mixture, efforts, generator, ghosts + 1, horizon)
         paths = link_paths(problem, future)
-    if chosen or len(problem.labels) >= AXES:
-        axes = tuple(chosen) or problem.labels[:AXES]
-        kernels = Kernels.of(mixture, problem.labels, problem.prior, axes, trail)
+    if chosen or len(parametrization.names) >= AXES:
+        axes = tuple(chosen) or parametrization.names[:AXES]
+        kernels = Kernels.of(problem, mixture, axes, trail, tangents)
     return View(
         problem.parameters,
         findings.parameters,
@@ -157,6 +173,7 @@ def view_of(
         paths,
         kernels,
         frame_prefix,
+        findings.load,
     )
 
 
@@ -223,21 +240,52 @@ def _spread(view, link):
 
 def joint_markers(view):
     """Return a text at every joint of which something is estimated, in its child's frame."""
-    markers = []
+    labelled, level, markers = [], 0, []
     for number, joint in enumerate(view.parameters.model.joints):
         names = [f'{joint.name}.{quantity}' for quantity in _QUANTITIES]
         found = [each for each in view.findings if each.name in names]
-        lines = [f'{each.name.rpartition(".")[2]} {view.words(each)}' for each in found]
-        if lines:
-            position = (_LABEL_OFFSET * view.size * x for x in _label_axis(joint))
-            color = view.look_of_owner(joint.name).color()
-            words = '\n'.join((joint.name, *lines))
-            markers.append(
-                text(
-                    _LABELS, number, joint.child, position, _LABEL_HEIGHT * view.size, words, color
-                )
-            )
+        if found:
+            labelled.append((number, joint, found))
+    are_few = len(labelled) <= _FEW_JOINTS
+    for number, joint, found in labelled:
+        lines = [joint.name]
+        if are_few:
+            units = view.parameters.unit
+            lines += [f'{_word(each)} {each.mean:.3g} {units(each.name)}' for each in found]
+        # Where joints are at one place each name stands above the one before.
+        is_together = markers and np.linalg.norm(joint.origin) < _TOGETHER * view.size
+        level = level + 1 if is_together else 0
+        words = '\n'.join(lines) + '\n ' * (2 * level)
+        aside = _LABEL_OFFSET + _HALF_LETTER * _LABEL_HEIGHT * max(map(len, lines))
+        position = (aside * view.size * x for x in _label_axis(joint))
+        color, height = view.look_of_owner(joint.name).color(), _LABEL_HEIGHT * view.size
+        markers.append(text(_LABELS, number, joint.child, position, height, words, color))
     return markers
+
+
+def _word(found):
+    return found.name.rpartition('.')[2]
+
+
+def load_markers(view):
+    """Return a ball where a load was picked up, and its mass as text; none where there is none."""
+    load = view.load
+    if load is None or load.link not in view.parameters.model.attachments:
+        return []
+    radius = (abs(load.mass) / _LOAD_DENSITY * 3 / (4 * math.pi)) ** (1 / 3)
+    radius = max(radius, _LEAST_LOAD * view.size)
+    # Of what was put down only an outline is left.
+    color = plain(_LOAD_COLOR, 0.8 if load.mass > 0 else _FAINT)
+    height = _LOAD_HEIGHT * view.size
+    # Away from the joint, at which there is other text.
+    away = np.array(load.com)
+    away = away / np.linalg.norm(away) if away.any() else np.array([0.0, 0.0, 1.0])
+    beside = np.array(load.com) + away * (radius + 1.5 * height)
+    words = f'{load.mass:+.3g} \u00b1 {load.mass_sd:.2g} kg'
+    return [
+        ball(_LOAD, 0, load.link, load.com, np.eye(3), [radius] * 3, color),
+        text(_LOAD_TEXT, 0, load.link, beside, height, words, plain(_GREY)),
+    ]
 
 
 def _label_axis(joint):

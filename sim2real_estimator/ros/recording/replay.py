@@ -19,7 +19,7 @@ NAME = 'replay'
 _NANO = 1e9
 # The topic of the recording's time, as with ros2 bag.
 _CLOCK = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-# Between two times that are told: in the recording, and at least for those who listen [ns].
+# Between two times that are logged: in the recording, and at least for those who listen [ns].
 _CLOCK_PERIOD, _LEAST_PERIOD = 10_000_000, 2_000_000
 # Reliable, as that is received by who asks for it and by who does not.
 _DEPTH = 1000
@@ -66,8 +66,8 @@ class ReplayNode(Node):
             self._add(bag.topics[topic], name)
         if not self._outputs:
             raise DataError(f'{bag.path}: has no topic whose type is known here')
-        told = ', '.join(each.topic_name for each in self._outputs.values())
-        self.get_logger().info(f'publishing {told}')
+        names = ', '.join(each.topic_name for each in self._outputs.values())
+        self.get_logger().info(f'publishing {names}')
 
     def close(self):
         """End the node."""

@@ -37,7 +37,7 @@ class Composer:
     def refusal(self, wishes):
         """Return why the `Wishes` cannot be met, or an empty text."""
         try:
-            require_axes(self._problem.labels, wishes.markers.kernels)
+            require_axes(self._problem.parametrization.names, wishes.markers.kernels)
         except EstimatorError as error:
             return str(error)
         return ''
@@ -90,6 +90,7 @@ class Composer:
             trail,
             ghosts=settings.ghosts,
             horizon=settings.horizon,
+            tangents=progress.assessment.tangents,
         )
         return self._board.update(scene(view), progress.estimate.stamp_ns)
 

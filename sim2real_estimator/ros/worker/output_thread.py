@@ -73,7 +73,7 @@ class OutputThread:
 
     def forget(self):
         """Begin again without any progress, as the pipeline does."""
-        self._newest, self._judged, self._turn, self._trail = None, None, None, deque([], _TRAIL)
+        self._newest, self._assessed, self._turn, self._trail = None, None, None, deque([], _TRAIL)
         self._published, self._asked = {}, deque()
 
     def wish(self, wishes):
@@ -95,10 +95,10 @@ class OutputThread:
             self._turn = progress
         self._newest = progress
         if (
-            self._judged is None
-            or self._judged.assessment.latest is not progress.assessment.latest
+            self._assessed is None
+            or self._assessed.assessment.latest is not progress.assessment.latest
         ):
-            self._judged = progress
+            self._assessed = progress
             self._trail.append(progress.mixture.moments()[0])
 
     def ask(self, number, progress):
@@ -138,7 +138,7 @@ class OutputThread:
 
     def _subject(self, topic):
         """Return the `Progress` to publish on a topic."""
-        return self._newest if topic in _RATES else self._judged
+        return self._newest if topic in _RATES else self._assessed
 
     def _wait(self, topic, now):
         """Return the time until a topic is due [s], None where there is nothing new."""

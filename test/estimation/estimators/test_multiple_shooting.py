@@ -162,7 +162,7 @@ def test_a_burst_of_wrong_samples_is_left_out_and_the_robot_is_no_other():
 
     pipeline = new_pipeline()
     events = events_of(feed(pipeline, [wrong(s) for s in samples_of(recording)]))
-    assert {Happened.WINDOW_DOUBTED, Happened.OUTLIER} <= set(events)
+    assert {Happened.WINDOW_MISFIT, Happened.OUTLIER} <= set(events)
     assert Happened.CHANGED not in events
     for name, (truth, low, _, high) in intervals_of(pipeline, recording).items():
         assert low - 0.3 * (high - low) < truth < high + 0.3 * (high - low), name
@@ -176,7 +176,7 @@ def test_a_change_stands_out_of_what_is_usual_for_the_robot(expected, usual, is_
     window, events = state.windows[-1], []
     for _ in range(3):
         report = UpdateReport('filter')
-        state, report = estimator._judged(problem, state, window, 6.0, report)
+        state, report = estimator._tested(problem, state, window, 6.0, report)
         events += report.events
     assert (Happened.CHANGED in events) == is_changed
 

@@ -52,7 +52,7 @@ class LinearRobot:
         return 1 / gains, slope
 
     def model_changes(self):
-        """Return a body that is taken up, friction of the second joint, and gains."""
+        """Return a body that is picked up, friction of the second joint, and gains."""
         size = len(self.prior.mean)
         body, inside = np.zeros((2, size, 1))
         body[0], inside[3] = 2.0, 2.0

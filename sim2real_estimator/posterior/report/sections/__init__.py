@@ -6,11 +6,15 @@ from .estimates_over_time import course
 from .event_list import events
 from .held_out_prediction import prediction
 from .identifiability import identifiability
+from .next_steps import next_steps
 from .origin import origin
 from .parameter_table import parameters
 from .recorded_inputs import inputs, latencies
+from .robot_picture import robot
 
 SECTIONS = (
+    robot,
+    next_steps,
     parameters,
     course,
     prediction,

@@ -3,28 +3,33 @@
 import numpy as np
 
 from ....observability.null_space import spectrum_of, tangents_of
-from ....observability.verdicts import direction_text
-from ..blocks import Section, Table, Text
-from ..drawing import drawing, picture, plain_numbers
-from ..figure_style import BLUE, GREY, ORANGE, WIDTH
+from ....observability.verdicts import direction_text, involved_in
+from ..blocks import Bar, Cell, Section, Table, Text
 from ..words import count, number, with_sd
 
 _TITLE = 'What these data can tell'
-_TOLD, _UNTOLD = 10.0, 0.1
-_LONGEST = 64
+_OBSERVED, _UNOBSERVED = 10.0, 0.1
 # Bars that are drawn at most.
 _MOST = 40
+# Names in the label of a bar.
+_TERMS = 6
+# Classes of the style sheet of combinations by what is known of them -> in words.
+_KNOWN = {'known': 'measured', 'partly': 'measured in part', 'unknown': 'not measured'}
 
 
 def identifiability(found):
     """Return the section of the spectrum and of null directions."""
     findings = found.findings
-    blocks = [_summary(findings), _picture(found)]
+    parametrization, mixture = found.problem.parametrization, found.posterior.mixture
+    spectrum = spectrum_of(
+        parametrization.inner, *tangents_of(parametrization, mixture).moments(mixture)
+    )
+    blocks = [_summary(findings, spectrum), _bars(parametrization.inner.names, spectrum)]
     if findings.null_directions:
         blocks.append(
             Text(
                 'No data so far tell these: along each of them parameters may change together (+) '
-                'or against one another (-), and the robot moves alike.',
+                'or against one another (-), and the motion stays the same.',
                 findings.null_directions,
             )
         )
@@ -36,58 +41,68 @@ def identifiability(found):
     return Section(_TITLE, tuple(blocks))
 
 
-def _summary(findings):
+def _summary(findings, spectrum):
+    """Return in a sentence how much is known; spectrum: the `Spectrum` of all parameters."""
     total = findings.observed + findings.unobserved
-    size = len(findings.combinations)
     text = (
         f'{count(findings.observed, "independent combination")} of parameters known from data; '
-        f'{findings.unobserved} as uncertain as before. The data hold '
-        f'{findings.information:.1f} nats of information on the parameters: each nat makes the '
-        'volume of what is possible smaller by a factor of 2.7.'
+        f'{findings.unobserved} as uncertain as before.'
     )
-    if size > total:
+    if len(findings.combinations) > total:
         text += ' The others are in between.'
+    known = spectrum.information[spectrum.information > _OBSERVED]
+    if len(known):
+        factor = np.exp(np.mean(np.log1p(known)) / 2)
+        text += (
+            f' On average, those that are known from data are {number(float(factor), 2)} times '
+            'less uncertain than they were before.'
+        )
     return Text(text)
 
 
-def _picture(found):
-    """Draw what is left of the prior's standard deviation along principal directions."""
-    parametrization, mixture = found.problem.parametrization, found.posterior.mixture
-    told = spectrum_of(
-        parametrization.inner, *tangents_of(parametrization, mixture).moments(mixture)
-    )
-    order = np.argsort(-told.information, kind='stable')[:_MOST]
-    left = 100 / np.sqrt(1 + np.maximum(told.information[order], 0))
-    names = [direction_text(parametrization.inner.names, told.directions[:, k]) for k in order]
-    colours = [_colour(told.information[k]) for k in order]
-    with drawing(WIDTH, 1.0 + 0.3 * len(order)) as figure:
-        axis = figure.subplots()
-        least = min(0.5 * left.min(), 1.0)
-        axis.barh(range(len(order)), left - least, 0.7, left=least, color=colours)
-        axis.set_xscale('log')
-        axis.set_xlim(least, 180)
-        plain_numbers(axis.xaxis)
-        axis.set_yticks(range(len(order)), [_short(name) for name in names])
-        axis.set_ylim(len(order) - 0.4, -0.6)
-        axis.set_xlabel('uncertainty left [% of that before]')
-        axis.grid(axis='y', visible=False)
-        for row, value in enumerate(left):
-            axis.text(value * 1.04, row, f'{number(value, 2)} %', va='center', fontsize=8)
-        caption = (
-            'Each bar is a combination of parameters, the best known on top: short blue bars have '
-            'been measured, orange ones in part, grey ones that reach to the right could not be '
-            'told by these data, however long they are.'
+def _bars(names, spectrum):
+    """Return what is left of the prior's standard deviation along principal directions."""
+    order = np.argsort(-spectrum.information, kind='stable')[:_MOST]
+    left = 100 / np.sqrt(1 + np.maximum(spectrum.information[order], 0))
+    # Whole decades, up to what was believed before.
+    least = min(np.floor(np.log10(left.min())), 1)
+    rows = []
+    for part, k in zip(left, order):
+        name = _name(names, spectrum.directions[:, k])
+        end, mark = 100 * (np.log10(part) - least) / (2 - least), _mark(spectrum.information[k])
+        text = f'{number(part, 2)} %'
+        rows.append(
+            (Cell(name, 'wraps'), text, Bar(f'{_KNOWN[mark]}: {text}', ((0.0, float(end), mark),)))
         )
-        return picture(figure, caption, 'Uncertainty left along principal directions')
+    caption = (
+        'Each bar is a combination of parameters, the best known on top: short blue bars have '
+        'been measured, orange ones in part, grey ones that reach to the right could not be '
+        'observed by these data, however long they are. The scale is logarithmic.'
+    )
+    decades = tuple(f'{10.0**power:g} %' for power in np.arange(least, 3))
+    head = ('combination', 'uncertainty left', decades)
+    return Table(caption, head, tuple(rows), is_stacked=True)
 
 
-def _colour(information):
-    return BLUE if information > _TOLD else GREY if information < _UNTOLD else ORANGE
+def _name(names, direction):
+    """Return the parameters of the largest shares in a direction [P], and how many there are."""
+    involved = involved_in(direction)
+    largest = involved[np.argsort(-np.abs(direction[involved]), kind='stable')[:_TERMS]]
+    shown = np.zeros_like(direction)
+    shown[largest] = direction[largest]
+    text = direction_text(names, shown)
+    more = len(involved) - len(largest)
+    return text.replace(' - ', ' − ') + (f' and {more} more' if more else '')
 
 
-def _short(name):
-    name = name.replace(' - ', ' − ')
-    return name if len(name) <= _LONGEST else f'{name[: _LONGEST - 2]} …'
+def _mark(information):
+    return (
+        'known'
+        if information > _OBSERVED
+        else 'unknown'
+        if information < _UNOBSERVED
+        else 'partly'
+    )
 
 
 def _combinations(combined):

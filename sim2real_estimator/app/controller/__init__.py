@@ -1,0 +1,1 @@
+"""The node `controller`: computed torque with the live estimate."""

@@ -1,0 +1,1 @@
+"""Controllers that use an estimated robot, without ROS."""
