@@ -48,7 +48,7 @@ class PlanOptions:
 
     seconds: float = 10.0
     tones: int = 32
-    iterations: int = 60
+    iterations: int = 40
     processor: float = 6.0
     start: dict | None = None
     seed: int = 0
