@@ -95,6 +95,7 @@ setup(
         'console_scripts': [
             'sim2real-estimator = sim2real_estimator.cli:main',
             'sim2real_estimator_node = sim2real_estimator.app.nodes:estimator',
+            'adviser = sim2real_estimator.app.nodes:adviser',
             'controller = sim2real_estimator.app.nodes:controller',
             'synthetic_robot = sim2real_estimator.app.nodes:synthetic_robot',
         ],

@@ -110,6 +110,7 @@ ROS_PREFIXES = ('ament', 'launch', 'rcl', 'ros2', 'rosbag2', 'rosidl', 'rosgraph
 ROS_SUFFIXES = ('_msgs', '_srvs', '_interfaces')
 # What talks to ROS beside the room that is there for it.
 NODES_OF_APP = (
+    'app/adviser/node.py',
     'app/controller/node.py',
     'app/doctor/discovery.py',
     'app/monitor/listener.py',

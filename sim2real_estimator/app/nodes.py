@@ -25,3 +25,11 @@ def controller():
     from .controller.node import main
 
     return main()
+
+
+def adviser():
+    """Run the node `adviser`, and return the exit status."""
+    exit_without_ros('adviser')
+    from .adviser.node import main
+
+    return main()

@@ -5,7 +5,6 @@ import math
 import os
 from pathlib import Path
 
-from ..errors import ConfigError
 from .export_command import posterior_in
 
 # So many parameters are listed; the rest with --verbose.
@@ -88,7 +87,7 @@ def _suggest(chosen):
     os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
     # Imported here, so that `--help` answers at once.
     from ..excitation.advice import advise
-    from ..excitation.limits import safety_of, Shares
+    from ..excitation.limits import places_of, safety_of, Shares
     from ..excitation.motion_files import FILES, write_advice
     from ..excitation.planning import PlanOptions
     from ..posterior.export import opened
@@ -100,7 +99,7 @@ def _suggest(chosen):
         require_free(chosen.output / name, chosen.force)
     problem, posterior = opened(posterior_in(chosen.posterior), chosen.config)
     shares = Shares(chosen.range_share, chosen.speed_share, chosen.effort_share)
-    start = _places(chosen.start, '--start')
+    start = places_of(chosen.start, '--start')
     advice = advise(
         problem,
         posterior,
@@ -108,7 +107,7 @@ def _suggest(chosen):
         chosen.wishes,
         shares,
         PlanOptions(seconds=chosen.seconds, start=start, seed=chosen.seed),
-        around=_places(chosen.around, '--around'),
+        around=places_of(chosen.around, '--around'),
         swing=chosen.swing,
     )
     for line in advice.lines(None if chosen.verbose else _LISTED):
@@ -117,20 +116,6 @@ def _suggest(chosen):
     write_advice(advice, chosen.output)
     print(f'written: {chosen.output}; nothing has been moved')
     return 0
-
-
-def _places(entries, option):
-    """Return joint -> position of texts JOINT=POSITION."""
-    found = {}
-    for entry in entries:
-        joint, sign, value = entry.partition('=')
-        try:
-            found[joint] = float(value)
-        except ValueError:
-            sign = ''
-        if not (sign and joint and math.isfinite(found[joint])):
-            raise ConfigError(f'{option} {entry}: give JOINT=POSITION, as elbow=1.2')
-    return found
 
 
 def _positive(text):

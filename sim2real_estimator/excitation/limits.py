@@ -69,6 +69,20 @@ def safety_of(path):
     return load_config(path, SafetyConfig) if path else SafetyConfig()
 
 
+def places_of(entries, where):
+    """Return joint -> position of texts JOINT=POSITION; where: names them in errors."""
+    found = {}
+    for entry in entries:
+        joint, _, value = entry.partition('=')
+        try:
+            found[joint] = float(value)
+        except ValueError:
+            found[joint] = np.nan
+        if not (joint and np.isfinite(found[joint])):
+            raise ConfigError(f'{where} {entry}: give JOINT=POSITION, as elbow=1.2')
+    return found
+
+
 @dataclass(frozen=True)
 class MotionLimits:
     """
