@@ -30,6 +30,10 @@ EXTRAS = {
     'report': ['jinja2>=3.1', 'matplotlib>=3.6'],
     # Checks of an exported MJCF file by MuJoCo itself.
     'mujoco': ['mujoco>=3.2'],
+    # examples/randomize_gymnasium.py.
+    'gymnasium': ['gymnasium>=1.0', 'mujoco>=3.2'],
+    # The command `rerun`.
+    'rerun': ['rerun-sdk>=0.23'],
     # The site of the documents, `make docs`.
     'docs': ['mkdocs>=1.6', 'mkdocs-material>=9.5'],
     # Tests and style; more of it, for colcon and the peers, is in requirements-*.txt.
@@ -96,6 +100,7 @@ setup(
             'sim2real-estimator = sim2real_estimator.cli:main',
             'sim2real_estimator_node = sim2real_estimator.app.nodes:estimator',
             'adviser = sim2real_estimator.app.nodes:adviser',
+            'randomizer = sim2real_estimator.app.nodes:randomizer',
             'controller = sim2real_estimator.app.nodes:controller',
             'synthetic_robot = sim2real_estimator.app.nodes:synthetic_robot',
         ],

@@ -25,6 +25,7 @@ SECTIONS = {
     'estimator_cost': 'estimator_cost',
     'node_load': 'node_load',
     'bags': 'bags',
+    'draws': 'draws',
     'sysid': 'sysid.section',
 }
 

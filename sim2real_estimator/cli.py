@@ -9,9 +9,12 @@ import time
 from .app.bag_commands import add_bag_commands
 from .app.completion import add_completion
 from .app.doctor import add_doctor
+from .app.draw_command import add_draw
 from .app.export_command import add_export, posterior_in, require_free
 from .app.init_command import add_init
+from .app.layouts import add_layouts
 from .app.report_command import add_report
+from .app.rerun_export import add_rerun
 from .app.suggest_command import add_suggest
 from .errors import EstimatorError
 from .offline.identification.command import add_identify
@@ -73,7 +76,9 @@ def _add_posteriors(commands):
     merge.add_argument('--force', action='store_true', help='overwrite the file')
     merge.set_defaults(run=_merge)
     add_export(commands)
+    add_draw(commands)
     add_report(commands)
+    add_rerun(commands)
     add_suggest(commands)
 
 
@@ -101,6 +106,7 @@ def _add_live(commands):
     )
     monitor.add_argument('--seconds', type=_positive, help='how long (until Ctrl-C)')
     monitor.set_defaults(run=_monitor)
+    add_layouts(commands)
 
 
 def _add_experiments(reproduce):

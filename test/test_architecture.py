@@ -88,6 +88,8 @@ THIRD_PARTY = {
     'setup': {'numpy'},
     'control': {'casadi', 'numpy'},
     'posterior': {'numpy', 'rich'},
+    'posterior/draws': {'numpy', 'torch', 'transforms3d'},
+    'posterior/draws/live_mujoco.py': {'mujoco', 'numpy', 'transforms3d'},
     'posterior/export': {'numpy', 'torch', 'transforms3d', 'yaml'},
     'posterior/export/mjcf.py': {'mujoco', 'numpy', 'transforms3d'},
     'posterior/report': {'jinja2', 'matplotlib', 'numpy', 'scipy'},
@@ -102,6 +104,8 @@ THIRD_PARTY = {
     'bags/order.py': {'numpy', 'rosbags'},
     'offline': {'numpy', 'rich', 'torch'},
     'app': {'matplotlib', 'numpy', 'rich', 'torch', 'transforms3d'},
+    'app/layouts.py': {'yaml'},
+    'app/rerun_export.py': {'numpy', 'rerun', 'transforms3d'},
     'cli': {'matplotlib', 'numpy', 'rich', 'torch'},
     '__init__': set(),
 }

@@ -39,6 +39,7 @@ IMPORTED_AS = {
     'python3-transforms3d': 'transforms3d',
     'python3-yaml': 'yaml',
     'pyyaml': 'yaml',
+    'rerun-sdk': 'rerun',
     'ros-jazzy-rclpy': 'rclpy',
 }
 
@@ -148,9 +149,10 @@ def import_name(requirement):
 
 
 def test_all_that_is_imported_is_declared():
-    declared = {import_name(name) for name in required_names() | manifest_names()}
+    names = required_names() | manifest_names() | set(declared())
+    known = {import_name(name) for name in names}
 
-    undeclared = {name: files for name, files in imported_names().items() if name not in declared}
+    undeclared = {name: files for name, files in imported_names().items() if name not in known}
 
     assert not undeclared, 'add to package.xml or a requirement file'
 
@@ -402,9 +404,12 @@ def test_a_command_names_the_library_that_is_missing():
 # The executables, and the modules that `python -m` runs.
 NODES = (
     'from sim2real_estimator.app.nodes import estimator; estimator()',
+    'from sim2real_estimator.app.nodes import randomizer; randomizer()',
     'from sim2real_estimator.app.nodes import synthetic_robot; synthetic_robot()',
-    'import runpy; runpy.run_module("sim2real_estimator.ros.node", run_name="__main__")',
-    'import runpy; runpy.run_module("sim2real_estimator.app.synthetic.node", run_name="__main__")',
+    *(
+        f'import runpy; runpy.run_module("sim2real_estimator.{name}", run_name="__main__")'
+        for name in ('ros.node', 'ros.randomizer.node', 'app.synthetic.node')
+    ),
 )
 
 

@@ -496,6 +496,35 @@ def _read_message(content, _):
     _pipeline().step()
 
 
+def _files_of_draws():
+    """Return JSON lines of draws, without the time that drawing takes."""
+    from sim2real_estimator.posterior.draws import Draw
+    from sim2real_estimator.posterior.draws.draw import FORMAT, VERSION
+
+    body = (1.5, [0.1, 0.0, -0.2], [0.02, 0.03, 0.02, 0.0, 1e-3, 0.0])
+    place = {'hand': [0.0, 0.0, 0.3]}
+    draws = [Draw(k, {'elbow.damping': 0.1 + k}, {'hand': body}, place, 'up') for k in range(3)]
+    head = {'format': FORMAT, 'version': VERSION, 'count': len(draws)}
+    lines = [head, *(draw.record() for draw in draws)]
+    return [''.join(f'{json.dumps(line)}\n' for line in lines).encode()]
+
+
+def _read_draws(content, folder):
+    from sim2real_estimator.posterior.draws import read_draws
+
+    for draw in read_draws(_written(folder / 'draws.jsonl', content))[1]:
+        numbers = [*draw.values.values(), *(body[0] for body in draw.bodies.values())]
+        assert np.isfinite(numbers).all(), 'accepted a number that is not finite'
+
+
+def _read_ranges(content, folder):
+    from sim2real_estimator.posterior.draws import load_ranges
+
+    for each in load_ranges(_written(folder / 'ranges.yaml', content)).ranges.values():
+        ends = each.times or each.between
+        assert np.isfinite(ends).all() and ends[0] < ends[1], 'accepted what is no range'
+
+
 # Name -> (function that returns good inputs, function that mutates one, function that reads one).
 READERS = {
     'urdf': (_texts('*.urdf'), text_mutated, _read_urdf),
@@ -505,6 +534,8 @@ READERS = {
     'csv': (_csv_files, text_mutated, _read_table('.csv')),
     'npz': (_npz_files, archive_mutated, _read_table('.npz')),
     'message': (_messages, _message_mutated, _read_message),
+    'draws': (_files_of_draws, text_mutated, _read_draws),
+    'ranges': (_texts('randomization.yaml'), text_mutated, _read_ranges),
 }
 
 

@@ -19,6 +19,14 @@ def synthetic_robot():
     return main()
 
 
+def randomizer():
+    """Run the node `randomizer`, and return the exit status."""
+    exit_without_ros('randomizer')
+    from ..ros.randomizer.node import main
+
+    return main()
+
+
 def controller():
     """Run the node `controller`, and return the exit status."""
     exit_without_ros('controller')

@@ -85,6 +85,11 @@ class PossibleRobots:
             return None
         return PossibleRobots(inner, *_limits(parameters, inner))
 
+    @property
+    def bodies(self):
+        """The coordinates [L, 10] of the numbers of each body, about the frame of its link."""
+        return self._inner.rows
+
     @cached_property
     def usual(self):
         """A feasible robot [P] near the prior mean."""

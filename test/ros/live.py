@@ -84,9 +84,9 @@ def discovery(domain=DOMAIN):
 class Client:
     """Publishes and listens."""
 
-    def __init__(self, name='client', domain=DOMAIN, namespace=''):
-        """Join a domain, as a node of that name; namespace: of the node to talk to."""
-        self._target = f'{namespace}/sim2real_estimator'.lstrip('/')
+    def __init__(self, name='client', domain=DOMAIN, namespace='', target='sim2real_estimator'):
+        """Join a domain, as a node of that name; namespace, target: of the node to talk to."""
+        self._target = f'{namespace}/{target}'.lstrip('/')
         self.estimates, self._statuses, self._since_ns = [], {}, 0
         self._context = Context()
         self._context.init(domain_id=domain)

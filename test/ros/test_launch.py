@@ -26,8 +26,8 @@ from sensor_msgs.msg import JointState
 from waiting import PATIENCE, until
 import yaml
 
-NAMES = 'estimator', 'demo', 'replay'
-ESTIMATOR, DEMO, REPLAY = (ROOT / 'launch' / f'{name}.launch.py' for name in NAMES)
+NAMES = 'estimator', 'demo', 'replay', 'randomizer'
+ESTIMATOR, DEMO, REPLAY, RANDOMIZER = (ROOT / 'launch' / f'{name}.launch.py' for name in NAMES)
 URDF = CONFIG.with_suffix('.urdf')
 # Those that nav2 has, by the same names.
 COMMON = {'params_file', 'namespace', 'use_sim_time', 'autostart', 'log_level', 'rviz'}
@@ -74,6 +74,21 @@ def test_arguments_are_described_and_have_defaults(file):
     assert {*COMMON, 'config_file', 'robot_description'} <= set(arguments)
     assert all(argument.description for argument in arguments.values())
     assert all(argument.default_value is not None for argument in arguments.values())
+
+
+def test_the_randomizer_hears_the_estimator_that_is_named():
+    context, found = LaunchContext(), entities(RANDOMIZER)
+    for entity in found:
+        if isinstance(entity, DeclareLaunchArgument):
+            assert entity.description and entity.default_value is not None
+            entity.execute(context)
+    context.launch_configurations.update(config_file=str(CONFIG), estimator='left_arm')
+    (function,) = [entity for entity in found if isinstance(entity, OpaqueFunction)]
+    (node,) = function.execute(context)
+    assert (node.node_package, node.node_executable) == (
+        'sim2real_estimator',
+        'randomizer',
+    )
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ class EstimatedRobot:
     estimated or differs from the description; bodies: link -> [10] of links that changed, about
     the link's frame in the order of `BodyInertia`; completed: links whose bodies were projected
     onto those that can be built; raised: name -> negative mean of damping, friction and the like,
-    which is zero in `values`.
+    which is zero in `values`; draw: which draw of the posterior it is instead, in words.
     """
 
     posterior: Posterior
@@ -48,6 +48,7 @@ class EstimatedRobot:
     bodies: dict
     completed: tuple
     raised: dict
+    draw: str = ''
 
     @property
     def urdf(self):

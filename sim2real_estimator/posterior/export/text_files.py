@@ -54,9 +54,10 @@ def facts(robot):
 def provenance(robot):
     """Return the provenance and all changes of an `EstimatedRobot` as lines of an XML comment."""
     known = facts(robot)
+    what = f'{robot.draw}, no estimate' if robot.draw else 'what was estimated and found out'
     lines = [
         f'  Changed by {known["program"]} {known["version"]}'.rstrip()
-        + ': what was estimated and found out, nothing else.',
+        + f': {what}, nothing else.',
         f'  robot {known["model_hash"][:12]}, settings {known["settings_hash"][:12]}, '
         f'{known["estimator"]}, seed {known["seed"]}',
     ]
@@ -92,7 +93,7 @@ def _row(robot, name, finding):
         return '', is_here
     row = f'{name} [{unit}]: {before:.6g} is {now:.6g}'
     if finding is None:
-        row += ', not estimated'
+        row += '' if robot.draw else ', not estimated'
     else:
         row += f' +- {finding.sd:.2g}, {finding.verdict_text}'
     return row, is_here

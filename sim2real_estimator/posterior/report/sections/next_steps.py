@@ -25,7 +25,7 @@ _FIX = (
 # Lines below a heading at most, and names in a line.
 _LINES, _NAMES = 8, 6
 # Parts of a parameter's prior standard deviation that no motion can reduce: from the first on no
-# motion tells it, from the second on none tells it apart from others.
+# motion determines it, from the second on none tells it apart from others.
 _HIDDEN, _SHARED = 0.95, 0.3
 # Random motions by which the model is asked: states for each parameter, speeds [rad/s or m/s],
 # accelerations [rad/s^2 or m/s^2]; singular values below this part of the largest are rounding.
@@ -169,9 +169,9 @@ def _of_prior_only(robot, known):
     if hidden:
         yield (
             _LEAVE,
-            f'Leave {_by_owner(hidden)} as they are: no motion of this robot tells them, and its '
-            'predictions need none of them by itself. Where you need the numbers, take them from '
-            'CAD.',
+            f'Leave {_by_owner(hidden)} as they are: no motion of this robot determines them, '
+            'and its predictions need none of them by itself. Where you need the numbers, take '
+            'them from CAD.',
         )
 
 
