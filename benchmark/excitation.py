@@ -117,7 +117,7 @@ def measure(seed):
     expected = np.sqrt(np.einsum('bp,pq,bq->b', *_about(pipeline.problem, advice, base)))
     chosen = generator.choice(len(advice.plan.tones), _AT_RANDOM, replace=False)
     random = [after(advice.plan.tones[k][0])[0] for k in chosen]
-    peers = {kind: peer(pipeline.problem, advice, which, kind) for kind in _PEERS}
+    peers = {kind: peer(advice, which, kind) for kind in _PEERS}
     everything = Interest.of(np.eye(advice.information.root_told.shape[1]), 0.5)
 
     def whole(motion):
@@ -232,11 +232,10 @@ class _Classical:
 _PEERS = 'determinant', 'condition number'
 
 
-def peer(problem, advice, which, kind):
+def peer(advice, which, kind):
     """Return the motion of a classical planner within the same limits and time."""
     mine = advice.planner
     planner = Planner(
-        problem,
         _Classical(advice, which, kind),
         mine.limits,
         mine.clearance,

@@ -141,8 +141,8 @@ class Advice:
                 'The noise of torques is the usual one, since the posterior has none that was '
                 'learned: deviations after the motion may be off by a factor.'
             )
-        start = plan.motion(np.zeros(1))[0][0]
-        places = ', '.join(f'{n} {q:.3f}' for n, q in zip(plan.motion.joints, start))
+        made = plan.motion.made
+        places = ', '.join(f'{n} {q:.3f}' for n, q in zip(made.joints, made.points[0]))
         yield f'It begins and ends at rest; drive slowly there first: {places}.'
 
 
@@ -156,7 +156,7 @@ def advise(problem, posterior, safety=None, wishes=(), shares=None, options=None
     """
     _require_offered(problem, posterior)
     safety, options = safety or SafetyConfig(), options or PlanOptions()
-    model, generator = problem.torque, np.random.default_rng(options.seed)
+    model, generator = problem.torque, np.random.default_rng(abs(options.seed))
     limits = MotionLimits.of(problem, safety, shares or Shares(), **where)
 
     # What is known, and how noisy torques are.
@@ -173,7 +173,7 @@ def advise(problem, posterior, safety=None, wishes=(), shares=None, options=None
     # The motion, and what it would tell.
     draws = information.drawn_standard(DRAWS, generator)
     clearance = Clearance(problem, safety)
-    planner = Planner(problem, information, limits, clearance, draws, options)
+    planner = Planner(information, limits, clearance, draws, options)
     plan = planner.plan(interest)
     rows = information.rows(plan.motion(_sampled(plan.motion)), options.seconds)
     left = information.covariance_after(rows)
@@ -226,8 +226,8 @@ def _anywhere(limits, generator):
     return np.stack(
         [
             generator.uniform(limits.lower, limits.upper, shape),
-            generator.uniform(-limits.velocity, limits.velocity, shape),
-            generator.uniform(-limits.acceleration, limits.acceleration, shape),
+            generator.uniform(-1.0, 1.0, shape) * limits.is_moved * limits.velocity,
+            generator.uniform(-1.0, 1.0, shape) * limits.is_moved * limits.acceleration,
         ]
     )
 

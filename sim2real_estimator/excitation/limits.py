@@ -90,7 +90,8 @@ class MotionLimits:
 
     Those of efforts hold for most robots that are still possible, `all_efforts` for every draw.
 
-    lower, upper [rad or m]; velocity, acceleration [per s, per s^2]; effort [N m or N].
+    is_moved: which joints are moved; the others, of which no torque is measured, stay where they
+    are; lower, upper [rad or m]; velocity, acceleration [per s, per s^2]; effort [N m or N].
     """
 
     joints: tuple
@@ -100,6 +101,7 @@ class MotionLimits:
     acceleration: np.ndarray
     effort: np.ndarray
     all_efforts: np.ndarray
+    is_moved: np.ndarray
 
     @staticmethod
     def of(problem, config, shares, around=None, swing=None):
@@ -128,8 +130,10 @@ class MotionLimits:
                     f'--around {name}={place:g}: is outside the range of suggestions, '
                     f'{lower[k]:.3g} to {upper[k]:.3g}; the description gives it, or the limits'
                 )
-            if swing is not None:
-                centre = 0.5 * (lower[k] + upper[k]) if place is None else place
+            centre = 0.5 * (lower[k] + upper[k]) if place is None else place
+            if name not in torque.joints:
+                lower[k] = upper[k] = centre
+            elif swing is not None:
                 lower[k], upper[k] = max(lower[k], centre - swing), min(upper[k], centre + swing)
         efforts = [
             config.joints.get(name, JointLimitsConfig()).effort
@@ -138,7 +142,8 @@ class MotionLimits:
         ]
         every = np.array(efforts, dtype=float)
         bounds = lower, upper, velocity, acceleration
-        return MotionLimits(names, *bounds, shares.effort * every, every)
+        is_moved = np.isin(names, torque.joints)
+        return MotionLimits(names, *bounds, shares.effort * every, every, is_moved)
 
 
 @dataclass(frozen=True)

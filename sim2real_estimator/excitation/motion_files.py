@@ -27,8 +27,8 @@ def write_advice(advice, folder):
 
 def trajectory(motion):
     """Return a trajectory_msgs/JointTrajectory as plain values, as its fields are named."""
+    motion, points = motion.made, []
     times = motion.times(RATE)
-    points = []
     for t, q, v, a in zip(times.tolist(), *(part.tolist() for part in motion(times))):
         whole, rest = divmod(round(t * _NANO), _NANO)
         points.append(
@@ -50,7 +50,7 @@ def trajectory_yaml(motion):
 
 def trajectory_csv(advice):
     """Return the motion as CSV, with the torques that are expected and their 95 % bands."""
-    motion, joints = advice.plan.motion, advice.information.joints
+    motion, joints = advice.plan.motion.made, advice.information.joints
     times = motion.times(RATE)
     parts = [times[:, None], *motion(times), *advice.efforts(times)]
     kinds = ('position', 'velocity', 'acceleration')
@@ -71,19 +71,19 @@ def picture(advice):
     times = motion.times(RATE)
     positions, velocities, _ = motion(times)
     efforts, rows = advice.efforts(times), {j: k for k, j in enumerate(advice.information.joints)}
-    with drawing(_WIDE, _HIGH * len(motion.joints) + 0.4) as figure:
-        axes = figure.subplots(len(motion.joints), 3, squeeze=False, sharex=True)
-        for k, (joint, line) in enumerate(zip(motion.joints, axes)):
+    with drawing(_WIDE, _HIGH * len(rows) + 0.4) as figure:
+        axes = figure.subplots(len(rows), 3, squeeze=False, sharex=True)
+        moved = [(k, joint) for k, joint in enumerate(motion.joints) if joint in rows]
+        for (k, joint), line in zip(moved, axes):
             held = (limits.lower[k], limits.upper[k]), (-limits.velocity[k], limits.velocity[k])
             for axis, values, bounds in zip(line, (positions, velocities), held):
                 axis.plot(times, values[:, k], color=BLUE)
                 _draw_bounds(axis, bounds, GREY)
-            if joint in rows:
-                mean, low, high = efforts[..., rows[joint]]
-                line[2].fill_between(times, low, high, color=LIGHT)
-                line[2].plot(times, mean, color=ORANGE)
-                most = limits.effort[rows[joint]]
-                _draw_bounds(line[2], (-most, most), GREY)
+            mean, low, high = efforts[..., rows[joint]]
+            line[2].fill_between(times, low, high, color=LIGHT)
+            line[2].plot(times, mean, color=ORANGE)
+            most = limits.effort[rows[joint]]
+            _draw_bounds(line[2], (-most, most), GREY)
             line[0].set_ylabel(joint)
         for axis, title in zip(axes[0], ('position', 'velocity', 'torque, 95 % of robots')):
             axis.set_title(title)

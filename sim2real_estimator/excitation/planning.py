@@ -22,6 +22,8 @@ from .splines import Motion, SplineBasis
 # a second.
 SPACING = 0.4
 _RATE, _CHECKED_RATE = 10.0, 50.0
+# Durations that are planned [s].
+_SECONDS = 2.0, 60.0
 # Orders of the harmonics of tones at random, of a fundamental of this period at most [s].
 _ORDERS, _PERIOD = 5, 10.0
 # The part of the limits that tones fill, and that constraints leave to rounding.
@@ -32,6 +34,10 @@ _ATTEMPTS, _SMALLER = 40, 0.85
 HELD_FOR, DRAWS = 0.95, 400
 # No draw uses more than this part of what a joint has.
 _OF_ALL = 0.95
+# By how much margins grow beyond what is needed, and the largest, as parts of limits.
+_MORE, _MOST_MARGIN = 0.01, 0.9
+# So many of the best motions at random are looked through for one that is safe.
+_LOOKED_THROUGH = 4
 # How often margins grow; how often the way to a motion that is not safe is halved; what a limit
 # of position is missed by for rounding [rad or m].
 _ROUNDS, _HALVINGS, _ROUNDING = 4, 5, 1e-6
@@ -53,6 +59,13 @@ class PlanOptions:
     start: dict | None = None
     seed: int = 0
 
+    def __post_init__(self):
+        """Refuse durations that are none."""
+        if not _SECONDS[0] <= self.seconds <= _SECONDS[1]:
+            raise ConfigError(
+                f'seconds: is {self.seconds:g}; give between {_SECONDS[0]:g} and {_SECONDS[1]:g}'
+            )
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -62,7 +75,8 @@ class Plan:
     motion: `Motion`; gain: expected loss of entropy [nats]; tones: `Motion`s at random within the
     same limits, each with its gain; held: the share of draws of the posterior that keep all limits
     of torques; clearance [m]: the least distance of spheres, None where there are none; margins
-    [J]: of the torques, as parts of the limits; seconds: processor time [s].
+    [J]: of the torques, as parts of the limits; seconds: processor time [s]; draws [P, D]: of
+    standard parameters, by which it was checked.
     """
 
     motion: Motion
@@ -78,7 +92,7 @@ class Plan:
 class Planner:
     """What all motions of one search have in common."""
 
-    def __init__(self, problem, information, limits, clearance, draws, options):
+    def __init__(self, information, limits, clearance, draws, options):
         """
         Take what is searched with.
 
@@ -98,6 +112,11 @@ class Planner:
             np.tile(limits.upper, (self.basis.size, 1)),
         )
         for joint, place in (options.start or {}).items():
+            if joint not in limits.joints:
+                raise ConfigError(
+                    f"--start: '{joint}' is no joint that moves by itself; those are "
+                    f'{", ".join(limits.joints)}'
+                )
             k = limits.joints.index(joint)
             if not limits.lower[k] <= place <= limits.upper[k]:
                 raise ConfigError(
@@ -105,7 +124,8 @@ class Planner:
                     f'{limits.upper[k]:.3g}, in which a motion is looked for'
                 )
             self.lower[0, k] = self.upper[0, k] = place
-        self._held = _Held(problem.torque, information, clearance, limits)
+        self._held = _Held(information, clearance, limits)
+        self._margins = np.zeros(len(limits.effort))
 
     # -------------------------------------------------------------------------- tones
 
@@ -120,14 +140,14 @@ class Planner:
             sines, cosines = generator.normal(size=(2, _ORDERS, n)) / orders[:, None]
             angles = np.outer(times, speeds)
             points = self.basis.fitted(times, np.sin(angles) @ sines + np.cos(angles) @ cosines)
-            points -= points[0]
+            points = np.where(limits.is_moved, points - points[0], 0.0)
             room = np.where(
                 points > 0, limits.upper - centre, np.where(points < 0, centre - limits.lower, 1)
             )
             used = np.abs(points / np.maximum(room, 1e-9)).max(0)
             for rate, most in zip(self.rates, (limits.velocity, limits.acceleration)):
                 used = np.maximum(used, np.abs(rate @ points).max(0) / most)
-            points *= _FILLED / used
+            points *= _FILLED / np.maximum(used, 1e-9)
             for _ in range(_ATTEMPTS):
                 found = centre + points
                 if self._is_held(found):
@@ -158,15 +178,20 @@ class Planner:
     def plan(self, interest):
         """Return the `Plan` that tells most about an `Interest`."""
         begin = time.process_time()
-        generator = np.random.default_rng(self.options.seed)
+        generator = np.random.default_rng(abs(self.options.seed))
         joints = self.limits.joints
-        self._margins = np.zeros(len(self.limits.effort))
         # What draws are beyond the mean, about a motion at random.
         self._margins = self._needed_margins(self.tones(generator))
+        if (self._margins > _MOST_MARGIN).any():
+            k = int(np.argmax(self._margins))
+            raise ConfigError(
+                f'the torque of {self.information.joints[k]} is so uncertain that no motion '
+                'is safe; identify the robot from a slow motion first'
+            )
         tones = [self.tones(generator) for _ in range(self.options.tones)]
         gains = [self._gain(points, interest) for points in tones]
         order, extra = np.argsort(gains)[::-1], 0.0
-        points = self._first_safe([tones[k] for k in order])
+        points = self._first_safe([tones[k] for k in order[:_LOOKED_THROUGH]])
         for number in range(_ROUNDS):
             iterations = self.options.iterations // (2 if number else 1)
             found = self._improved(points, interest, extra, iterations)
@@ -175,15 +200,19 @@ class Planner:
                 points = best
             if is_safe:
                 break
-            self._margins = np.maximum(self._margins, self._needed_margins(found)) + 0.01
+            margins = np.maximum(self._margins, self._needed_margins(found)) + _MORE
+            self._margins = np.minimum(margins, _MOST_MARGIN)
             gap = self._checked(found)[1]
             if gap is not None and gap < self.clearance.least:
                 extra += 1.2 * (self.clearance.least - gap)
         held, gap = self._checked(points)
         return Plan(
-            Motion(self.basis, joints, points),
+            Motion(self.basis, joints, points, self.limits.is_moved),
             self._gain(points, interest),
-            tuple((Motion(self.basis, joints, tones[k]), gains[k]) for k in order),
+            tuple(
+                (Motion(self.basis, joints, tones[k], self.limits.is_moved), gains[k])
+                for k in order
+            ),
             held,
             gap,
             self._margins,
@@ -205,13 +234,7 @@ class Planner:
         rest = self.limits.effort / (_OF_ALL * self.limits.all_efforts)
         most = np.maximum(most, draws.max(1) * rest)
         margins = (most - mean.max((0, 2))) / self.limits.effort
-        if (margins > _INSIDE).any():
-            k = int(np.argmax(margins))
-            raise ConfigError(
-                f'the torque of {self.information.joints[k]} is so uncertain that no motion '
-                'is safe; identify the robot from a slow motion first'
-            )
-        return np.clip(margins, 0.0, 0.9)
+        return np.clip(margins, 0.0, 1.0)
 
     def _checked(self, points):
         """Return (share of draws that keep the limits of torques, least distance or None)."""
@@ -312,7 +335,6 @@ class Planner:
             lbg=np.concatenate([-bounds, low]),
             ubg=np.concatenate([bounds, high]),
         )
-        self.status = solver.stats()
         return result['x'].full().reshape(size, n)
 
 
@@ -324,7 +346,8 @@ def _sparse(matrix):
 class _Held:
     """Torques over limits, and distances, of the mean robot at samples, and their derivatives."""
 
-    def __init__(self, model, information, clearance, limits):
+    def __init__(self, information, clearance, limits):
+        """Trace them, by the smooth columns of a `MotionInformation`."""
         state, body, columns = information.smooth
         standard = information.standard
         torques = casadi.mtimes(columns, casadi.DM(standard)) / casadi.DM(limits.effort)

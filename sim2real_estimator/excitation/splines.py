@@ -81,11 +81,24 @@ class SplineBasis:
 
 @dataclass(frozen=True)
 class Motion:
-    """A motion: its `SplineBasis`, names of the n joints, and control points [F, n]."""
+    """
+    A motion: its `SplineBasis`, names of the n joints, and control points [F, n].
+
+    is_moved [n]: which of the joints move, None: all.
+    """
 
     basis: SplineBasis
     joints: tuple
     points: np.ndarray
+    is_moved: np.ndarray | None = None
+
+    @property
+    def made(self):
+        """The motion of those joints that move."""
+        if self.is_moved is None:
+            return self
+        which = np.flatnonzero(self.is_moved)
+        return Motion(self.basis, tuple(self.joints[k] for k in which), self.points[:, which])
 
     @property
     def seconds(self):

@@ -12,15 +12,23 @@ import yaml
 
 from sim2real_estimator.cli import main
 from sim2real_estimator.config import to_yaml
+from sim2real_estimator.config.settings_tree import JointConfig, PriorConfig
 from sim2real_estimator.errors import ConfigError
 from sim2real_estimator.estimation.torque.regression import BLOCK_NS, TorqueNoise
 from sim2real_estimator.excitation.advice import advise
 from sim2real_estimator.excitation.clearance import Clearance
 from sim2real_estimator.excitation.information import Interest, MotionInformation
-from sim2real_estimator.excitation.limits import MotionLimits, safety_of, SafetyConfig, Shares
+from sim2real_estimator.excitation.limits import (
+    JointLimitsConfig,
+    MotionLimits,
+    safety_of,
+    SafetyConfig,
+    Shares,
+)
 from sim2real_estimator.excitation.motion_files import trajectory, trajectory_csv
 from sim2real_estimator.excitation.planning import HELD_FOR, PlanOptions
 from sim2real_estimator.excitation.splines import Motion, SplineBasis
+from sim2real_estimator.pipeline import Pipeline
 
 SECONDS = 4.0
 QUICK = PlanOptions(seconds=SECONDS, tones=6, iterations=20)
@@ -186,11 +194,40 @@ def test_motions_begin_where_they_are_told_to():
         (('upper.mass',), {}, 'no motion within the limits'),
         ((), {'around': {'wrist': 0.0}}, 'no joint that moves'),
         ((), {'around': {'elbow': 9.0}}, 'outside the range'),
+        ((), {'options': replace(QUICK, start={'wrist': 0.0})}, 'no joint that moves'),
+        ((), {'options': replace(QUICK, start={'elbow': 9.0})}, 'is outside of'),
     ),
 )
 def test_wishes_that_cannot_be_met_are_refused(wishes, where, words):
     with pytest.raises(ConfigError, match=words):
-        advise(known().problem, known().posterior(), wishes=wishes, options=QUICK, **where)
+        advise(known().problem, known().posterior(), wishes=wishes, **{'options': QUICK, **where})
+
+
+@pytest.mark.parametrize('seconds', (0.0, 1.0, 100.0, float('nan')))
+def test_durations_that_are_none_are_refused(seconds):
+    with pytest.raises(ConfigError, match='seconds'):
+        PlanOptions(seconds=seconds)
+
+
+def test_joints_without_a_measured_torque_stay_where_they_are():
+    config = measured_arms.config()
+    joints = {**config.joints, 'elbow': JointConfig('driven')}
+    estimate = {name: PriorConfig() for name in ('upper.mass', 'upper.com.*', 'shoulder.damping')}
+    pipeline = Pipeline.from_config(replace(config, joints=joints, estimate=estimate))
+    strong = SafetyConfig(joints={'shoulder': JointLimitsConfig(effort=100.0)})
+    known = pipeline.problem, pipeline.posterior(), strong
+    advice = advise(*known, options=QUICK, around={'elbow': 0.3})
+    q, v, _ = advice.plan.motion(advice.plan.motion.times(20))
+    k = advice.plan.motion.joints.index('elbow')
+    assert q[:, k] == pytest.approx(0.3) and np.abs(v[:, k]).max() < 1e-9
+    assert np.abs(v).max() > 0.1
+    assert trajectory(advice.plan.motion)['joint_names'] == ['shoulder']
+
+
+def test_of_a_robot_of_which_nothing_is_known_no_motion_is_safe():
+    pipeline = measured_arms.new_pipeline()
+    with pytest.raises(ConfigError, match='so uncertain that no motion is safe'):
+        advise(pipeline.problem, pipeline.posterior(), options=QUICK)
 
 
 def test_without_measured_torques_none_is_offered():
