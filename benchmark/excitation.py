@@ -76,7 +76,7 @@ class Robot:
 
 def run(arguments):
     """Measure, print a table, and tell whether the targets are met."""
-    count = min(arguments.problems, 40)
+    count = min(arguments.problems, 20)
     seeds = [arguments.seed + _FIRST_SEED + k for k in range(max(count, 1))]
     if arguments.seed:
         seeds = [arguments.seed + k for k in range(count)]

@@ -173,6 +173,7 @@ def advise(problem, posterior, safety=None, wishes=(), shares=None, options=None
     # The motion, and what it would tell.
     draws = information.drawn_standard(DRAWS, generator)
     clearance = Clearance(problem, safety)
+    clearance.require_possible(states[0])
     planner = Planner(information, limits, clearance, draws, options)
     plan = planner.plan(interest)
     rows = information.rows(plan.motion(_sampled(plan.motion)), options.seconds)

@@ -46,6 +46,16 @@ class Clearance:
         self.symbols, self.gaps = q, casadi.vertcat(*gaps) if gaps else casadi.SX(0, 1)
         self._run = casadi.Function('gaps', [q], [self.gaps])
 
+    def require_possible(self, positions):
+        """Raise a ConfigError where some spheres are too close in all of positions [N, nq]."""
+        never = (self(positions) < self.least).all(0)
+        if never.any():
+            names = '; '.join(dict.fromkeys(n for n, is_so in zip(self.names, never) if is_so))
+            raise ConfigError(
+                f'spheres: {names}: never {self.least:g} m apart; make spheres smaller, or name '
+                'pairs of links under ignored'
+            )
+
     def __call__(self, positions):
         """Return the distances [N, C] at positions [N, nq], below zero where spheres overlap."""
         return self._run(positions.T).full().T if self.names else np.zeros((len(positions), 0))

@@ -18,10 +18,10 @@ import numpy as np
 from ..errors import ConfigError
 from .splines import Motion, SplineBasis
 
-# Knots are so far apart [s]; the objective and its constraints are sampled, and checked, so often
-# a second.
+# Knots are so far apart [s]; the objective is sampled, limits are checked, and held by the solver
+# (where there are no spheres, and where there are) so often a second.
 SPACING = 0.4
-_RATE, _CHECKED_RATE = 10.0, 50.0
+_RATE, _CHECKED_RATE, _HELD_RATES = 10.0, 50.0, {False: 5.0, True: 10.0}
 # Durations that are planned [s].
 _SECONDS = 2.0, 60.0
 # Orders of the harmonics of tones at random, of a fundamental of this period at most [s].
@@ -104,7 +104,9 @@ class Planner:
         self.basis = SplineBasis(options.seconds, min(SPACING, options.seconds / 12))
         self.times = (np.arange(round(options.seconds * _RATE)) + 0.5) / _RATE
         self.matrices = self.basis.at(self.times)
-        self.held_at = self.basis.at(np.arange(1, 5 * options.seconds) / 5)
+        # Spheres pass each other in less time than it takes a torque to change.
+        rate = _HELD_RATES[bool(clearance.names)]
+        self.held_at = self.basis.at(np.arange(1, rate * options.seconds) / rate)
         self.fine = self.basis.at(np.arange(0, options.seconds, 1 / _CHECKED_RATE))
         self.rates = self.basis.rates()
         self.lower, self.upper = (

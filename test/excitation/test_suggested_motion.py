@@ -261,6 +261,7 @@ def test_a_suggestion_keeps_its_distance(tmp_path):
     (
         ('spheres: {lower: [[0, 0, 0]]}', 'is no sphere'),
         ('spheres: {hand: [[0, 0, 0, 1]]}', "no link 'hand'"),
+        ('spheres: {lower: [[0, 0, 0, 2]]}\nfloor: -0.5', 'lower and the floor: never'),
         ('ignored: [[lower]]', 'is no pair'),
         ('joints: {wrist: {velocity: 1}}', 'no joint that moves'),
         ('roof: 2', 'there is no such setting'),
