@@ -102,6 +102,7 @@ setup(
         'console_scripts': [
             'sim2real-estimator = sim2real_estimator.cli:main',
             'sim2real_estimator_node = sim2real_estimator.app.nodes:estimator',
+            'adviser = sim2real_estimator.app.nodes:adviser',
             'randomizer = sim2real_estimator.app.nodes:randomizer',
             'controller = sim2real_estimator.app.nodes:controller',
             'payload_bridge = sim2real_estimator.app.nodes:payload_bridge',

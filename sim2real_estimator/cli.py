@@ -15,6 +15,7 @@ from .app.init_command import add_init
 from .app.layouts import add_layouts
 from .app.report_command import add_report
 from .app.rerun_export import add_rerun
+from .app.suggest_command import add_suggest
 from .errors import EstimatorError
 from .offline.identification.command import add_identify
 from .ros import require_ros
@@ -78,6 +79,7 @@ def _add_posteriors(commands):
     add_draw(commands)
     add_report(commands)
     add_rerun(commands)
+    add_suggest(commands)
 
 
 def _add_live(commands):
