@@ -12,6 +12,7 @@ from .app.doctor import add_doctor
 from .app.export_command import add_export, posterior_in, require_free
 from .app.init_command import add_init
 from .app.report_command import add_report
+from .app.suggest_command import add_suggest
 from .errors import EstimatorError
 from .offline.identification.command import add_identify
 from .ros import require_ros
@@ -73,6 +74,7 @@ def _add_posteriors(commands):
     merge.set_defaults(run=_merge)
     add_export(commands)
     add_report(commands)
+    add_suggest(commands)
 
 
 def _add_live(commands):
