@@ -11,6 +11,7 @@ from .app.completion import add_completion
 from .app.doctor import add_doctor
 from .app.export_command import add_export, posterior_in, require_free
 from .app.init_command import add_init
+from .app.loop_command import add_loop_demo
 from .app.report_command import add_report
 from .app.suggest_command import add_suggest
 from .errors import EstimatorError
@@ -35,6 +36,7 @@ def main(arguments=None):
     add_bag_commands(commands)
     _add_posteriors(commands)
     _add_live(commands)
+    add_loop_demo(commands)
     add_doctor(commands)
     add_completion(commands)
     chosen = parser.parse_args(arguments)

@@ -8,7 +8,7 @@ was known when it began. Before the first round that is the robot description.
 """
 
 from dataclasses import dataclass
-import json
+import io
 from pathlib import Path
 import time
 
@@ -19,7 +19,7 @@ from ..control.inverse_dynamics import InverseDynamics
 from ..control.trajectory import Trajectory
 
 ROBOT = Path('config', 'seven_joint_arm.urdf')
-ROUNDS, SECONDS, RATE = 3, 8.0, 250.0
+SECONDS, RATE = 8.0, 250.0
 # Noise of measured torques, and of measured velocities, which the controller smooths.
 EFFORT_SD, VELOCITY_SD = 0.3, 0.005
 # The course: so many postures, each so far from the middle [rad] and so long after another [s].
@@ -36,15 +36,14 @@ class Round:
 
     number: 0 is the robot description; tracking: error on the course [rad], root of the mean
     square over joints and time; torque: error of the controller's commands against those of the
-    true robot, in parts of their size; verdicts: verdict -> how many parameters; weak: geometric
-    mean of what is left of the prior deviations; advice: what was suggested before, in sentences.
+    true robot, in parts of their size; verdicts: verdict -> how many parameters; advice: what was
+    suggested before, in sentences.
     """
 
     number: int
     tracking: float
     torque: float
     verdicts: dict
-    weak: float
     advice: tuple = ()
 
 
@@ -196,13 +195,11 @@ def _measured(controlled, course, number, advice):
     _approach(controlled, course.positions[0])
     errors, commands, right = controlled.follow(course.target, course.times[-1])
     verdicts = [each.verdict for each in findings.parameters]
-    left = [max(each.share, 1e-6) for each in findings.parameters]
     return Round(
         number,
         float(np.sqrt(np.mean(errors**2))),
         float(np.linalg.norm(commands - right) / np.linalg.norm(right)),
         {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)},
-        float(np.exp(np.mean(np.log(left)))),
         advice,
     )
 
@@ -214,3 +211,34 @@ def _line(found):
         f'{100 * found.torque:.1f} %; {found.verdicts.get("identified", 0)} of '
         f'{sum(found.verdicts.values())} parameters are identified'
     )
+
+
+def picture(found):
+    """Return a PNG of `Round`s: errors of tracking and torques, and what is known."""
+    from ..posterior.report.drawing import drawing, plain_numbers
+    from ..posterior.report.figure_style import BLUE, GREY, ORANGE
+
+    numbers = [each.number for each in found]
+    names = ['description', *(f'round {number}' for number in numbers[1:])]
+    tracking = 1e3 * np.array([each.tracking for each in found])
+    torque = 100 * np.array([each.torque for each in found])
+    known = np.array([each.verdicts.get('identified', 0) for each in found])
+    with drawing(10.0, 3.2) as figure:
+        axes = figure.subplots(1, 3)
+        for axis, values, title, colour in (
+            (axes[0], tracking, 'error on the course [mrad]', BLUE),
+            (axes[1], torque, 'error of torques [%]', ORANGE),
+            (axes[2], known, 'parameters identified', GREY),
+        ):
+            axis.bar(numbers, values, 0.6, color=colour)
+            axis.set_xticks(numbers, names, rotation=20)
+            axis.set_title(title, loc='left')
+            axis.grid(axis='x', visible=False)
+            for number, value in zip(numbers, values):
+                axis.text(number, value, f'{value:.2g}', ha='center', va='bottom', fontsize=9)
+        for axis in axes[:2]:
+            axis.set_yscale('log')
+            plain_numbers(axis.yaxis)
+        file = io.BytesIO()
+        figure.savefig(file, format='png', dpi=110, metadata={'Software': None})
+    return file.getvalue()
