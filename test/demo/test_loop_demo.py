@@ -1,4 +1,4 @@
-"""The closed loop: what was suggested is followed, learned from, and makes the controller better."""
+"""The closed loop: a suggested motion is followed, learned from, and improves the controller."""
 
 import pytest
 
