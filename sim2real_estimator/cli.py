@@ -13,6 +13,7 @@ from .app.draw_command import add_draw
 from .app.export_command import add_export, posterior_in, require_free
 from .app.init_command import add_init
 from .app.layouts import add_layouts
+from .app.loop_command import add_loop_demo
 from .app.report_command import add_report
 from .app.rerun_export import add_rerun
 from .app.suggest_command import add_suggest
@@ -38,6 +39,7 @@ def main(arguments=None):
     add_bag_commands(commands)
     _add_posteriors(commands)
     _add_live(commands)
+    add_loop_demo(commands)
     add_doctor(commands)
     add_completion(commands)
     chosen = parser.parse_args(arguments)
