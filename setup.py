@@ -66,6 +66,9 @@ setup(
         ('share/' + package_name, ['package.xml']),
         # Where ros2 run and ros2 launch look; the console_scripts are in bin/.
         ('lib/' + package_name, sorted(glob('scripts/*'))),
+        # The readers of C++, and what find_package of CMake looks for.
+        *share('cpp/include'),
+        ('share/' + package_name + '/cmake', sorted(glob('cpp/*.cmake'))),
         *share('config'),
         *share('launch'),
     ],
@@ -102,6 +105,7 @@ setup(
             'adviser = sim2real_estimator.app.nodes:adviser',
             'randomizer = sim2real_estimator.app.nodes:randomizer',
             'controller = sim2real_estimator.app.nodes:controller',
+            'payload_bridge = sim2real_estimator.app.nodes:payload_bridge',
             'synthetic_robot = sim2real_estimator.app.nodes:synthetic_robot',
         ],
     },

@@ -311,8 +311,7 @@ class Pipeline:
         whether the model does not fit for a reason that was not reported.
         """
         now, assessment = self.estimate(), self.progress.assessment
-        change = self.estimator.model_before_change(self.state)
-        known = self.problem, self.mixture, now.stamp_ns, now.report, exact, change, is_misfit
+        known = self.problem, self.mixture, now.stamp_ns, now.report, exact, is_misfit
         with self._libraries.limit(limits=1, user_api='blas'):
             return assessment.find(*known)
 

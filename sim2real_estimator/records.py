@@ -240,27 +240,123 @@ class CombinationFinding:
     prior_sd: float
 
 
-@dataclass(frozen=True)
-class LoadFinding:
-    """
-    What is known of a payload that was picked up.
+class PayloadReason(Enum):
+    """Why a `Payload` is not valid; new ones come last, since messages have their numbers."""
 
-    Of a body that was there from the beginning and has been put down the mass is below zero. link:
-    that holds it; mass, mass_sd [kg]; com, com_sd (x, y, z): of its centre in the frame of
-    the link [m].
+    NONE = ''
+    UNKNOWN = 'unknown'
+    CHANGING = 'changing'
+    FORGOTTEN = 'forgotten'
+    MISFIT = 'misfit'
+    UNCONFIRMED = 'unconfirmed'
+    RELEASED = 'released'
+    OTHER_LINK = 'other link'
+    NOT_FOUND = 'not found'
+
+    # What `Enum` has is Python's.
+    __hash__ = object.__hash__
+
+    @property
+    def number(self):
+        """Its number in messages."""
+        return list(PayloadReason).index(self)
+
+    @property
+    def text(self):
+        """The reason and what to do about it, for people."""
+        return _REASONS[self]
+
+
+_REASONS = {
+    PayloadReason.NONE: '',
+    PayloadReason.UNKNOWN: 'nothing is known of the robot yet: let it move',
+    PayloadReason.CHANGING: 'the robot has changed, and it is not known yet what has',
+    PayloadReason.FORGOTTEN: 'all was estimated anew: release what is held, and call ~/reset',
+    PayloadReason.MISFIT: 'the model does not explain the data: see the misfit in ~/events',
+    PayloadReason.UNCONFIRMED: 'after a gap in the data they have not been found to fit yet',
+    PayloadReason.RELEASED: 'a body of the beginning was put down: declare it in payload of the '
+    'config',
+    PayloadReason.OTHER_LINK: 'another link holds a body too: see ~/events',
+    PayloadReason.NOT_FOUND: 'no body makes the robot of before that of now: see ~/events',
+}
+
+
+# The ten numbers of a payload, in the order of geometry_msgs/Inertia.
+PAYLOAD_NUMBERS = (
+    'mass',
+    *(f'com.{axis}' for axis in 'xyz'),
+    *(f'inertia.{entry}' for entry in ('xx', 'xy', 'xz', 'yy', 'yz', 'zz')),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Payload:
+    """
+    What a link holds.
+
+    link: that holds it, empty where none does; frame: in which it is given; stamp_ns: of the
+    newest datum; mean [10], covariance [10, 10]: of the `PAYLOAD_NUMBERS`, mass [kg], centre of
+    mass [m], and inertia about that centre along the axes of the frame [kg m^2]; all ten are zero
+    where nothing is held, and always those of a body that can be; probability: of the cause of the
+    last change; reason: why it is not valid.
     """
 
     link: str
-    mass: float
-    mass_sd: float
-    com: tuple
-    com_sd: tuple
+    frame: str
+    stamp_ns: int
+    mean: np.ndarray
+    covariance: np.ndarray
+    probability: float = 1.0
+    reason: PayloadReason = PayloadReason.NONE
+
+    @property
+    def is_valid(self):
+        """Whether it may be relied on."""
+        return self.reason is PayloadReason.NONE
+
+    @property
+    def is_held(self):
+        """Whether anything is held."""
+        return bool(self.mean[0] > 0)
+
+    @property
+    def sd(self):
+        """The standard deviations [10]."""
+        return np.sqrt(np.diag(self.covariance).clip(0))
+
+    @property
+    def mass(self):
+        """Its mass [kg]."""
+        return float(self.mean[0])
+
+    @property
+    def mass_sd(self):
+        """Standard deviation of its mass [kg]."""
+        return float(self.sd[0])
+
+    def __eq__(self, other):
+        """Tell whether another payload is the same."""
+        return self.says_as(other) and self.stamp_ns == other.stamp_ns
+
+    def says_as(self, other):
+        """Tell whether another payload says the same, if perhaps of another instant."""
+        return isinstance(other, Payload) and (
+            (self.link, self.frame, self.probability, self.reason)
+            == (other.link, other.frame, other.probability, other.reason)
+            and np.array_equal(self.mean, other.mean)
+            and np.array_equal(self.covariance, other.covariance)
+        )
 
     @property
     def sentence(self):
-        """The load as a sentence."""
-        place = ', '.join(f'{x:.3f} +- {sd:.2g}' for x, sd in zip(self.com, self.com_sd))
-        return f'{self.link} holds {self.mass:.4g} +- {self.mass_sd:.2g} kg more, at ({place}) m'
+        """What is held as a sentence."""
+        if not self.is_held:
+            return 'nothing is held'
+        pairs = zip(self.mean[1:4].tolist(), self.sd[1:4].tolist())
+        place = ', '.join(f'{x:.3f} +- {sd:.2g}' for x, sd in pairs)
+        text = f'{self.link} holds {self.mass:.4g} +- {self.mass_sd:.2g} kg, at ({place}) m'
+        place = f' of {self.frame}' if self.frame != self.link else ''
+        return f'{text}{place}'
 
 
 # How names of wrenches begin among those of unknown efforts; no command has a space in its name.
@@ -278,8 +374,7 @@ class Findings:
     tenth, of the information of the prior; information: expected, in nats; modes: (weight, values
     of the parameters) of every mode; misfit: squared innovation per degree of freedom of the
     newest frame, None where there is none; unknown_efforts: commands of which the newest frame
-    lacks the effort; load: the `LoadFinding` of the payload picked up or released last, None where
-    nothing was, or something else has changed since.
+    lacks the effort; payload: the `Payload`, None before any data.
     """
 
     stamp_ns: int
@@ -292,18 +387,20 @@ class Findings:
     modes: tuple
     misfit: float | None = None
     unknown_efforts: tuple = ()
-    load: LoadFinding | None = None
+    # No attribute of the class, which would be found before the one that is worked out.
+    payload: Payload | None = field(default_factory=lambda: None)
 
     @staticmethod
-    def when_asked(stamp_ns, found, **known):
+    def when_asked(stamp_ns, found, payload, **known):
         """
         Return findings that are worked out when somebody looks at them.
 
-        found: function that returns them; known: of them what is known already, at least all that
-        has a default.
+        found: function that returns them; payload: function that returns the `Payload` alone, so
+        that who looks at that does not wait for the rest; known: of them what is known already.
         """
         result = object.__new__(Findings)
-        vars(result).update(stamp_ns=stamp_ns, _found=found, _lock=Lock(), **known)
+        vars(result).update(stamp_ns=stamp_ns, _found=found, _payload=payload, _lock=Lock())
+        vars(result).update(known)
         return result
 
     def __getattr__(self, name):
@@ -313,10 +410,14 @@ class Findings:
             raise AttributeError(f'Findings have no {name}')
         # Several threads may look, the first one works.
         with own['_lock']:
-            if name not in own:
+            if name == 'payload' and name not in own:
+                own[name] = own['_payload']()
+                # What it takes to work it out, the whole posterior, is let go.
+                own['_payload'] = None
+            elif name not in own:
                 found = own['_found']()
-                own.update({key: value for key, value in vars(found).items() if key not in own})
-                # What it takes to work them out, the whole posterior, is let go.
+                known = {*own, 'payload'}
+                own.update({key: value for key, value in vars(found).items() if key not in known})
                 own['_found'] = None
         return own[name]
 

@@ -32,6 +32,7 @@ class Verdicts:
     stamp_ns: int
     parameters: dict
     units: dict
+    posterior: dict
 
 
 def stamp(seconds):
@@ -49,8 +50,12 @@ def told(truth_at=30.0, has_truth=True):
     return board
 
 
-def say(board, seconds, mean, sd=None, verdicts=None, aliases=None):
-    """Let a node say something, all identified but where told otherwise; return the verdicts."""
+def say(board, seconds, mean, sd=None, verdicts=None, aliases=None, held=None):
+    """
+    Let a node say something, all identified but where told otherwise; return the verdicts.
+
+    held: mass on the lower link [kg], None: nothing.
+    """
     sd = {name: 0.001 for name in mean} | (sd or {})
     board.take_estimate(Numbers(stamp(seconds), mean, sd))
     found = {
@@ -66,7 +71,10 @@ def say(board, seconds, mean, sd=None, verdicts=None, aliases=None):
         )
         for name in mean
     }
-    reading = Verdicts(stamp(seconds), found, dict.fromkeys(mean, 'kg'))
+    whole = {}
+    if held is not None:
+        whole = {'payload on': 'lower', 'payload mass': str(held), 'payload mass std': '0.0002'}
+    reading = Verdicts(stamp(seconds), found, dict.fromkeys(mean, 'kg'), whole)
     board.take_parameters(reading)
     return reading
 

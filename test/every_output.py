@@ -29,7 +29,8 @@ def every_output():
     draws = SamplesConfig(count=5)
     wishes = Wishes(frozenset(), 50.0, draws, MarkersConfig(ghosts=2))
     trail = 2 * (progress.mixture.moments()[0],)
-    topics = ('posterior', 'coordinates', 'parameters', 'predicted_joint_states', 'markers')
+    topics = ('posterior', 'coordinates', 'payload', 'payload_uncertainty', 'parameters')
+    topics += ('bands', 'predicted_joint_states', 'markers')
     made = {topic: composer.message(topic, progress, wishes, trail) for topic in topics}
     made['samples'], _ = composer.samples(progress, draws, None)
     latest = progress.estimate

@@ -106,6 +106,7 @@ THIRD_PARTY = {
     'app': {'matplotlib', 'numpy', 'rich', 'torch', 'transforms3d'},
     'app/layouts.py': {'yaml'},
     'app/rerun_export.py': {'numpy', 'rerun', 'transforms3d'},
+    'app/reproduce': {'cmaes', 'matplotlib', 'numpy', 'rich', 'scipy', 'torch'},
     'cli': {'matplotlib', 'numpy', 'rich', 'torch'},
     '__init__': set(),
 }

@@ -31,7 +31,7 @@ from sim2real_estimator.setup.sources import (
 
 ROOT = Path(__file__).resolve().parent.parent
 # Parameters of other nodes stand beside them.
-_OTHERS = ('randomization.yaml', 'randomizer.yaml')
+_OTHERS = ('payload_bridge.yaml', 'randomization.yaml', 'randomizer.yaml')
 SHIPPED = sorted(p for p in (ROOT / 'config').glob('*.yaml') if p.name not in _OTHERS)
 MINIMAL = """
 model: {urdf: arm.urdf}

@@ -30,7 +30,11 @@ def estimate(asked):
         )
         return Findings(6, parameters, (), (), 2, 0, 1.0, ())
 
-    findings = Findings.when_asked(6, found, misfit=None, unknown_efforts=(), load=None)
+    def payload():
+        asked.append('payload')
+        return 'a payload'
+
+    findings = Findings.when_asked(6, found, payload, misfit=None, unknown_efforts=())
     return Estimate.when_asked(7, ('mass', 'damping'), numbers, findings, UpdateReport('filter'))
 
 
@@ -40,6 +44,13 @@ def test_nobody_who_looks_at_other_things_waits_for_the_numbers(estimate, asked)
     assert not asked
     assert estimate.verdicts == estimate.verdicts == ('identified', 'aliased')
     assert asked == ['findings']
+
+
+def test_the_payload_waits_for_nothing_else(estimate, asked):
+    findings = vars(estimate)['_findings']
+    assert findings.payload == findings.payload == 'a payload' and asked == ['payload']
+    assert findings.parameters and asked == ['payload', 'findings']
+    assert findings.payload == 'a payload'
 
 
 def test_they_are_worked_out_once(estimate, asked):

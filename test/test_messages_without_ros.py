@@ -24,7 +24,7 @@ def test_every_message_is_the_same_without_ros():
     lines = [line.split() for line in found.stdout.decode().splitlines()]
     without = {topic: bytes.fromhex(digits) for topic, digits in lines}
     expected = every_output()
-    assert len(expected) == 8
+    assert len(expected) == 11
     assert without == expected
 
 

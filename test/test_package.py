@@ -299,7 +299,8 @@ def test_a_wheel_says_all_this(tmp_path):
     for path in (ROOT / PACKAGE).rglob('*'):
         if path.is_file() and path.suffix != '.pyc':
             assert path.relative_to(ROOT).as_posix() in names
-    for place in ('config/demo.yaml', 'launch/demo.launch.py', 'package.xml'):
+    readers = ('cpp/include/sim2real_estimator/readers.hpp', f'cmake/{PACKAGE}Config.cmake')
+    for place in ('config/demo.yaml', 'launch/demo.launch.py', 'package.xml', *readers):
         assert any(name.endswith(f'data/share/{PACKAGE}/{place}') for name in names), place
 
 
@@ -404,11 +405,17 @@ def test_a_command_names_the_library_that_is_missing():
 # The executables, and the modules that `python -m` runs.
 NODES = (
     'from sim2real_estimator.app.nodes import estimator; estimator()',
+    'from sim2real_estimator.app.nodes import payload_bridge; payload_bridge()',
     'from sim2real_estimator.app.nodes import randomizer; randomizer()',
     'from sim2real_estimator.app.nodes import synthetic_robot; synthetic_robot()',
     *(
         f'import runpy; runpy.run_module("sim2real_estimator.{name}", run_name="__main__")'
-        for name in ('ros.node', 'ros.randomizer.node', 'app.synthetic.node')
+        for name in (
+            'ros.node',
+            'ros.payload_bridge.node',
+            'ros.randomizer.node',
+            'app.synthetic.node',
+        )
     ),
 )
 

@@ -5,8 +5,6 @@ from problems import seven_joints
 from scipy.stats import norm
 
 from sim2real_estimator.app.synthetic.settings import PayloadConfig
-from sim2real_estimator.model.body_numbers import about_frame
-from sim2real_estimator.observability.payload import body_since
 
 from .changing_arm import followed, knowing, LASTS, MOST, noticing, UP
 from .targets import covered, Line
@@ -46,7 +44,8 @@ def measure_load(seed, config, robot, link=_LINK, up=UP):
     load = PayloadConfig(
         link=link, at=up, until=up + LASTS, mass=mass, com=tuple(com.tolist()), inertia=inertia
     )
-    truth = about_frame(np.array(mass), com, np.array(inertia))
+    about = [inertia[0], 0.0, 0.0, inertia[0], 0.0, inertia[0]]
+    truth = np.array([mass, *com, *about])
     robot = robot(int(generator.integers(2**31)), {'load': load})
 
     def judged(mark, pipeline):
@@ -56,13 +55,12 @@ def measure_load(seed, config, robot, link=_LINK, up=UP):
 
 
 def _judged(pipeline, truth):
-    """Return mass error [g] and ranks [10] of the load; truth [10]: its ten numbers."""
-    change = pipeline.estimator.model_before_change(pipeline.state)
-    body = None if change is None else body_since(change, pipeline.mixture)
-    if body is None:
+    """Return mass error [g] and ranks [10] of the payload; truth [10]: its ten numbers."""
+    payload = pipeline.findings(exact=False).payload
+    if not payload.is_held:
         return {'mass': 1e3 * truth[0], 'rank': [1.0] * len(truth)}
-    away = (truth - body.mean) / np.linalg.norm(body.root, axis=1)
-    return {'mass': 1e3 * float(abs(body.mean[0] - truth[0])), 'rank': norm.cdf(away).tolist()}
+    away = (truth - payload.mean) / payload.sd
+    return {'mass': 1e3 * abs(payload.mass - float(truth[0])), 'rank': norm.cdf(away).tolist()}
 
 
 def _mass_error(mark):

@@ -54,7 +54,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Look:
-    """What was asked at a time of the recording [s]: load: a `LoadFinding`, or None."""
+    """What was asked at a time of the recording [s]: load: a `Payload`, or None."""
 
     time: float
     load: object
@@ -111,18 +111,23 @@ def ours(recording, seconds=None, looks=(), adjust=None, since=-np.inf):
         for estimate in pipeline.step():
             events += _events(estimate)
         now = _seconds(pipeline.estimate().stamp_ns)
-        load = pipeline.latest_findings().load
+        load = pipeline.latest_findings().payload
         if now < since:
             old = load
-        elif first is None and load is not None:
+        elif first is None and load.is_held:
             is_said = any(event.is_alarm and event.time >= since for event in events)
-            first = Look(now, load) if old is None or is_said else None
+            first = Look(now, load) if old is None or not old.is_held or is_said else None
         while waiting and now >= waiting[0]:
-            seen.append(Look(waiting.pop(0), pipeline.findings(exact=False).load))
+            seen.append(Look(waiting.pop(0), _held(pipeline.findings(exact=False))))
     for estimate in pipeline.finish():
         events += _events(estimate)
     used = time.process_time() - begin
     return Run(recording, pipeline, tuple(events), tuple(seen), first, used)
+
+
+def _held(findings):
+    """Return the `Payload` of `Findings`, None where nothing is held."""
+    return findings.payload if findings.payload.is_held else None
 
 
 def pipeline_of(recording, adjust=None):

@@ -98,8 +98,9 @@ def run(recording, marks, asked=(), estimator='', seconds=None):
             beliefs[waiting.pop(0)[1]] = _belief(pipeline, prior, recording.truth_at(t))
             misfits.append(pipeline.latest_findings().misfit)
         if asked and t >= asked[0]:
-            load = pipeline.latest_findings().load
-            loads[asked.pop(0)] = load and (load.link, load.mass, load.mass_sd)
+            load = pipeline.latest_findings().payload
+            named = load.link, load.mass, load.mass_sd
+            loads[asked.pop(0)] = named if load.is_held else None
         spent += time.process_time() - pause
     used = time.process_time() - begin - spent
     changes = [t for t, event in events if event is Happened.CHANGED]

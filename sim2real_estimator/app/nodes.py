@@ -35,6 +35,14 @@ def controller():
     return main()
 
 
+def payload_bridge():
+    """Run the node `payload_bridge`, and return the exit status."""
+    exit_without_ros('payload_bridge')
+    from ..ros.payload_bridge.node import main
+
+    return main()
+
+
 def adviser():
     """Run the node `adviser`, and return the exit status."""
     exit_without_ros('adviser')

@@ -241,6 +241,39 @@ class PriorConfig:
 
 
 @dataclass(frozen=True)
+class PayloadConfig:
+    """What the robot holds: what `~/payload` says of it, and what is known of it beforehand."""
+
+    link: str = setting('', 'link that holds it; empty: the link of the last change')
+    frame: str = setting(
+        '',
+        'link in whose frame it is given, such as a tool frame, fixed to the former; empty: the '
+        'former',
+    )
+    against: str = setting(
+        'before',
+        'before: what was picked up since the beginning, by changes that were noticed, and the '
+        'known body below; nominal: what differs from the robot description on the link',
+        choices=('before', 'nominal'),
+    )
+    mass: float = setting(
+        0.0,
+        'mass of a body that is held from the beginning and is not in the robot description; the '
+        'model then includes it',
+        unit='kg',
+        low=0,
+    )
+    com: tuple[float, ...] = setting(
+        (0.0, 0.0, 0.0), 'its centre in the frame of the link', unit='m'
+    )
+    inertia: tuple[float, ...] = setting(
+        (0.0,) * 6,
+        'its inertia about that centre, along the axes of the link: xx, yy, zz, xy, xz, yz',
+        unit='kg m^2',
+    )
+
+
+@dataclass(frozen=True)
 class FramesConfig:
     """How samples are grouped into frames. All times are times of data."""
 
@@ -376,6 +409,7 @@ class Config:
         'deviations of a sensor',
         required=True,
     )
+    payload: PayloadConfig = setting(PayloadConfig, 'what the robot holds')
     frames: FramesConfig = setting(FramesConfig, 'how samples are put together')
     simulation: SimulationConfig = setting(SimulationConfig, 'the simulation between samples')
     estimator: EstimatorConfig = setting(EstimatorConfig, 'the estimator')

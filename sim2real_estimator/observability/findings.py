@@ -14,10 +14,10 @@ import numpy as np
 from ..estimation.disturbances import NO_DISTURBANCE
 from ..estimation.misfits import misfits_of
 from ..parameters.parametrization import DirectParametrization
-from ..records import CombinationFinding, Estimate, Findings, ParameterFinding
+from ..records import CombinationFinding, Estimate, Findings, ParameterFinding, PayloadReason
 from ..reported_events import Explained, Happened, kinds_of, Misfit, MisfitOver, MisfitTest
 from .null_space import mending, physical_draws, spectrum_of, tangents_of
-from .payload import load_since
+from .payload import estimate_payload, PayloadHistory
 from .possible_robots import contradictions
 from .tangents import Tangents
 from .verdicts import (
@@ -85,7 +85,7 @@ class Assessment:
     has lasted long enough it is reported, and nothing is identified; unconfirmed: (time of the
     last gap or of the last data since that did not fit, sums of squared innovations and of degrees
     of freedom since then), None where the motion is known: until so much data fit again nothing is
-    identified.
+    identified; payloads: the `PayloadHistory`.
     """
 
     latest: Findings
@@ -97,6 +97,7 @@ class Assessment:
     is_misfit: bool = False
     misspecifications: tuple = ()
     unconfirmed: tuple | None = None
+    payloads: PayloadHistory = PayloadHistory()
 
     @staticmethod
     def begun(problem, mixture):
@@ -132,11 +133,10 @@ class Assessment:
             new = replace(new, tangents=tangents, followed_ns=frame.end_ns)
         if is_due:
             found = new._misspecified(problem, mixture, frame.end_ns, report)
-            new = replace(new, misspecifications=found)
+            payloads = new.payloads.after(report, model_before_change(), self.tangents)
+            new = replace(new, misspecifications=found, payloads=payloads)
         if is_due or is_confirmed != (new.unconfirmed is None):
-            new = replace(
-                new, latest=new._when_asked(problem, mixture, frame, report, model_before_change)
-            )
+            new = replace(new, latest=new._when_asked(problem, mixture, frame, report))
         return new
 
     def _confirmed(self, problem, frame, report):
@@ -193,15 +193,15 @@ class Assessment:
             found.append((misfit, since_ns, is_reported or now_ns - since_ns >= least))
         return tuple(found)
 
-    def _when_asked(self, problem, mixture, frame, report, model_before_change):
+    def _when_asked(self, problem, mixture, frame, report):
         """Return the `Findings` after a frame, whose costly parts are computed when first read."""
         # Without the latest, which would keep all those before alive.
-        own, change = replace(self, latest=None), model_before_change()
-        known = own._known(mixture, report, change)
+        own, stamp_ns = replace(self, latest=None), frame.end_ns
         return Findings.when_asked(
-            frame.end_ns,
-            lambda: own.find(problem, mixture, frame.end_ns, report, False, change),
-            **known,
+            stamp_ns,
+            lambda: own._assessed(problem, mixture, stamp_ns, report, False),
+            lambda: own.payload(problem, mixture, stamp_ns),
+            **own._known(report),
         )
 
     def _needs_tangents(self, mixture, stamp_ns):
@@ -212,13 +212,26 @@ class Assessment:
         is_fresh = age is not None and 0 <= age < _FOLLOWING
         return not is_fresh and not self.tangents.hold(mixture, _MOVED)
 
-    def find(self, problem, mixture, stamp_ns, report, exact, change=None, is_misfit=False):
+    def payload(self, problem, mixture, stamp_ns):
+        """Return the `Payload` by a mixture."""
+        reason = None
+        if self.is_misfit or self._reported_misfits:
+            reason = PayloadReason.MISFIT
+        elif self.unconfirmed is not None:
+            reason = PayloadReason.UNCONFIRMED
+        return estimate_payload(problem, mixture, self.payloads, stamp_ns, reason)
+
+    def find(self, problem, mixture, stamp_ns, report, exact, is_misfit=False):
         """
         Return the `Findings` of a mixture, see `find`.
 
-        change: an `EarlierModel` or None; is_misfit: whether there is a misfit that was not
-        reported.
+        is_misfit: whether there is a misfit that was not reported.
         """
+        found = self._assessed(problem, mixture, stamp_ns, report, exact, is_misfit)
+        return replace(found, payload=self.payload(problem, mixture, stamp_ns))
+
+    def _assessed(self, problem, mixture, stamp_ns, report, exact, is_misfit=False):
+        """Return the same without the payload."""
         tangents = tangents_of(problem.parametrization, mixture, self.tangents)
         run = RunConditions(
             has_changed=self.changed_ns is not None
@@ -228,13 +241,12 @@ class Assessment:
             is_unconfirmed=self.unconfirmed is not None,
         )
         found = find(problem, mixture, stamp_ns, exact, tangents, run)
-        return replace(found, **self._known(mixture, report, change))
+        return replace(found, **self._known(report))
 
-    def _known(self, mixture, report, change):
-        """Return the fields of `Findings` that do not depend on draws, by name."""
+    def _known(self, report):
+        """Return the fields of `Findings` that need no computation, by name."""
         misfit = float(report.nis / report.degrees) if report.degrees else None
-        load = None if change is None else load_since(change, mixture)
-        return {'misfit': misfit, 'unknown_efforts': self.unknown_efforts, 'load': load}
+        return {'misfit': misfit, 'unknown_efforts': self.unknown_efforts}
 
 
 def find(problem, mixture, stamp_ns, exact=True, tangents=None, run=None):

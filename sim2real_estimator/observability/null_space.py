@@ -25,6 +25,8 @@ _ATTEMPTS = 5
 # Newton steps onto a slice: how many, the longest in prior standard deviations, and the largest
 # mismatch of responses that counts as equivalent.
 _CORRECTIONS, _LONGEST_CORRECTION, _EQUIVALENT = 8, 1.0, 1e-3
+# The step of the last correction of a single robot.
+_FINE = 1e-9
 # Further searches by which a converged point becomes equivalent to the last digits.
 _POLISHINGS = 2
 # Most steps of a point; a few do not converge in any number.
@@ -163,6 +165,44 @@ def on_slice(parametrization, points):
         coordinates = coordinates + step.T
     here = equations.point(parametrization.embed(coordinates)[:size])
     return coordinates, equations.mismatch(here, wanted) < _EQUIVALENT
+
+
+class Slice:
+    """The coordinates of single robots, and their derivatives, by the compiled responses."""
+
+    def __init__(self, parametrization):
+        """Take a parametrization with a curved null space."""
+        self._parametrization, size = parametrization, parametrization.responses.size
+        self._equations, self._size = _equations(parametrization, _AT_ONCE), size
+        root = parametrization.inner.prior.root[:size, :size]
+        self._basis = np.linalg.solve(root, parametrization.basis[:size])
+        self._whitening = np.linalg.inv(root)
+
+    def coordinates(self, point):
+        """Return (coordinates [p], their derivative [p, P]) at a point [P]; NaN: none there."""
+        parametrization, size = self._parametrization, self._size
+        sides = self._equations.sides
+        target, by_point = sides(self._equations.point(point[:size, None]))
+        start = parametrization.combinations @ (
+            point - parametrization.embed(np.zeros((len(parametrization.labels), 1)))[:, 0]
+        )
+        found = start
+        for _ in range(_ROUNDS):
+            here = self._equations.point(parametrization.embed(found[:, None])[:size])
+            values, slopes = sides(here)
+            if not (np.isfinite(values).all() and np.isfinite(slopes).all()):
+                return np.full(len(start), np.nan), np.full((len(start), len(point)), np.nan)
+            inverse = np.linalg.pinv(slopes[0] @ self._basis, rcond=_RANK_TOLERANCE)
+            step = inverse @ (target - values)[0]
+            longest = np.abs(step).max()
+            found = found + step / max(longest / _LONGEST_CORRECTION, 1.0)
+            if longest < _FINE:
+                break
+        # Delays are coordinates themselves.
+        found = np.concatenate([found[: len(start) - len(point) + size], point[size:]])
+        slope = np.array(parametrization.combinations)
+        slope[:, :size] = inverse @ by_point[0] @ self._whitening
+        return found, slope
 
 
 def tangents_of(parametrization, mixture, before=None):

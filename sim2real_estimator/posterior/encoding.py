@@ -41,14 +41,16 @@ from ..estimation.torque.state import Branch, TorqueState
 from ..estimation.torque.units import MisfitHypothesis, MisfitWatch
 from ..estimation.windows.least_squares import FoldedWindows
 from ..estimation.windows.shooting import FittedWindow
+from ..observability.payload import Attached, PayloadHistory
 from ..observability.tangents import Tangents
 from ..records import (
     CombinationFinding,
     Estimate,
     Findings,
     Frame,
-    LoadFinding,
     ParameterFinding,
+    Payload,
+    PayloadReason,
     Sample,
     UpdateReport,
 )
@@ -60,6 +62,7 @@ from .identity import Recording
 
 # What the classes are called in files; a new class of a state is a new line.
 KINDS = {
+    'attached': Attached,
     'batch state': BatchState,
     'branch': Branch,
     'calibration state': CalibrationState,
@@ -87,7 +90,6 @@ KINDS = {
     'jump': ModelChange,
     'lag': FixedLagWindow,
     'linearization': Linearization,
-    'load finding': LoadFinding,
     'memory': EarlierModel,
     'misfit hypothesis': MisfitHypothesis,
     'misfit watch': MisfitWatch,
@@ -98,6 +100,8 @@ KINDS = {
     'onset': Onset,
     'parameter finding': ParameterFinding,
     'past': RecentFrame,
+    'payload': Payload,
+    'payload history': PayloadHistory,
     'pose fit': PoseFit,
     'pose state': PoseState,
     'pose sums': PoseSums,
@@ -128,7 +132,11 @@ KINDS = {
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 # Enumerations of which members are saved, by what they are called in files.
-_ENUMERATIONS = {'happened': Happened, 'misfit test': MisfitTest}
+_ENUMERATIONS = {
+    'happened': Happened,
+    'misfit test': MisfitTest,
+    'payload reason': PayloadReason,
+}
 _NAMES_OF_ENUMERATIONS = {kind: name for name, kind in _ENUMERATIONS.items()}
 # Arrays of one of these types are laid end to end in one array of the file.
 _TYPES = ('float64', 'int64', 'bool', 'uint8', 'complex128')

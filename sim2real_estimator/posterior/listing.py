@@ -123,8 +123,8 @@ def _besides(findings, is_verbose):
     if len(findings.modes) > 1:
         weights = ', '.join(f'{weight:.2f}' for weight, _ in findings.modes)
         lines.append(f'{len(findings.modes)} separate answers, of weights {weights}')
-    if findings.load:
-        lines.append(findings.load.sentence)
+    if findings.payload and findings.payload.is_held:
+        lines.append(findings.payload.sentence)
     if findings.obstacle:
         lines.append(findings.obstacle)
     return lines

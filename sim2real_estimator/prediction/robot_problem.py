@@ -19,6 +19,7 @@ from ..estimation.protocol import Gaussian
 from ..estimation.windows.shooting import ConstantEfforts
 from ..model.parameters import is_dissipation
 from ..model.state_coordinates import StateCoordinates
+from ..observability.payload import PayloadSettings
 from ..observability.possible_robots import PossibleRobots
 from ..parameters.delays import is_delay
 from ..parameters.drifting import drifting
@@ -95,6 +96,7 @@ class RobotProblem:
         torque=None,
         poses=None,
         wrenches=(),
+        payload=None,
     ):
         """
         Set up the problem.
@@ -106,13 +108,14 @@ class RobotProblem:
         reference: index of the sensor whose clock frames are cut by; nuisances: name -> `Prior`
         of fixed parameters that may be wrong; torque: the `TorqueModel` of a robot with measured
         torques; poses: its `PoseModel`, if motion capture observes it; wrenches: name -> the
-        `LinkWrench` of every measured wrench.
+        `LinkWrench` of every measured wrench; payload: `PayloadSettings`.
         """
         # 1. The parts, as given.
         self.options = options or ProblemOptions()
         self.parameters, self.model = parameters, parameters.model
         self.sensors, self.parametrization = tuple(sensors), parametrization
         self.torque, self.poses, self.wrenches = torque, poses, dict(wrenches)
+        self.payload = payload or PayloadSettings()
         self.noises, self.noise_prior = dict(noises or {}), _noise_prior((noises or {}).values())
         self._given = noises, accelerations, reference
         is_possible = augmented_parametrization(parametrization, nuisances) is not None
@@ -351,6 +354,12 @@ class RobotProblem:
     def model_changes(self, mean):
         """Return the `ModelChange`s that are possible for a robot of coordinates [p]."""
         return self._changes.model_changes(mean)
+
+    def possible_changes(self):
+        """Return the `ModelChange`s that are possible for the robot as described."""
+        if self.torque is not None:
+            return self.torque.model_changes()
+        return self.model_changes(self.parametrization.prior.mean)
 
     def loses_sight(self, frame):
         """Tell whether the state is lost in a frame, so that it has to be guessed anew."""

@@ -1,6 +1,7 @@
 """The topics that the node publishes while it is active, all but `/diagnostics`."""
 
 from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import InertiaStamped
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState, PointCloud2
 from visualization_msgs.msg import MarkerArray
@@ -18,7 +19,10 @@ TOPICS = {
     'posterior': (PointCloud2, _KEPT),
     'coordinates': (DiagnosticArray, _KEPT),
     'samples': (PointCloud2, _KEPT),
+    'payload': (InertiaStamped, _KEPT),
+    'payload_uncertainty': (PointCloud2, _KEPT),
     'parameters': (DiagnosticArray, _FLOWING),
+    'bands': (JointState, _FLOWING),
     'events': (DiagnosticArray, _EVENTS),
     'predicted_joint_states': (JointState, _FLOWING),
     'markers': (MarkerArray, _NEWEST),

@@ -17,6 +17,7 @@ from ..estimation.estimators.measured_torque import MeasuredTorque
 from ..estimation.estimators.multiple_shooting import MultipleShooting
 from ..estimation.noise import NOISES
 from ..model.parameters import Parameters
+from ..observability.payload import PayloadSettings
 from ..parameters.parametrization_choice import (
     choose_parametrization,
     pose_parametrization,
@@ -31,6 +32,7 @@ from ..prediction.torque_model import TorqueModel
 from ..stream.channels import Channel, InputChannel
 from ..stream.plans import ReferencePlan
 from ..stream.stream import Stream, StreamOptions
+from .held_body import frame_on_link, known_numbers, require_moving
 from .sources import build_inputs, build_model, build_sensors, build_wrenches, nearest
 from .stream_delays import Delays
 from .torque_priors import torque_priors
@@ -148,7 +150,18 @@ def build_problem(config, model, sensors):
         torque,
         poses,
         wrenches,
+        payload_settings(config.payload, model),
     )
+
+
+def payload_settings(settings, model):
+    """Return the `PayloadSettings` of a `PayloadConfig`."""
+    is_nominal = settings.against == 'nominal'
+    if settings.link or is_nominal:
+        require_moving(model, settings.link)
+    rotation, origin = frame_on_link(model, settings)
+    known = known_numbers(settings)
+    return PayloadSettings(settings.link, settings.frame, rotation, origin, is_nominal, known)
 
 
 def estimator_name(config, model=None, sensors=None):

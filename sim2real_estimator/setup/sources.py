@@ -9,6 +9,7 @@ from ..config.settings_tree import JointConfig, PlacementConfig
 from ..errors import ConfigError
 from ..model.urdf.load import load_urdf
 from ..sensors import JointEfforts, Placement, SENSORS, View, WrenchInput
+from .held_body import with_held_body
 
 MEASURED_EFFORTS, COMMANDED_EFFORTS = 'measured_efforts', 'commanded_efforts'
 # The actuators of joints whose effort need not be reported.
@@ -96,6 +97,7 @@ def described_model(config):
     for name in config.joints:
         if name not in names:
             raise ConfigError(f'joints.{name}: is no joint of the robot; {nearest(name, names)}')
+    model = with_held_body(model, config.payload)
     return model.with_couplings(wishes.couplings).with_actuators(_actuators(config))
 
 

@@ -10,7 +10,7 @@ GOALS = Goals(('lower.mass', 'elbow.damping'))
 ALIASED = {'upper.inertia.yy': 'aliased'}
 
 
-def demo(early=TRUTH, late=HEAVIER, early_at=10.0, noticed=(30.05,), **said):
+def demo(early=TRUTH, late=HEAVIER, early_at=10.0, noticed=(30.05,), held=0.2003, **said):
     """Return the `History` of a demo; said: of the estimate early, as `say` takes it."""
     board = told()
     history = History(board)
@@ -18,7 +18,7 @@ def demo(early=TRUTH, late=HEAVIER, early_at=10.0, noticed=(30.05,), **said):
     for seconds, mean, more in (
         (early_at, early, said),
         (29.9, early, said),
-        (60.0, late, {'verdicts': ALIASED}),
+        (60.0, late, {'verdicts': ALIASED, 'held': held}),
     ):
         say(board, seconds, mean, **more)
         history.look()
@@ -34,8 +34,8 @@ def broken(history, goals=GOALS):
 def test_a_demo_that_finds_everything_keeps_its_promises():
     checks = judge(GOALS, demo())
     assert all(check.is_kept for check in checks)
-    # Two identified, the truth covered, noticed, no false alarm, one new value.
-    assert len(checks) == 6
+    # Two identified, the truth covered, noticed, no false alarm, one new value, what is held.
+    assert len(checks) == 7
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,8 @@ def test_a_demo_that_finds_everything_keeps_its_promises():
         ({'early': {**TRUTH, 'elbow.damping': 0.045}}, '5.0 standard deviations (elbow.damping'),
         ({'late': {**HEAVIER, 'elbow.damping': 0.06}}, '(elbow.damping at 60 s)'),
         ({'late': {**HEAVIER, 'lower.mass': 1.13}}, 'the new lower.mass is found to 5.8 %'),
+        ({'held': 0.2012}, 'hold 0.2012 +- 0.0002 kg, and holds 0.2 kg'),
+        ({'held': None}, 'no payload was reported'),
         ({'late': TRUTH}, 'the new lower.mass is found to 17 %'),
         ({'noticed': ()}, 'the change at 30.00 s was not noticed'),
         ({'noticed': (31.2,)}, 'noticed 1.20 s later'),

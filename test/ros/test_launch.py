@@ -26,8 +26,10 @@ from sensor_msgs.msg import JointState
 from waiting import PATIENCE, until
 import yaml
 
-NAMES = 'estimator', 'demo', 'replay', 'randomizer'
-ESTIMATOR, DEMO, REPLAY, RANDOMIZER = (ROOT / 'launch' / f'{name}.launch.py' for name in NAMES)
+NAMES = 'estimator', 'demo', 'replay', 'randomizer', 'payload_bridge'
+ESTIMATOR, DEMO, REPLAY, RANDOMIZER, BRIDGE = (
+    ROOT / 'launch' / f'{name}.launch.py' for name in NAMES
+)
 URDF = CONFIG.with_suffix('.urdf')
 # Those that nav2 has, by the same names.
 COMMON = {'params_file', 'namespace', 'use_sim_time', 'autostart', 'log_level', 'rviz'}
@@ -89,6 +91,18 @@ def test_the_randomizer_hears_the_estimator_that_is_named():
         'sim2real_estimator',
         'randomizer',
     )
+
+
+def test_the_bridge_starts_dry_with_its_shipped_parameters():
+    declared = {e.name: e for e in entities(BRIDGE) if isinstance(e, DeclareLaunchArgument)}
+    assert all(each.description for each in declared.values())
+    (given,) = declared['params_file'].default_value
+    said = yaml.safe_load(Path(given.text).read_text())['/**']['payload_bridge']
+    assert said['ros__parameters']['dry_run'] is True
+    (node,) = [
+        entity for entity in entities(BRIDGE) if not isinstance(entity, DeclareLaunchArgument)
+    ]
+    assert (node.node_package, node.node_executable) == ('sim2real_estimator', 'payload_bridge')
 
 
 @pytest.fixture

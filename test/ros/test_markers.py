@@ -12,7 +12,7 @@ from shown import in_frame, known, of, place, rgb, shape, sizes, turn
 from visualization_msgs.msg import Marker
 
 from sim2real_estimator.observability.verdicts import Verdict
-from sim2real_estimator.records import LoadFinding
+from sim2real_estimator.records import Payload, PayloadReason
 from sim2real_estimator.ros.markers import scene, View
 from sim2real_estimator.ros.verdict_looks import LOOKS, NOT_ESTIMATED
 
@@ -148,32 +148,35 @@ def test_joints_tell_their_friction_and_damping(parameters):
     np.testing.assert_allclose(place(label) / np.linalg.norm(place(label)), [0, 1, 0])
 
 
-def test_a_load_is_a_ball_with_its_mass(parameters):
-    load = LoadFinding('lower', 1.0, 0.02, (0.0, 0.1, -0.3), (0.01, 0.01, 0.01))
-    markers = scene(View(parameters, (), load=load))
+def held(mass=1.0, com=(0.0, 0.1, -0.3), reason=PayloadReason.NONE):
+    numbers = np.array([mass, *com, *[0.0] * 6])
+    return Payload('lower', 'lower', 0, numbers, 0.02**2 * np.eye(10), 1.0, reason)
+
+
+def test_a_payload_is_a_ball_with_its_mass(parameters):
+    markers = scene(View(parameters, (), payload=held()))
     ball = in_frame(markers, 'load', 'lower')
     np.testing.assert_allclose(place(ball), [0.0, 0.1, -0.3])
     # A litre of water.
     assert np.prod(sizes(ball)) * np.pi / 6 == pytest.approx(1e-3)
     words = in_frame(markers, 'mass of the load', 'lower')
-    assert words.text == '+1 \u00b1 0.02 kg'
+    assert words.text == '1 \u00b1 0.02 kg'
     away = np.linalg.norm(place(words) - place(ball))
     assert away > (sizes(ball)[2] + words.scale.z) / 2
 
 
-def test_what_was_put_down_is_faint(parameters):
-    com = (0.0, 0.0, 0.0)
+def test_one_that_is_not_valid_is_faint(parameters):
     markers = [
-        scene(View(parameters, (), load=LoadFinding('lower', mass, 0.02, com, com)))
-        for mass in (0.5, -0.5)
+        scene(View(parameters, (), payload=held(0.5, (0.0, 0.0, 0.0), reason)))
+        for reason in (PayloadReason.NONE, PayloadReason.MISFIT)
     ]
-    there, gone = (in_frame(each, 'load', 'lower') for each in markers)
-    assert gone.color.a < there.color.a
-    assert in_frame(markers[1], 'mass of the load', 'lower').text.startswith('-0.5')
+    there, doubtful = (in_frame(each, 'load', 'lower') for each in markers)
+    assert doubtful.color.a < there.color.a
 
 
 def test_without_a_load_there_is_no_ball(parameters):
     assert of(scene(View(parameters, ())), 'load') == {}
+    assert of(scene(View(parameters, (), payload=held(0.0))), 'load') == {}
 
 
 def test_letters_grow_with_the_robot(parameters):

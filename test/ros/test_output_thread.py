@@ -81,6 +81,21 @@ def topics(items):
     return [item.topic for item in items]
 
 
+def test_the_payload_is_sent_where_it_has_changed(desk, progress):
+    _, before, after = progress
+    desk.outputs.wish(wishes_of('payload', 'payload_uncertainty'))
+    desk.outputs.note(before)
+    assert topics(desk.made()) == ['payload', 'payload_uncertainty']
+    # The same, of a later instant.
+    payload = replace(before.assessment.latest.payload, stamp_ns=after.estimate.stamp_ns)
+    latest = replace(after.assessment.latest, payload=payload)
+    desk.outputs.note(replace(after, assessment=replace(after.assessment, latest=latest)))
+    assert desk.made() == []
+    desk.outputs.note(after)
+    assert not payload.says_as(after.assessment.latest.payload)
+    assert topics(desk.made()) == ['payload', 'payload_uncertainty']
+
+
 def test_only_what_is_wished_is_made_and_only_once(desk, progress):
     _, before, after = progress
     desk.outputs.note(before)

@@ -12,8 +12,9 @@ from sim2real_estimator.records import (
     CombinationFinding,
     Estimate,
     Findings,
-    LoadFinding,
     ParameterFinding,
+    Payload,
+    PayloadReason,
     UpdateReport,
 )
 
@@ -23,9 +24,11 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy import serialization
 
 from sim2real_estimator.ros.publishers import (
+    bands_message,
     estimate_message,
     events_message,
     parameters_message,
+    read_bands,
     read_estimate,
     read_parameters,
 )
@@ -106,6 +109,21 @@ def test_with_several_modes_the_heaviest_is_in_the_efforts():
     assert heaviest == {'elbow.damping': 0.3, 'lower.mass': 0.4}
 
 
+def test_bands_are_the_mean_and_the_outer_quantiles_bit_for_bit():
+    message = received(bands_message(findings()))
+    assert message.name == [each.name for each in FOUND]
+    reading = read_bands(message)
+    assert reading.stamp_ns == STAMP_NS
+    assert reading.mean == {each.name: each.mean for each in FOUND}
+    assert reading.low == {each.name: each.quantiles[0] for each in FOUND}
+    assert reading.high == {each.name: each.quantiles[2] for each in FOUND}
+
+
+def test_an_estimate_is_no_bands():
+    with pytest.raises(DataError, match='listen to ~/bands'):
+        read_bands(received(estimate_message(estimate())))
+
+
 def test_parameters_arrive_bit_for_bit():
     reading = read_parameters(received(parameters_message(findings(), UNITS)))
     assert reading.stamp_ns == STAMP_NS
@@ -159,21 +177,34 @@ def test_what_is_said_of_all_parameters_comes_first():
     }
 
 
+def payload_of(mass=2.41, reason=PayloadReason.NONE):
+    mean = np.array([mass, 0.01, -0.09, 0.1, *[0.0] * 6])
+    deviations = np.array([0.02, 0.001, 0.002, 0.003, *[0.0] * 6])
+    return Payload('hand', 'tool', 0, mean, np.diag(deviations**2), 1.0, reason)
+
+
 def test_what_was_taken_up_is_told_with_its_uncertainty():
-    load = LoadFinding('hand', 2.41, 0.02, (0.01, -0.09, 0.1), (0.001, 0.002, 0.003))
-    reading = read_parameters(received(parameters_message(findings(load=load), UNITS)))
-    said = {key: text for key, text in reading.posterior.items() if key.startswith('load')}
-    assert said.pop('load on') == 'hand'
+    message = parameters_message(findings(payload=payload_of()), UNITS)
+    reading = read_parameters(received(message))
+    said = {key: text for key, text in reading.posterior.items() if key.startswith('payload')}
+    assert said.pop('payload on') == 'hand' and said.pop('payload frame') == 'tool'
     assert {key: float(text) for key, text in said.items()} == {
-        'load mass': 2.41,
-        'load mass std': 0.02,
-        'load com x': 0.01,
-        'load com x std': 0.001,
-        'load com y': -0.09,
-        'load com y std': 0.002,
-        'load com z': 0.1,
-        'load com z std': 0.003,
+        'payload mass': 2.41,
+        'payload mass std': 0.02,
+        'payload com.x': 0.01,
+        'payload com.x std': 0.001,
+        'payload com.y': -0.09,
+        'payload com.y std': 0.002,
+        'payload com.z': 0.1,
+        'payload com.z std': 0.003,
     }
+
+
+def test_a_payload_that_is_not_to_be_relied_on_is_told_with_the_reason():
+    payload = payload_of(0.0, PayloadReason.MISFIT)
+    reading = read_parameters(parameters_message(findings(payload=payload), UNITS))
+    said = {key: text for key, text in reading.posterior.items() if key.startswith('payload')}
+    assert said == {'payload not valid': PayloadReason.MISFIT.text}
 
 
 def test_what_keeps_data_from_being_used_is_said_loudly():

@@ -101,7 +101,7 @@ def test_a_known_push_on_the_hand_is_no_payload(arm, at, is_told):
     robot = synthetic(SWING % at, told)
     pipeline, events = run(robot, told if is_told else known, at + 5.0)
     if is_told:
-        assert Happened.CHANGED not in events and pipeline.latest_findings().load is None
+        assert Happened.CHANGED not in events and not pipeline.latest_findings().payload.is_held
     else:
         # That it is there shows in what becomes of an estimator that does not know of it.
         assert Happened.CHANGED in events

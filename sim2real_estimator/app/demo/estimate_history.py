@@ -33,6 +33,11 @@ class History:
         return next((m for m in reversed(self.moments) if m.seconds < seconds), None)
 
     @property
+    def payload(self):
+        """What the estimator says is held: (link, mass [kg], its sd), None where nothing is."""
+        return self._board.payload
+
+    @property
     def changes(self):
         """When the true values changed [s since the robot's start]."""
         return tuple(self._board.seconds(stamp_ns) for stamp_ns, _ in self._board.truths[1:])

@@ -16,7 +16,7 @@ class Goals:
     names: parameters that have to be identified `by` so many seconds, with a standard deviation
     below a `share` of the value; reach: standard deviations within which every identified truth
     has to lie; notice: within so many seconds a change has to be reported; error: relative, of
-    the values after it.
+    the values after it; held [kg]: of the mass of what was picked up.
     """
 
     names: tuple
@@ -25,6 +25,7 @@ class Goals:
     reach: float = 4.0
     notice: float = 1.0
     error: float = 0.05
+    held: float = 0.001
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,23 @@ def _learnt(goals, history):
     changed = [row for name, row in last.rows.items() if row.truth != first.rows[name].truth]
     if not changed:
         return (Check(False, 'nothing that is estimated changed'),)
-    return tuple(_found(goals, row) for row in changed)
+    held = _held(goals, history.payload, first, last)
+    return (*(_found(goals, row) for row in changed), held)
+
+
+def _held(goals, payload, first, last):
+    """Return whether what was picked up between two `Moment`s is known."""
+    if payload is None:
+        return Check(False, 'no payload was reported')
+    link, mass, sd = payload
+    name = f'{link}.mass'
+    if name not in last.rows or name not in first.rows:
+        return Check(False, f'{link} is said to hold {mass:.4g} kg, and its mass is not estimated')
+    truth = last.rows[name].truth - first.rows[name].truth
+    return Check(
+        abs(mass - truth) <= goals.held,
+        f'{link} is said to hold {mass:.4f} +- {sd:.1g} kg, and holds {truth:.4g} kg',
+    )
 
 
 def _found(goals, row):

@@ -96,6 +96,18 @@ class Board:
                 found = values
         return found
 
+    @property
+    def payload(self):
+        """What is held: (link, mass [kg], its sd); None where nothing is, as far as was said."""
+        said = self._reading.posterior if self._reading else {}
+        if 'payload mass' not in said:
+            return None
+        return (
+            said['payload on'],
+            float(said['payload mass']),
+            float(said['payload mass std']),
+        )
+
     def rows(self):
         """Return a `Row` for every parameter; none before the first verdicts."""
         if self._reading is None or self._estimate is None:

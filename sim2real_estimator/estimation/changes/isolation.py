@@ -47,7 +47,8 @@ class EarlierModel:
     name: of the change that ended it; parameters: names of those that the change concerned; mean
     [p], root [p, p]; left_by: the `ModelChange` that ended it, reached_by: the one before, by
     which the robot had come to these parameters; each None where it was a return to still earlier
-    ones, or is not known.
+    ones, or is not known; returns_to [p]: the mean of the `EarlierModel` that holds again after
+    it, None where the change was no return.
     """
 
     name: str
@@ -56,6 +57,7 @@ class EarlierModel:
     root: np.ndarray
     left_by: ModelChange | None = None
     reached_by: ModelChange | None = None
+    returns_to: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -356,7 +358,8 @@ def known_before(recent, isolated):
     """Return the `EarlierModel` of the posterior before a change at one of the `RecentFrame`s."""
     chosen = isolated.hypothesis
     known = recent[isolated.begin].mixture.spread()
-    return EarlierModel(chosen.name, chosen.parameters, *known, chosen.jump)
+    back = None if chosen.earlier is None else chosen.earlier.mean
+    return EarlierModel(chosen.name, chosen.parameters, *known, chosen.jump, returns_to=back)
 
 
 def _best(found):

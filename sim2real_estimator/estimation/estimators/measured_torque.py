@@ -374,7 +374,8 @@ class MeasuredTorque(AbstractEstimator):
         model, known, last = problem.torque, state.onset.known, state.model_before_change
         found, name = state.fit, name_of_return(last.name)
         prior = Gaussian(known.mean, old_root(model, known))
-        earlier = EarlierModel(name, last.parameters, found.mean, old_root(model, found))
+        root, back = old_root(model, found), known.mean
+        earlier = EarlierModel(name, last.parameters, found.mean, root, returns_to=back)
         first = np.flatnonzero(taken.any(1))[-1] + 1
         recent, visited = state.recent[first:], state.visited[first:]
         sums = state.sums.of(rows for _, rows in recent)

@@ -238,7 +238,9 @@ def branches_of(model, state, causes):
         else:
             prior = after_change(Gaussian(known.mean, root), cause.jump)
         parameters = (cause.returns_to or cause.jump).parameters
-        earlier = EarlierModel(cause.name, parameters, known.mean, root, cause.jump)
+        back = None if cause.returns_to is None else cause.returns_to.mean
+        jump = cause.jump
+        earlier = EarlierModel(cause.name, parameters, known.mean, root, jump, returns_to=back)
         begun = replace(known, mean=prior.mean, root=prior.root)
         more = prior_log_odds(cause)
         begun = fits.get(cause.name, begun)

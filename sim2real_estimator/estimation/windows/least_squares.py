@@ -112,7 +112,8 @@ def isolate(problem, state, since):
     each = [(jump, state.mean, np.concatenate([state.root, jump.root], 1)) for jump in jumps]
     every = ModelChange('several things', (), together, log_odds=several)
     each.append((every, state.mean, np.concatenate([state.root, together], 1)))
-    if before := state.model_before_change:
+    before, back = state.model_before_change, None
+    if before:
         # The robot that was known then, and may have drifted since.
         back = ModelChange(
             f'as before: {before.name}', before.parameters, np.zeros((len(state.mean), 0))
@@ -128,7 +129,11 @@ def isolate(problem, state, since):
         found.append((fit.log_evidence() + jump.log_odds, jump, prior))
     _, jump, prior = max(found, key=lambda each: each[0])
     known = jump if jump.root.shape[1] and jump is not every else None
-    return EarlierModel(jump.name, jump.parameters, state.mean, state.root, known), prior
+    back = None if back is None or jump is not back else before.mean
+    found = EarlierModel(
+        jump.name, jump.parameters, state.mean, state.root, known, returns_to=back
+    )
+    return found, prior
 
 
 def misfit_of(window, root):

@@ -2,6 +2,7 @@
 
 import csv
 from dataclasses import asdict
+from enum import Enum
 import json
 import math
 from pathlib import Path
@@ -214,7 +215,7 @@ def _plain(value):
         return _plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value
+    return value.value if isinstance(value, Enum) else value
 
 
 def write_models(found, folder):

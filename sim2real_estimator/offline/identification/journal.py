@@ -22,7 +22,10 @@ TOPICS = {
     'posterior': ('sensor_msgs/msg/PointCloud2', True),
     'coordinates': ('diagnostic_msgs/msg/DiagnosticArray', True),
     'samples': ('sensor_msgs/msg/PointCloud2', True),
+    'payload': ('geometry_msgs/msg/InertiaStamped', True),
+    'payload_uncertainty': ('sensor_msgs/msg/PointCloud2', True),
     'parameters': ('diagnostic_msgs/msg/DiagnosticArray', False),
+    'bands': ('sensor_msgs/msg/JointState', False),
     'events': ('diagnostic_msgs/msg/DiagnosticArray', False),
     'predicted_joint_states': ('sensor_msgs/msg/JointState', False),
     'markers': ('visualization_msgs/msg/MarkerArray', False),
@@ -32,7 +35,7 @@ _PREFIX = '/sim2real_estimator/'
 # Before each message: index of its topic, time in the bag [ns], number of bytes.
 _HEAD = struct.Struct('<HqI')
 _NANO = 1e9
-_JUDGED = ('parameters', 'posterior', 'markers')
+_JUDGED = ('payload', 'payload_uncertainty', 'parameters', 'bands', 'posterior', 'markers')
 _MOST_PENDING = 1 << 20
 # Number of earlier means that the markers show, as in the node.
 _TRAIL = 300

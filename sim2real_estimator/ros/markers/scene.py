@@ -17,7 +17,7 @@ from ...model.robot import joint_origin, link_inertia
 from ...observability.null_space import straight_draws
 from ...observability.verdicts import Verdict
 from ...prediction.forecast import forecast, link_ends, link_paths
-from ...records import LoadFinding
+from ...records import Payload
 from ...spatial.inertia import complement_of_trace
 from ..publishers.stamps import header
 from ..verdict_looks import LOOKS, worst_look
@@ -69,7 +69,7 @@ class View:
     name -> value of others that are not as the robot description says; draws: name -> [N] of the
     posterior, by physical parameters; paths: link -> [N, H + 1, 3], of `problem.forecast`;
     kernels: None where the mixture is not shown; frame_prefix: what robot_state_publisher puts
-    before the names of links; load: what the robot has picked up, None where there is nothing.
+    before the names of links; payload: the `Payload`, None where there is nothing.
     """
 
     parameters: Parameters
@@ -79,7 +79,7 @@ class View:
     paths: dict = field(default_factory=dict)
     kernels: Kernels | None = None
     frame_prefix: str = ''
-    load: LoadFinding | None = None
+    payload: Payload | None = None
 
     @cached_property
     def values(self):
@@ -124,7 +124,7 @@ def scene(view):
     markers = [
         *link_markers(view),
         *joint_markers(view),
-        *load_markers(view),
+        *payload_markers(view),
         *future_markers(view),
         *panel_markers(view),
         *kernel_markers(view),
@@ -173,7 +173,7 @@ def view_of(
         paths,
         kernels,
         frame_prefix,
-        findings.load,
+        findings.payload,
     )
 
 
@@ -267,24 +267,24 @@ def _word(found):
     return found.name.rpartition('.')[2]
 
 
-def load_markers(view):
-    """Return a ball where a load was picked up, and its mass as text; none where there is none."""
-    load = view.load
-    if load is None or load.link not in view.parameters.model.attachments:
+def payload_markers(view):
+    """Return a ball where a payload is held, and its mass as text; none where there is none."""
+    payload = view.payload
+    if payload is None or not payload.is_held:
         return []
-    radius = (abs(load.mass) / _LOAD_DENSITY * 3 / (4 * math.pi)) ** (1 / 3)
+    radius = (payload.mass / _LOAD_DENSITY * 3 / (4 * math.pi)) ** (1 / 3)
     radius = max(radius, _LEAST_LOAD * view.size)
-    # Of what was put down only an outline is left.
-    color = plain(_LOAD_COLOR, 0.8 if load.mass > 0 else _FAINT)
+    # One that is not valid is faint.
+    color = plain(_LOAD_COLOR, 0.8 if payload.is_valid else _FAINT)
     height = _LOAD_HEIGHT * view.size
     # Away from the joint, at which there is other text.
-    away = np.array(load.com)
-    away = away / np.linalg.norm(away) if away.any() else np.array([0.0, 0.0, 1.0])
-    beside = np.array(load.com) + away * (radius + 1.5 * height)
-    words = f'{load.mass:+.3g} \u00b1 {load.mass_sd:.2g} kg'
+    com = payload.mean[1:4]
+    away = com / np.linalg.norm(com) if com.any() else np.array([0.0, 0.0, 1.0])
+    beside = com + away * (radius + 1.5 * height)
+    words = f'{payload.mass:.3g} \u00b1 {payload.mass_sd:.2g} kg'
     return [
-        ball(_LOAD, 0, load.link, load.com, np.eye(3), [radius] * 3, color),
-        text(_LOAD_TEXT, 0, load.link, beside, height, words, plain(_GREY)),
+        ball(_LOAD, 0, payload.frame, com, np.eye(3), [radius] * 3, color),
+        text(_LOAD_TEXT, 0, payload.frame, beside, height, words, plain(_GREY)),
     ]
 
 

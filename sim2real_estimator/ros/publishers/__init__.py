@@ -21,25 +21,40 @@ from .diagnostics import (
     read_events,
     read_parameters,
 )
-from .joint_states import estimate_message, EstimateReading, predicted_message, read_estimate
+from .inertia_stamped import payload_message, payload_uncertainty_message, read_payload
+from .joint_states import (
+    bands_message,
+    BandsReading,
+    estimate_message,
+    EstimateReading,
+    predicted_message,
+    read_bands,
+    read_estimate,
+)
 
 __all__ = [
+    'BandsReading',
     'CoordinateMap',
     'EstimateReading',
     'ParametersReading',
     'PosteriorReading',
+    'bands_message',
     'coordinates_message',
     'draw_samples',
     'estimate_message',
     'events_message',
     'map_of',
     'parameters_message',
+    'payload_message',
+    'payload_uncertainty_message',
     'posterior_message',
     'predicted_message',
+    'read_bands',
     'read_coordinates',
     'read_estimate',
     'read_events',
     'read_parameters',
+    'read_payload',
     'read_posterior',
     'read_samples',
     'samples_message',

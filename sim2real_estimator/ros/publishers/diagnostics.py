@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ...errors import DataError
 from ...events import Event
 from ...messages import maker
-from ...records import ParameterFinding
+from ...records import ParameterFinding, PAYLOAD_NUMBERS
 from ..verdict_looks import look_of
 from .stamps import header, stamp_ns_of
 
@@ -100,15 +100,17 @@ def _whole(findings):
     }
     directions = enumerate(findings.null_directions, 1)
     values |= {f'null direction {number}': text for number, text in directions}
-    values |= _load(findings.load) if findings.load else {}
+    values |= _payload(findings.payload) if findings.payload else {}
     return status(_ALL, values, findings.obstacle, WARN if findings.obstacle else OK)
 
 
-def _load(load):
-    """Return the values of the latest payload, negative masses where one was put down."""
-    values = {'load on': load.link, 'load mass': load.mass, 'load mass std': load.mass_sd}
-    for axis, centre, sd in zip('xyz', load.com, load.com_sd):
-        values |= {f'load com {axis}': centre, f'load com {axis} std': sd}
+def _payload(payload):
+    """Return the values of a `Payload`: nothing of none, and why it is not valid."""
+    values = {} if payload.is_valid else {'payload not valid': payload.reason.text}
+    if payload.is_held:
+        values |= {'payload on': payload.link, 'payload frame': payload.frame}
+        for name, mean, sd in zip(PAYLOAD_NUMBERS[:4], payload.mean.tolist(), payload.sd.tolist()):
+            values |= {f'payload {name}': mean, f'payload {name} std': sd}
     return values
 
 

@@ -5,10 +5,13 @@ from ...prediction.forecast import mean_state
 from ...reported_events import Explained, Happened, kinds_of
 from ..markers import Board, require_axes, scene, view_of
 from ..publishers import (
+    bands_message,
     coordinates_message,
     draw_samples,
     map_of,
     parameters_message,
+    payload_message,
+    payload_uncertainty_message,
     posterior_message,
     predicted_message,
     samples_message,
@@ -71,9 +74,18 @@ class Composer:
             map_of(parametrization, self._units(parametrization.names)), progress.estimate.stamp_ns
         )
 
+    def _payload(self, progress, *_):
+        return payload_message(progress.assessment.latest.payload)
+
+    def _payload_uncertainty(self, progress, *_):
+        return payload_uncertainty_message(progress.assessment.latest.payload)
+
     def _parameters(self, progress, *_):
         found = progress.assessment.latest
         return parameters_message(found, self._units(each.name for each in found.parameters))
+
+    def _bands(self, progress, *_):
+        return bands_message(progress.assessment.latest)
 
     def _predicted(self, progress, *_):
         state = mean_state(self._problem, progress.mixture)
@@ -99,9 +111,12 @@ class Composer:
 
 
 _MAKERS = {
+    'payload': Composer._payload,
+    'payload_uncertainty': Composer._payload_uncertainty,
     'posterior': Composer._posterior,
     'coordinates': Composer._coordinates,
     'parameters': Composer._parameters,
+    'bands': Composer._bands,
     'predicted_joint_states': Composer._predicted,
     'markers': Composer._markers,
 }

@@ -27,7 +27,9 @@ _RATES = {
     'predicted_joint_states': lambda wishes: wishes.rate,
     'markers': lambda wishes: wishes.markers.rate,
 }
-_JUDGED = ('parameters', 'posterior')
+_JUDGED = ('payload', 'payload_uncertainty', 'parameters', 'bands', 'posterior')
+# Topics of the payload, published only where it has changed, and before the others.
+_ON_CHANGE = frozenset(('payload', 'payload_uncertainty'))
 # The map from coordinates to parameters never changes while the worker lives.
 _ONCE = ('coordinates',)
 _SAMPLES = 'samples'
@@ -74,7 +76,7 @@ class OutputThread:
     def forget(self):
         """Begin again without any progress, as the pipeline does."""
         self._newest, self._assessed, self._turn, self._trail = None, None, None, deque([], _TRAIL)
-        self._published, self._asked = {}, deque()
+        self._published, self._asked, self._payloads = {}, deque(), {}
 
     def wish(self, wishes):
         """Set the node's `Wishes`; return why a part of them cannot be met, or an empty text."""
@@ -170,8 +172,13 @@ class OutputThread:
         return self._run(self._draw, number, progress, self._wishes.samples)
 
     def _compose(self, jobs):
-        for topic, *arguments in jobs:
-            self._publish(topic, self._composer.message(topic, *arguments))
+        for topic, progress, *arguments in jobs:
+            if topic in _ON_CHANGE:
+                payload = progress.assessment.latest.payload
+                if payload.says_as(self._payloads.get(topic)):
+                    continue
+                self._payloads[topic] = payload
+            self._publish(topic, self._composer.message(topic, progress, *arguments))
 
     def _draw(self, number, progress, settings):
         reply = Reply(number, False, 'the samples cannot be drawn; the log of the node says why')
