@@ -49,13 +49,14 @@ class PlanOptions:
     How a motion is looked for.
 
     seconds: its duration; tones: how many at random begin; iterations: of IPOPT at most;
-    processor: time that IPOPT may take [s]; start: joint -> position at both ends, None: free.
+    processor: time that IPOPT may take [s], so long that the result seldom depends on the machine;
+    start: joint -> position at both ends, None: free; seed: of motions at random.
     """
 
     seconds: float = 10.0
     tones: int = 32
     iterations: int = 40
-    processor: float = 6.0
+    processor: float = 30.0
     start: dict | None = None
     seed: int = 0
 
