@@ -66,9 +66,11 @@ setup(
         ('share/' + package_name, ['package.xml']),
         # Where ros2 run and ros2 launch look; the console_scripts are in bin/.
         ('lib/' + package_name, sorted(glob('scripts/*'))),
+        # The readers of C++, and what find_package of CMake looks for.
+        *share('cpp/include'),
+        ('share/' + package_name + '/cmake', sorted(glob('cpp/*.cmake'))),
         *share('config'),
         *share('launch'),
-        ('include/' + package_name + '/' + package_name, sorted(glob('include/*/*.hpp'))),
     ],
     python_requires='>=3.10',
     install_requires=RUNTIME,
@@ -100,6 +102,7 @@ setup(
         'console_scripts': [
             'sim2real-estimator = sim2real_estimator.cli:main',
             'sim2real_estimator_node = sim2real_estimator.app.nodes:estimator',
+            'adviser = sim2real_estimator.app.nodes:adviser',
             'randomizer = sim2real_estimator.app.nodes:randomizer',
             'controller = sim2real_estimator.app.nodes:controller',
             'payload_bridge = sim2real_estimator.app.nodes:payload_bridge',

@@ -20,6 +20,7 @@ SECTIONS = (
     'estimation',
     'real',
     'workday',
+    'excitation',
     'tracking',
     'pictures',
 )

@@ -13,8 +13,10 @@ from .app.draw_command import add_draw
 from .app.export_command import add_export, posterior_in, require_free
 from .app.init_command import add_init
 from .app.layouts import add_layouts
+from .app.loop_command import add_loop_demo
 from .app.report_command import add_report
 from .app.rerun_export import add_rerun
+from .app.suggest_command import add_suggest
 from .errors import EstimatorError
 from .offline.identification.command import add_identify
 from .ros import require_ros
@@ -37,6 +39,7 @@ def main(arguments=None):
     add_bag_commands(commands)
     _add_posteriors(commands)
     _add_live(commands)
+    add_loop_demo(commands)
     add_doctor(commands)
     add_completion(commands)
     chosen = parser.parse_args(arguments)
@@ -78,6 +81,7 @@ def _add_posteriors(commands):
     add_draw(commands)
     add_report(commands)
     add_rerun(commands)
+    add_suggest(commands)
 
 
 def _add_live(commands):
@@ -124,7 +128,13 @@ def _add_experiments(reproduce):
         '--epochs', type=_positive, default=300, help="of the paper's estimator (300)"
     )
     mixture.set_defaults(run=_reproduce_mixture)
-    for experiment in (lengths, mixture):
+    simopt = experiments.add_parser(
+        'simopt', help='the loop of simulation and reality of SimOpt, on a cart-pole'
+    )
+    simopt.add_argument('--robots', type=_positive, default=5, help='true robots (5)')
+    simopt.add_argument('--rounds', type=_positive, default=3, help='of the loop (3)')
+    simopt.set_defaults(run=_reproduce_simopt)
+    for experiment in (lengths, mixture, simopt):
         experiment.add_argument(
             '--seed', type=int, default=0, help='seed of all random numbers (0)'
         )
@@ -262,6 +272,35 @@ def _reproduce_mixture(chosen):
     console.print(mixture_report.table(paper, ours))
     console.print(f'picture of the first pendulum: {path}', soft_wrap=True)
     return 0
+
+
+def _reproduce_simopt(chosen):
+    """Run the loop of SimOpt with a live display; print a table and where the picture is."""
+    from rich.console import Console
+    import torch
+
+    _require_drawing()
+    from .app.reproduce import simopt_experiment, simopt_report
+
+    torch.set_num_threads(1)
+    console, loops = Console(), []
+    # Of a robot: the first policy, one for each way and round, and one of the robot itself.
+    trainings = 2 + len(simopt_experiment.WAYS) * chosen.rounds
+    with _progress(console) as progress:
+        for seed in range(chosen.seed, chosen.seed + chosen.robots):
+            task = progress.add_task(f'robot {seed}', total=trainings, state='training')
+
+            def show(state, task=task):
+                progress.update(task, advance=1, state=state)
+
+            loops.append(simopt_experiment.run_loop(seed, chosen.rounds, on_step=show))
+    path = _picture_path(chosen, 'simopt.png')
+    simopt_report.picture(loops, path)
+    console.print(simopt_report.table(loops))
+    is_reached, sentence = simopt_report.verdict(loops)
+    print(sentence)
+    console.print(f'picture: {path}', soft_wrap=True)
+    return 0 if is_reached else 1
 
 
 def _require_drawing():

@@ -38,12 +38,13 @@ ROOMS = {
     'setup': _PROBLEM,
     'control': _PHYSICS,
     'posterior': {*_PROBLEM, 'files', 'setup', 'version'},
+    'excitation': {*_PROBLEM, 'posterior'},
     'pipeline': {*_PROBLEM, 'files', 'posterior', 'setup'},
     'background': {'pipeline'},
     'bags': {'errors', 'files', 'messages'},
     'ros': {*_FLOW, 'background', 'bags', 'events', 'messages'},
     'offline': {*_FLOW, 'bags', 'files', 'events', 'messages', 'ros', 'version'},
-    'app': {*_FLOW, 'bags', 'control', 'messages', 'offline', 'ros', 'version'},
+    'app': {*_FLOW, 'bags', 'control', 'excitation', 'messages', 'offline', 'ros', 'version'},
     'cli': {'app', 'errors', 'offline', 'posterior', 'ros', 'setup', 'version'},
     # The public names, imported when first used.
     '__init__': {
@@ -92,6 +93,11 @@ THIRD_PARTY = {
     'posterior/export': {'numpy', 'torch', 'transforms3d', 'yaml'},
     'posterior/export/mjcf.py': {'mujoco', 'numpy', 'transforms3d'},
     'posterior/report': {'jinja2', 'matplotlib', 'numpy', 'scipy'},
+    'excitation': {'numpy'},
+    'excitation/information.py': {'casadi', 'numpy'},
+    'excitation/clearance.py': {'casadi', 'numpy'},
+    'excitation/planning.py': {'casadi', 'numpy'},
+    'excitation/motion_files.py': {'numpy', 'yaml'},
     'pipeline': {'numpy', 'threadpoolctl', 'torch'},
     'background': set(),
     'bags': {'backports', 'rosbags'},
@@ -100,6 +106,7 @@ THIRD_PARTY = {
     'app': {'matplotlib', 'numpy', 'rich', 'torch', 'transforms3d'},
     'app/layouts.py': {'yaml'},
     'app/rerun_export.py': {'numpy', 'rerun', 'transforms3d'},
+    'app/reproduce': {'cmaes', 'matplotlib', 'numpy', 'rich', 'scipy', 'torch'},
     'cli': {'matplotlib', 'numpy', 'rich', 'torch'},
     '__init__': set(),
 }
@@ -108,6 +115,7 @@ ROS_PREFIXES = ('ament', 'launch', 'rcl', 'ros2', 'rosbag2', 'rosidl', 'rosgraph
 ROS_SUFFIXES = ('_msgs', '_srvs', '_interfaces')
 # What talks to ROS beside the room that is there for it.
 NODES_OF_APP = (
+    'app/adviser/node.py',
     'app/controller/node.py',
     'app/doctor/discovery.py',
     'app/monitor/listener.py',

@@ -13,6 +13,7 @@ from sim2real_estimator.app.layouts import FILES, foxglove, plotjuggler, rqt
 from sim2real_estimator.cli import main
 from sim2real_estimator.config import load_config
 from sim2real_estimator.pipeline import Pipeline
+from sim2real_estimator.ros.publishers import bands_message
 
 ROOT = Path(__file__).parents[1]
 NODE = '/sim2real_estimator'
@@ -21,8 +22,9 @@ DEMO = ROOT / 'config' / 'demo.yaml'
 
 @pytest.fixture(scope='module')
 def names():
-    """Return the names in the order of `~/estimate`."""
-    return Pipeline.from_config(load_config(DEMO)).estimate().names
+    """Return the names in the order of `~/bands`."""
+    found = Pipeline.from_config(load_config(DEMO)).progress.assessment.latest
+    return tuple(bands_message(found).name)
 
 
 def topics():
@@ -55,20 +57,13 @@ def test_the_shipped_views_are_what_the_command_writes_for_the_demo(tmp_path, ca
 
 def test_plotjuggler_shows_every_parameter_with_its_band(names):
     root = ElementTree.fromstring(shipped('plotjuggler'))
-    equations = {each.get('name'): each for each in root.iter('snippet')}
     areas = {area.get('name'): area for area in root.iter('DockArea')}
     assert set(areas) == set(names)
     for name, area in areas.items():
-        mean, low, high = [curve.get('name') for curve in area.iter('curve')]
-        assert mean == f'{NODE}/estimate/{name}/position'
-        expect_topic(mean)
-        for curve, sign in ((low, '-'), (high, '+')):
-            snippet = equations[curve]
-            assert snippet.findtext('linked_source') == mean
-            assert snippet.find('additional_sources').findtext('v1') == (
-                f'{NODE}/estimate/{name}/velocity'
-            )
-            assert snippet.findtext('function') == f'return value {sign} 1.645 * v1'
+        curves = [curve.get('name') for curve in area.iter('curve')]
+        fields = ('position', 'velocity', 'effort')
+        assert curves == [f'{NODE}/bands/{name}/{field}' for field in fields]
+        expect_topic(curves[0])
     for split in root.iter('DockSplitter'):
         assert int(split.get('count')) == len(split) == len(split.get('sizes').split(';'))
 
@@ -79,12 +74,12 @@ def test_foxglove_plots_each_parameter_by_its_place_in_the_message(names):
     for panel in panels.values():
         for path in panel.get('paths', ()):
             expect_topic(path['value'])
-            field, place = re.fullmatch(
-                r'.*\.(position|velocity)\[(\d+)\]', path['value']
-            ).groups()
-            assert names[int(place)] == path['label']
-            found.setdefault(path['label'], set()).add(field)
-    assert found == {name: {'position', 'velocity'} for name in names}
+            field, place = re.fullmatch(r'.*/bands\.(\w+)\[(\d+)\]', path['value']).groups()
+            name, _, word = path['label'].partition(': ')
+            assert names[int(place)] == name
+            found.setdefault(name, {})[word] = field
+    curves = {'mean': 'position', '5 %': 'velocity', '95 %': 'effort'}
+    assert found == dict.fromkeys(names, curves)
     expect_topic(next(iter(panels['3D!robot']['topics'])))
     expect_topic(panels['RawMessages!events']['topicPath'])
     # Every panel is shown, and everything shown is a panel.
@@ -111,5 +106,5 @@ def test_many_parameters_are_spread_over_tabs_and_another_name_of_the_node_is_ta
     titles = [tab.get('tab_name') for tab in root.iter('Tab')]
     assert titles == ['masses 1', 'masses 2', 'masses 3']
     assert len(list(root.iter('DockArea'))) == 30
-    assert '"/left/arm/estimate.position[29]"' in foxglove(names, '/left/arm')
+    assert '"/left/arm/bands.position[29]"' in foxglove(names, '/left/arm')
     assert "'left/arm: worker'" in rqt('/left/arm')

@@ -299,7 +299,8 @@ def test_a_wheel_says_all_this(tmp_path):
     for path in (ROOT / PACKAGE).rglob('*'):
         if path.is_file() and path.suffix != '.pyc':
             assert path.relative_to(ROOT).as_posix() in names
-    for place in ('config/demo.yaml', 'launch/demo.launch.py', 'package.xml'):
+    readers = ('cpp/include/sim2real_estimator/readers.hpp', f'cmake/{PACKAGE}Config.cmake')
+    for place in ('config/demo.yaml', 'launch/demo.launch.py', 'package.xml', *readers):
         assert any(name.endswith(f'data/share/{PACKAGE}/{place}') for name in names), place
 
 

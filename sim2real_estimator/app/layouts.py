@@ -23,9 +23,12 @@ _TABS = {
     'motors': ('armature', 'gain'),
     'other parameters': ('',),
 }
-# Of a normal distribution: 90 % are within so many standard deviations.
-_BAND = 1.645
-_COLOURS = {'': '#1f77b4', ' low': '#aec7e8', ' high': '#aec7e8'}
+# Field of `~/bands` -> its meaning and colour.
+_CURVES = {
+    'position': ('mean', '#1f77b4'),
+    'velocity': ('5 %', '#aec7e8'),
+    'effort': ('95 %', '#aec7e8'),
+}
 _MOST = 12
 # Statuses of /diagnostics, by the beginnings of the names after that of the node: docs/ros.md.
 _TASKS = {
@@ -90,12 +93,11 @@ def _tabs(names):
 
 
 def plotjuggler(names, node='/sim2real_estimator'):
-    """Return the layout: a plot per parameter, its mean and the 90 % band of a normal one."""
+    """Return the layout: a plot per parameter, its mean and its 90 % band."""
     root = ElementTree.Element('root')
     window = ElementTree.SubElement(
         root, 'tabbed_widget', parent='main_window', name='Main Window'
     )
-    equations = ElementTree.Element('customMathEquations')
     for title, own in _tabs(names).items():
         tab = ElementTree.SubElement(window, 'Tab', tab_name=title, containers='1')
         container = ElementTree.SubElement(tab, 'Container')
@@ -106,46 +108,37 @@ def plotjuggler(names, node='/sim2real_estimator'):
         for name in own:
             area = ElementTree.SubElement(split, 'DockArea', name=name)
             plot = ElementTree.SubElement(area, 'plot', mode='TimeSeries', style='Lines')
-            mean = f'{node}/estimate/{name}/position'
-            for word, colour in _COLOURS.items():
-                curve = f'{name}{word}' if word else mean
+            for field, (_, colour) in _CURVES.items():
+                curve = f'{node}/bands/{name}/{field}'
                 ElementTree.SubElement(plot, 'curve', name=curve, color=colour)
-            for word, sign in ((' low', '-'), (' high', '+')):
-                snippet = ElementTree.SubElement(equations, 'snippet', name=f'{name}{word}')
-                ElementTree.SubElement(snippet, 'global')
-                body = f'return value {sign} {_BAND} * v1'
-                ElementTree.SubElement(snippet, 'function').text = body
-                ElementTree.SubElement(snippet, 'linked_source').text = mean
-                more = ElementTree.SubElement(snippet, 'additional_sources')
-                ElementTree.SubElement(more, 'v1').text = f'{node}/estimate/{name}/velocity'
     ElementTree.SubElement(window, 'currentTabIndex', index='0')
-    root.append(equations)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding='unicode', xml_declaration=True) + '\n'
 
 
 def foxglove(names, node='/sim2real_estimator'):
-    """Return the layout: means and standard deviations over time, events, health, the robot."""
+    """Return the layout: a plot per parameter, events, health, the robot."""
     places = {name: k for k, name in enumerate(names)}
-    panels = {}
+    panels, tabs = {}, []
     for title, own in _tabs(names).items():
-        for word, field in (('mean', 'position'), ('standard deviation', 'velocity')):
-            panels[f'Plot!{title} {word}'.replace(' ', '_')] = {
-                'title': f'{title}: {word}',
+        for name in own:
+            panels[f'Plot!{name}'] = {
+                'title': name,
                 'xAxisVal': 'timestamp',
                 'showLegend': True,
                 'legendDisplay': 'left',
                 'paths': [
                     {
-                        'value': f'{node}/estimate.{field}[{places[name]}]',
-                        'label': name,
+                        'value': f'{node}/bands.{field}[{places[name]}]',
+                        'label': f'{name}: {word}',
+                        'color': colour,
                         'enabled': True,
                         'timestampMethod': 'headerStamp',
                     }
-                    for name in own
+                    for field, (word, colour) in _CURVES.items()
                 ],
             }
-    plots = list(panels)
+        tabs.append({'title': title, 'layout': _stack([f'Plot!{name}' for name in own])})
     panels['3D!robot'] = {
         'topics': {f'{node}/markers': {'visible': True}},
         'layers': {
@@ -159,28 +152,35 @@ def foxglove(names, node='/sim2real_estimator'):
     }
     panels['RawMessages!events'] = {'topicPath': f'{node}/events'}
     panels['DiagnosticSummary!health'] = {'topicToRender': '/diagnostics', 'minLevel': 0}
-    tabs = [
-        {'title': panels[mean]['title'].partition(':')[0], 'layout': _row(mean, sd)}
-        for mean, sd in zip(plots[::2], plots[1::2])
-    ]
     panels['Tab!parameters'] = {'activeTabIdx': 0, 'tabs': tabs}
-    side = _column('3D!robot', _column('RawMessages!events', 'DiagnosticSummary!health'))
+    side = _stack(['3D!robot', 'RawMessages!events', 'DiagnosticSummary!health'])
     layout = {
         'configById': panels,
         'globalVariables': {},
         'userNodes': {},
         'playbackConfig': {'speed': 1},
-        'layout': {**_row('Tab!parameters', side), 'splitPercentage': 65},
+        'layout': {
+            'direction': 'row',
+            'first': 'Tab!parameters',
+            'second': side,
+            'splitPercentage': 65,
+        },
     }
     return json.dumps(layout, indent=1) + '\n'
 
 
-def _row(first, second):
-    return {'direction': 'row', 'first': first, 'second': second}
-
-
-def _column(first, second):
-    return {'direction': 'column', 'first': first, 'second': second}
+def _stack(panels):
+    """Return panels one below the other, all of the same height."""
+    first, *others = panels
+    if not others:
+        return first
+    share = 100 / len(panels)
+    return {
+        'direction': 'column',
+        'first': first,
+        'second': _stack(others),
+        'splitPercentage': share,
+    }
 
 
 def rqt(node='/sim2real_estimator'):

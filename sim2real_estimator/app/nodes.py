@@ -41,3 +41,11 @@ def payload_bridge():
     from ..ros.payload_bridge.node import main
 
     return main()
+
+
+def adviser():
+    """Run the node `adviser`, and return the exit status."""
+    exit_without_ros('adviser')
+    from .adviser.node import main
+
+    return main()

@@ -5,7 +5,7 @@ The torques of a robot as linear functions of its standard parameters, traced on
 parameters as functions of the estimator's coordinates, and the ways in which the robot may change.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 
 import casadi
@@ -94,6 +94,7 @@ class TorqueModel:
             if name in parameters and not name.endswith('.delay')
         }
         robot = realize(parameters, known)
+        self._nominal_robot = model, robot
         speeds = [robot.bodies[moving[j].index].physics['friction_velocity'] for j in self.joints]
         self.slowest = _SLOWEST * np.array(speeds)
         self.names = tuple(regressor_names(robot))
@@ -195,6 +196,11 @@ class TorqueModel:
         return sizes
 
     @property
+    def passive(self):
+        """Names of the joints that nothing drives: their torque is zero."""
+        return tuple(j for j, place in zip(self.joints, self._commands) if place is None)
+
+    @property
     def encoders(self):
         """Name of a sensor -> places of the joints it measures among the robot's velocities."""
         return self._sensors
@@ -269,6 +275,20 @@ class TorqueModel:
             free = (self._nominal if geometry is None else geometry,)
         states = positions, velocities, accelerations
         return self._columns(states, standard[: self._bodies], *free)[0]
+
+    def symbolic_columns(self, slowest=0.0):
+        """
+        Return (symbols q [nq], v [nv], a [nv]; symbols of the bodies' parameters; columns [J, P]).
+
+        They are CasADi expressions, for who differentiates them by the motion, with lengths and
+        offsets of the prior mean. slowest: friction changes its sign over this speed at least.
+        """
+        model, robot = self._nominal_robot
+        bodies = []
+        for body in robot.bodies:
+            speed = max(body.physics['friction_velocity'], slowest)
+            bodies.append(replace(body, physics={**body.physics, 'friction_velocity': speed}))
+        return _regressor(model, replace(robot, bodies=tuple(bodies)), self.velocities)
 
     def by_geometry(self, positions, velocities, accelerations, standard, geometry):
         """Return the derivatives [N, J, g] of torques by geometry; arguments as of `columns`."""

@@ -19,6 +19,7 @@ from sim2real_estimator.errors import ConfigError, DataError
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.posterior.file import joined, load
 from sim2real_estimator.ros.publishers import (
+    read_bands,
     read_estimate,
     read_events,
     read_parameters,
@@ -124,10 +125,14 @@ def test_the_bag_has_what_the_node_would_publish(written):
             counts[name] = counts.get(name, 0) + 1
             assert found.bags[0].begin_ns <= time_ns <= found.bags[0].end_ns
     assert counts['coordinates'] == counts['events'] == 1 and counts['samples'] == 2
-    assert counts['posterior'] == counts['parameters'] == len(found.course.stamps_ns)
+    assert counts['posterior'] == counts['parameters'] == counts['bands']
+    assert counts['posterior'] == len(found.course.stamps_ns)
     estimate = read_estimate(latest['estimate'])
     assert estimate.stamp_ns >= found.course.stamps_ns[-1]
-    assert [*read_parameters(latest['parameters']).parameters] == [*found.mean]
+    parameters = read_parameters(latest['parameters']).parameters
+    assert [*parameters] == [*found.mean]
+    means = {name: each.mean for name, each in parameters.items()}
+    assert read_bands(latest['bands']).mean == means
     assert read_posterior(latest['posterior']).labels == found.problem.labels
     assert read_events(latest['events'])[1][0].name == 'converged'
     assert len(read_samples(latest['samples'])['lower.mass']) == swinging.DRAWS

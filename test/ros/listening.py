@@ -14,6 +14,7 @@ TOPICS = {
     'coordinates': (DiagnosticArray, KEPT),
     'samples': (PointCloud2, KEPT),
     'parameters': (DiagnosticArray, 100),
+    'bands': (JointState, 100),
     'events': (DiagnosticArray, 100),
     'predicted_joint_states': (JointState, 100),
     'markers': (MarkerArray, 100),

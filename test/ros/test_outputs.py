@@ -30,6 +30,7 @@ from sim2real_estimator.ros.publishers import (
     draw_samples,
     map_of,
     predicted_message,
+    read_bands,
     read_coordinates,
     read_parameters,
     read_posterior,
@@ -97,7 +98,7 @@ def live(client, recording, arrays, tmp_path_factory):
         publisher = send(client, recording)
         for topic in ('predicted_joint_states', 'markers'):
             listener.wait_for(topic, arrays.stamp_ns)
-        for topic in ('posterior', 'parameters'):
+        for topic in ('posterior', 'parameters', 'bands'):
             listener.wait_for(topic, arrays.judged[-1].estimate.stamp_ns)
         listener.wait_for('samples', arrays.handed_over.estimate.stamp_ns)
         client.wait(lambda: convergences(listener), 'the event')
@@ -146,6 +147,15 @@ def test_parameters_are_the_findings_of_the_same_arrays(live, arrays):
     assert tuple(found.parameters.values()) == findings.parameters
     assert found.posterior['observed dimensions'] == str(findings.observed)
     assert found.units['elbow.damping'] == 'N m s/rad'
+
+
+def test_bands_are_the_quantiles_of_the_same_arrays(live, arrays):
+    listener, _ = live
+    found = read_bands(listener.latest('bands'))
+    expected = arrays.judged[-1].assessment.latest.parameters
+    assert found.mean == {each.name: each.mean for each in expected}
+    assert found.low == {each.name: each.quantiles[0] for each in expected}
+    assert found.high == {each.name: each.quantiles[2] for each in expected}
 
 
 def test_samples_are_drawn_at_the_hand_over(live, arrays):

@@ -105,7 +105,8 @@ def test_inputs_and_outputs_are_recorded_as_they_come(client, tmp_path):
     assert counts.pop(JOINTS) == 20 and counts.pop(ESTIMATE) == 1
     assert '/diagnostics' in counts and not any(counts.values())
     assert kept == {
-        f'/sim2real_estimator/{name}' for name in ('posterior', 'coordinates', 'samples')
+        f'/sim2real_estimator/{name}'
+        for name in ('posterior', 'coordinates', 'samples', 'payload', 'payload_uncertainty')
     }
     assert recorded(path) == messages
     assert f'20  {JOINTS}' in (tmp_path / 'output').read_text()

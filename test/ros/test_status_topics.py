@@ -109,6 +109,21 @@ def test_with_several_modes_the_heaviest_is_in_the_efforts():
     assert heaviest == {'elbow.damping': 0.3, 'lower.mass': 0.4}
 
 
+def test_bands_are_the_mean_and_the_outer_quantiles_bit_for_bit():
+    message = received(bands_message(findings()))
+    assert message.name == [each.name for each in FOUND]
+    reading = read_bands(message)
+    assert reading.stamp_ns == STAMP_NS
+    assert reading.mean == {each.name: each.mean for each in FOUND}
+    assert reading.low == {each.name: each.quantiles[0] for each in FOUND}
+    assert reading.high == {each.name: each.quantiles[2] for each in FOUND}
+
+
+def test_an_estimate_is_no_bands():
+    with pytest.raises(DataError, match='listen to ~/bands'):
+        read_bands(received(estimate_message(estimate())))
+
+
 def test_parameters_arrive_bit_for_bit():
     reading = read_parameters(received(parameters_message(findings(), UNITS)))
     assert reading.stamp_ns == STAMP_NS
@@ -160,15 +175,6 @@ def test_what_is_said_of_all_parameters_comes_first():
         'null direction 1': 'lower.mass - lower.com.z',
         'null direction 2': 'upper.mass',
     }
-
-
-def test_bands_are_the_quantiles_by_name():
-    found = findings()
-    stamp_ns, bands = read_bands(received(bands_message(found)))
-    assert stamp_ns == found.stamp_ns and list(bands) == [p.name for p in found.parameters]
-    for each in found.parameters:
-        low, _, high = each.quantiles
-        assert bands[each.name] == (low, each.mean, high)
 
 
 def payload_of(mass=2.41, reason=PayloadReason.NONE):

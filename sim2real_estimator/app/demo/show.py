@@ -46,8 +46,12 @@ class Plan:
 
 
 def shipped_robot():
-    """Return the path of the settings of the demo's robot, as installed or in a clone."""
-    tail = Path('config', 'synthetic', 'demo.yaml')
+    """Return the path of the settings of the demo's robot."""
+    return shipped(Path('config', 'synthetic', 'demo.yaml'))
+
+
+def shipped(tail):
+    """Return the path of a file that the package ships, as installed or in a clone."""
     package = Path(__file__).resolve().parents[2]
     places = [package.parent, *(above / 'share' / _PACKAGE for above in package.parents)]
     for place in places:

@@ -67,7 +67,7 @@ class NativeBackend(AbstractBackend):
 
     def with_values(self, values):
         """Return the same for other values; programs of a structure met before are kept."""
-        other = NativeBackend(self.system, values)
+        other = type(self)(self.system, values)
         other.expects_forwards = self.expects_forwards
         other._by_structure = self._by_structure
         other._programs = self._by_structure.setdefault(other.structure, {})

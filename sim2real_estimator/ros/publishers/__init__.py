@@ -24,6 +24,7 @@ from .diagnostics import (
 from .inertia_stamped import payload_message, payload_uncertainty_message, read_payload
 from .joint_states import (
     bands_message,
+    BandsReading,
     estimate_message,
     EstimateReading,
     predicted_message,
@@ -32,6 +33,7 @@ from .joint_states import (
 )
 
 __all__ = [
+    'BandsReading',
     'CoordinateMap',
     'EstimateReading',
     'ParametersReading',

@@ -1,13 +1,14 @@
 """
 The topics `~/estimate`, `~/bands` and `~/predicted_joint_states`, as JointState.
 
-Every tool plots a JointState by name: mean and standard deviation of each parameter, and the
-motion of the model beside the measured one.
+Every tool plots a JointState by name: mean and standard deviation of each parameter, mean and
+90 % band, and the motion of the model beside the measured one.
 """
 
 from dataclasses import dataclass
 import math
 
+from ...errors import DataError
 from ...messages import maker
 from .stamps import header, stamp_ns_of
 
@@ -62,27 +63,40 @@ def read_estimate(message):
     )
 
 
+@dataclass(frozen=True)
+class BandsReading:
+    """Name -> mean, 5 % quantile, 95 % quantile."""
+
+    stamp_ns: int
+    mean: dict
+    low: dict
+    high: dict
+
+
 def bands_message(findings):
     """
-    Return the 90 % intervals of `Findings` as JointState, by the names of parameters.
+    Return the 90 % intervals of `Findings` as JointState, by name, to be plotted as bands.
 
-    position is the mean, velocity the 5 % quantile, effort the 95 % quantile: three curves of one
-    name in every tool that plots a JointState.
+    Position is the mean, velocity the 5 % and effort the 95 % quantile of each parameter.
     """
-    each = findings.parameters
+    found = findings.parameters
     return JointState(
         header=header(findings.stamp_ns),
-        name=[found.name for found in each],
-        position=[found.mean for found in each],
-        velocity=[found.quantiles[0] for found in each],
-        effort=[found.quantiles[-1] for found in each],
+        name=[each.name for each in found],
+        position=[each.mean for each in found],
+        velocity=[each.quantiles[0] for each in found],
+        effort=[each.quantiles[-1] for each in found],
     )
 
 
 def read_bands(message):
-    """Return (stamp_ns, name -> (low, mean, high)) of a message of `~/bands`."""
-    numbers = zip(message.velocity, message.position, message.effort)
-    return stamp_ns_of(message), dict(zip(message.name, numbers))
+    """Return the `BandsReading` of a message; a DataError where it is another's."""
+    columns = message.position, message.velocity, message.effort
+    if any(len(values) != len(message.name) for values in columns):
+        raise DataError('not every name has a mean, a low and a high; listen to ~/bands')
+    return BandsReading(
+        stamp_ns_of(message), *(dict(zip(message.name, map(float, values))) for values in columns)
+    )
 
 
 def _combinations(names, findings):

@@ -1,0 +1,1 @@
+"""The node that suggests the next motion: docs/consumers.md."""
