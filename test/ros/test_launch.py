@@ -26,8 +26,8 @@ from sensor_msgs.msg import JointState
 from waiting import PATIENCE, until
 import yaml
 
-NAMES = 'estimator', 'demo', 'replay', 'randomizer', 'payload_bridge'
-ESTIMATOR, DEMO, REPLAY, RANDOMIZER, BRIDGE = (
+NAMES = 'estimator', 'demo', 'replay', 'randomizer', 'payload_bridge', 'controller'
+ESTIMATOR, DEMO, REPLAY, RANDOMIZER, BRIDGE, CONTROLLER = (
     ROOT / 'launch' / f'{name}.launch.py' for name in NAMES
 )
 URDF = CONFIG.with_suffix('.urdf')
@@ -103,6 +103,16 @@ def test_the_bridge_starts_dry_with_its_shipped_parameters():
         entity for entity in entities(BRIDGE) if not isinstance(entity, DeclareLaunchArgument)
     ]
     assert (node.node_package, node.node_executable) == ('sim2real_estimator', 'payload_bridge')
+
+
+def test_the_controller_only_looks_unless_it_is_enabled():
+    declared = {e.name: e for e in entities(CONTROLLER) if isinstance(e, DeclareLaunchArgument)}
+    assert all(each.description for each in declared.values())
+    # Whose robot it is nobody knows.
+    assert [n for n, each in declared.items() if each.default_value is None] == ['config_file']
+    assert declared['enabled'].default_value[0].text == 'false'
+    (node,) = [e for e in entities(CONTROLLER) if not isinstance(e, DeclareLaunchArgument)]
+    assert (node.node_package, node.node_executable) == ('sim2real_estimator', 'controller')
 
 
 @pytest.fixture
