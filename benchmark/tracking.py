@@ -89,7 +89,7 @@ class Live:
         for source in self.pipeline.sources:
             self.pipeline.receive(source, message)
         for estimate in self.pipeline.step():
-            if self.named is None and self.pipeline.latest_findings().load is not None:
+            if self.named is None and self.pipeline.latest_findings().payload.is_held:
                 self.named = 1e-9 * estimate.stamp_ns
 
     def parameters(self):
@@ -182,8 +182,8 @@ def track(name, seed, kind):
     arm.simulate(hidden, motion, (box,), every=10, servo=servo)
     t = np.array([each[0] for each in servo.errors])
     error = np.array([each[1] for each in servo.errors])
-    load = live.pipeline.latest_findings().load if kind == 'live' else None
-    return Tracked(t, error, float(end), live.named, load and load.mass)
+    load = live.pipeline.latest_findings().payload if kind == 'live' else None
+    return Tracked(t, error, float(end), live.named, load.mass if load and load.is_held else None)
 
 
 def _work(task):

@@ -200,7 +200,7 @@ def test_a_load_is_noticed_named_weighed_and_its_return_recognised():
         if Happened.CHANGED in estimate.report.events:
             alarms.append((seconds, estimate.report))
         if load is None and seconds > 11.5:
-            load = pipeline.findings(exact=False).load
+            load = pipeline.findings(exact=False).payload
     (first, taken), (second, put_down) = alarms
     assert 0 < first - weight.at < 1.5 and 0 < second - weight.until < 1.5
     assert Explained('mass on lower') in taken.events and 'lower.mass' in taken.changed
