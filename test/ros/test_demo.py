@@ -68,7 +68,7 @@ def test_a_short_demo_keeps_its_promises_and_leaves_nothing_behind(tmp_path):
         timeout=3 * PATIENCE,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    for said in ('changed: the robot', 'true ', 'BROKEN', '7 of 7 promises kept'):
+    for said in ('changed: the robot', 'true ', 'BROKEN', '8 of 8 promises kept'):
         assert (said in done.stdout) == (said != 'BROKEN')
     assert (tmp_path / 'results' / 'demo.png').stat().st_size > 10_000
     mine = [line for line in processes() if str(tmp_path) in line]
