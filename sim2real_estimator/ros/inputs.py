@@ -62,7 +62,7 @@ class Input:
         self._has_stamp = hasattr(ros_class(kind), 'header')
         named = [source.joints for source in self.sources if self._names_field]
         self.joints, self.names = tuple(dict.fromkeys(chain(*named))), set()
-        self._publishers, self._relaxing = 0, None
+        self._publishers, self._relaxing, self._refused = 0, None, None
         self._subscription = self._subscribed(kind, topic, overridable(qos_of(kind)))
 
     def _subscribed(self, kind, topic, options):
@@ -150,12 +150,22 @@ class Input:
         # Each publisher has its own sequence numbers.
         self._publishers = event.current_count
         self._is_alone, self._number = event.current_count == 1, 0
+        if self._refused and not self._publishers:
+            # The one that was reliable has gone, and the other is still there.
+            self._relax_soon()
+
+    def _relax_soon(self):
+        # Not at once, in the midst of an event of the subscription that is to go.
+        if not self._relaxing:
+            steady = Clock(clock_type=ClockType.STEADY_TIME)
+            self._relaxing = self._node.create_timer(_SOON, self._relax, clock=steady)
 
     def _relax(self):
         """Ask for best effort in place of reliable, where nobody offers more."""
         self._node.destroy_timer(self._relaxing)
         self._relaxing = None
         if self._publishers:
+            self._complain(self._refused)
             return
         topic = self.topic
         self._node.destroy_subscription(self._subscription)
@@ -166,19 +176,20 @@ class Input:
         )
         kind = self.sources[0].message_type
         self._subscription = self._subscribed(kind, topic, {'qos_profile': qos})
-        self.mismatches = 0
+        self.mismatches, self._refused = 0, None
         self._node.get_logger().info(
             f"'{topic}': is published best effort only, and is now received so: messages that "
             'are lost on the way are not sent again'
         )
 
     def _mismatch(self, event):
-        is_about_reliability = event.last_policy_kind == QoSPolicyKind.RELIABILITY
-        if is_about_reliability and not self._publishers and not self._relaxing:
-            # Not here, in the midst of an event of the subscription that is to go.
-            steady = Clock(clock_type=ClockType.STEADY_TIME)
-            self._relaxing = self._node.create_timer(_SOON, self._relax, clock=steady)
+        if event.last_policy_kind == QoSPolicyKind.RELIABILITY:
+            self._refused = event
+            self._relax_soon()
             return
+        self._complain(event)
+
+    def _complain(self, event):
         self.mismatches = event.total_count
         self._node.get_logger().warning(
             f"'{self.topic}': a publisher offers a QoS from which nothing is received "
