@@ -6,6 +6,7 @@ import threading
 
 import rclpy
 from rclpy.exceptions import InvalidParameterException, ParameterException
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.qos_overriding_options import InvalidQosOverridesError
 from rclpy.signals import SignalHandlerOptions
@@ -14,6 +15,8 @@ from rclpy.time_source import TimeSource
 from ..errors import EstimatorError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# How long a node waits for messages before it looks whether it is to end [s].
+_POLL = 0.05
 # What rclpy raises on parameters, QoS overrides and arguments that it refuses.
 REFUSALS = (
     InvalidParameterException,
@@ -51,6 +54,14 @@ def run(name, make, work, arguments=None):
             node.close()
         rclpy.try_shutdown()
     return 0
+
+
+def serve(node, stop):
+    """Let a node answer messages, calls and timers until an event is set; a `work` of `run`."""
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    while not stop.is_set():
+        executor.spin_once(timeout_sec=_POLL)
 
 
 _set_clock = TimeSource.clock_callback

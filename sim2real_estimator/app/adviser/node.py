@@ -16,7 +16,6 @@ if __name__ == '__main__':
 
 from builtin_interfaces.msg import Duration
 from rcl_interfaces.msg import ParameterDescriptor
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
@@ -24,7 +23,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ...errors import ConfigError, EstimatorError
-from ...ros.process import run
+from ...ros.process import run, serve
 
 NAME = 'adviser'
 _LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -63,13 +62,6 @@ class AdviserNode(Node):
     def close(self):
         """End the node."""
         self.destroy_node()
-
-    def drive(self, stop):
-        """Serve calls until an event is set."""
-        executor = SingleThreadedExecutor()
-        executor.add_node(self)
-        while not stop.is_set():
-            executor.spin_once(timeout_sec=0.1)
 
     def _suggest(self, request, response):
         """Suggest a motion, and publish it."""
@@ -133,7 +125,7 @@ def message_of(motion):
 
 def main(arguments=None):
     """Run the node until a signal ends it, and return the exit status."""
-    return run(NAME, AdviserNode, AdviserNode.drive, arguments)
+    return run(NAME, AdviserNode, serve, arguments)
 
 
 if __name__ == '__main__':

@@ -16,7 +16,7 @@ if __name__ == '__main__':
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import InertiaStamped
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState, PointCloud2
@@ -24,7 +24,7 @@ from std_srvs.srv import Trigger
 
 from ...errors import ConfigError, DataError
 from ...records import PAYLOAD_NUMBERS
-from ..process import run
+from ..process import run, serve
 from ..publishers import read_payload
 from ..publishers.stamps import stamp_ns_of
 from .bridge_rules import BridgeRules
@@ -65,20 +65,15 @@ class PayloadBridge(Node):
         self._decisions = self.create_publisher(DiagnosticArray, '~/decisions', _DECISIONS)
         self.create_service(Trigger, '~/rollback', self._roll_back)
         self.create_service(Trigger, '~/resume', self._resume)
-        self.create_timer(_PERIOD, self._step)
+        # What is stale is undone even where the time of the topic /clock stands still.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(_PERIOD, self._step, clock=steady)
         is_dry = ', DRY RUN: nothing is set' if values['dry_run'] else ''
         self.get_logger().info(f'{kind} follows {name}/payload in {limits.frame}{is_dry}')
 
     def close(self):
         """End the node; the driver keeps what it has."""
         self.destroy_node()
-
-    def drive(self, stop):
-        """Work until an event is set."""
-        executor = SingleThreadedExecutor()
-        executor.add_node(self)
-        while not stop.is_set():
-            executor.spin_once(timeout_sec=_PERIOD)
 
     def _hear_payload(self, message):
         self._inertia = message
@@ -178,7 +173,7 @@ def _now():
 
 def main(arguments=None):
     """Run the node until a signal ends it, and return the exit status."""
-    return run(NAME, PayloadBridge, PayloadBridge.drive, arguments)
+    return run(NAME, PayloadBridge, serve, arguments)
 
 
 if __name__ == '__main__':

@@ -16,7 +16,6 @@ if __name__ == '__main__':
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.clock import Clock, ClockType
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import PointCloud2
@@ -27,7 +26,7 @@ from ...config.reading import check_facts, parsed
 from ...errors import ConfigError, DataError, EstimatorError
 from ...posterior.draws import mjcf_of, urdf_of, write_draws
 from ...posterior.export.text_files import replace_file
-from ..process import run
+from ..process import run, serve
 from ..publishers import read_coordinates, read_posterior, samples_message
 from ..publishers.diagnostics import OK, status, status_array, WARN
 from ..quality import overridable
@@ -38,7 +37,7 @@ _NANO = 10**9
 _LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # Episodes may begin faster than robots are written.
 _EPISODES, _DIAGNOSTICS = QoSProfile(depth=100), QoSProfile(depth=10)
-_HEALTH_PERIOD, _POLL = 1.0, 0.1
+_HEALTH_PERIOD = 1.0
 # rclpy declares these itself; QoS is declared with the topics.
 _OF_ROS = ('use_sim_time', 'start_type_description_service')
 _QOS = 'qos_overrides.'
@@ -85,19 +84,12 @@ class RandomizerNode(Node):
         if self._settings.rate:
             self.create_timer(1 / self._settings.rate, self._tick, clock=steady)
         self.add_on_set_parameters_callback(self._set)
+        names = ', '.join(each.topic_name for each in self._outputs.values())
+        self.get_logger().info(f'ready: publishes {names}')
 
     def close(self):
         """End the node."""
         self.destroy_node()
-
-    def drive(self, stop):
-        """Answer until an event is set."""
-        executor = SingleThreadedExecutor()
-        executor.add_node(self)
-        names = ', '.join(each.topic_name for each in self._outputs.values())
-        self.get_logger().info(f'ready: publishes {names}')
-        while not stop.is_set():
-            executor.spin_once(timeout_sec=_POLL)
 
     # ------------------------------------------------------------------------------ inputs
 
@@ -265,7 +257,7 @@ class RandomizerNode(Node):
 
 def main(arguments=None):
     """Run the node until a signal ends it, and return the exit status."""
-    return run(NAME, RandomizerNode, RandomizerNode.drive, arguments)
+    return run(NAME, RandomizerNode, serve, arguments)
 
 
 if __name__ == '__main__':
