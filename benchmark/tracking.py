@@ -6,27 +6,24 @@ gains, three times: with its robot description, with what was known before the p
 the live estimate, which reads the encoders and noisy torques of this very motion.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 import json
 from multiprocessing import get_context
 from pathlib import Path
-import tempfile
 import time
-from types import SimpleNamespace
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 import torch
+from workday.ours import config_of, joint_state
 from workday.plant import Arm, Event, ROBOTS
 from workday.recordings import PointToPoint
 
-from sim2real_estimator.config import read_config
 from sim2real_estimator.control.computed_torque import ComputedTorque, Target
 from sim2real_estimator.control.inverse_dynamics import InverseDynamics
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.ros.publishers.coordinate_map import map_of
-from sim2real_estimator.setup.starter import starter_yaml
 
 RESULTS = Path(__file__).resolve().parents[1] / 'results'
 # The load, its centre in the frame of the hand, and about when it is picked up [kg, m, s].
@@ -37,7 +34,6 @@ SOON, TIMES = 5.0, 5.0
 NOISE, ENCODERS, RATE = 0.005, 2e-5, 250
 # Controllers learn the posterior so often [s], and the gains of the law [1/s^2, 1/s].
 LEARNING, STIFFNESS, DAMPING = 0.1, 100.0, 20.0
-_NANO = 10**9
 _KINDS = ('description', 'before the pick-up', 'live')
 
 
@@ -70,17 +66,16 @@ class Live:
         self.pipeline = Pipeline.from_config(config_of(arm.urdf))
         problem = self.pipeline.problem
         names = problem.parametrization.names
-        self._mapping = map_of(problem.parametrization, [''] * len(names))
+        self.mapping = map_of(problem.parametrization, [''] * len(names))
         model = problem.model
         self.dynamics = InverseDynamics(model, list(names))
-        self._order = [arm.joints.index(name) for name in self.dynamics.joints]
         self._arm, self._chance = arm, generator
         self.named = None
 
     def hear(self, t, q, tau):
         """Take the sensors' reading at a time [s]."""
         n, normal = len(q), self._chance.normal
-        message = _message(
+        message = joint_state(
             t,
             list(self._arm.joints),
             q + ENCODERS * normal(size=n),
@@ -91,13 +86,6 @@ class Live:
         for estimate in self.pipeline.step():
             if self.named is None and self.pipeline.latest_findings().payload.is_held:
                 self.named = 1e-9 * estimate.stamp_ns
-
-    def parameters(self):
-        """Return the values [P] and draws [P, N] of `dynamics.names`."""
-        mean, _ = self.pipeline.mixture.moments()
-        draws = self.pipeline.mixture.draw(16, np.random.default_rng(0))
-        rows = self.dynamics.rows
-        return self._mapping.to_named(mean[:, None])[rows, 0], self._mapping.to_named(draws)[rows]
 
 
 class Servo:
@@ -114,31 +102,23 @@ class Servo:
 
     def __call__(self, t, q, v, wanted):
         """Return the torques [n] for the next step."""
+        live = self._live
         if t - self._heard > (1 - 1e-6) / RATE and self._kind != 'description':
             self._heard = t
-            self._live.hear(t, q, self._tau)
+            live.hear(t, q, self._tau)
         is_frozen = self._kind == 'before the pick-up' and t >= self._pick_up
         if self._kind != 'description' and not is_frozen and t - self._learned > LEARNING:
             self._learned = t
-            self.law.learn(*self._live.parameters())
+            self.law.learn_from(live.pipeline.mixture, live.mapping, has_spread=False)
         order = self._order
         target = Target(*(np.asarray(each)[order] for each in wanted))
-        places, speeds = _state_of(self._model, self._live.dynamics.joints, q[order], v[order])
+        places, speeds = _state_of(self._model, live.dynamics.joints, q[order], v[order])
         asked = self.law.commands(places, speeds, target, t - self._at, with_sd=False)
         self._at = t
         self._tau = np.zeros(len(q))
         self._tau[order] = asked.values
         self.errors.append((t, q - wanted[0]))
         return self._tau
-
-
-def config_of(urdf):
-    """Return the config that `init` writes of a robot description."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, 'robot.urdf')
-        path.write_text(urdf, encoding='utf-8')
-        config = read_config(starter_yaml(path, folder))
-    return replace(config, model=replace(config.model, urdf=urdf))
 
 
 def _state_of(model, joints, q, v):
@@ -149,19 +129,6 @@ def _state_of(model, joints, q, v):
         positions[moving[name].positions.start] = place
         velocities[moving[name].velocities.start] = speed
     return positions, velocities
-
-
-def _message(t, names, q, tau):
-    """Return a JointState, for whom no ROS is needed."""
-    seconds, rest = divmod(int(round(t * _NANO)), _NANO)
-    stamp = SimpleNamespace(sec=seconds, nanosec=rest)
-    return SimpleNamespace(
-        header=SimpleNamespace(stamp=stamp, frame_id=''),
-        name=names,
-        position=q.tolist(),
-        velocity=[],
-        effort=tau.tolist(),
-    )
 
 
 def track(name, seed, kind):

@@ -78,7 +78,7 @@ def run(recording, marks, asked=(), estimator='', seconds=None):
     after which nothing more is read, None: all.
     """
     torch.set_num_threads(1)
-    pipeline = Pipeline.from_config(_config(recording, estimator))
+    pipeline = Pipeline.from_config(config_of(recording.urdf, estimator))
     names, beliefs, loads, events, misfits = list(recording.joints), {}, {}, [], []
     waiting = [(recording.moved_for(mark), mark) for mark in sorted(marks)]
     asked, begin = sorted(asked), time.process_time()
@@ -87,7 +87,7 @@ def run(recording, marks, asked=(), estimator='', seconds=None):
     for t, q, tau in zip(recording.t, recording.q, recording.tau):
         if t > last:
             break
-        message = _message(t, names, q, tau)
+        message = joint_state(t, names, q, tau)
         for source in pipeline.sources:
             pipeline.receive(source, message)
         for estimate in pipeline.step():
@@ -111,11 +111,11 @@ def run(recording, marks, asked=(), estimator='', seconds=None):
     return Told(beliefs, tuple(changes), loads, is_flagged, used / read, tuple(events))
 
 
-def _config(recording, estimator):
-    """Return the config that `init` writes of the robot."""
+def config_of(urdf, estimator=''):
+    """Return the config that `init` writes of a robot description; estimator: as of `run`."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, 'robot.urdf')
-        path.write_text(recording.urdf, encoding='utf-8')
+        path.write_text(urdf, encoding='utf-8')
         # Other estimators than the one of measured torques take them as what acts.
         is_exact = estimator not in ('', 'auto', 'measured_torque')
         text = starter_yaml(path, folder, effort='commanded' if is_exact else None)
@@ -123,10 +123,10 @@ def _config(recording, estimator):
             text = text.replace('name: auto', f'name: {estimator}')
         # The text of the robot stands in for its file, which is gone when the config is built.
         config = read_config(text)
-    return replace(config, model=replace(config.model, urdf=recording.urdf))
+    return replace(config, model=replace(config.model, urdf=urdf))
 
 
-def _message(t, names, q, tau):
+def joint_state(t, names, q, tau):
     """Return a JointState, for whom no ROS is needed."""
     seconds, rest = divmod(int(round(t * _NANO)), _NANO)
     stamp = SimpleNamespace(sec=seconds, nanosec=rest)

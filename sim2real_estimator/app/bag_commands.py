@@ -25,7 +25,7 @@ def add_bag_commands(commands):
     replay = commands.add_parser('replay', help='publish a recording with its time on /clock')
     replay.add_argument('bag', type=Path, metavar='BAG', help='folder or file')
     replay.add_argument(
-        '--rate', type=_above_zero, default=1.0, help='seconds of the recording in a second (1)'
+        '--rate', type=above_zero, default=1.0, help='seconds of the recording in a second (1)'
     )
     replay.add_argument('--loop', action='store_true', help='begin anew at the end')
     replay.add_argument(
@@ -75,7 +75,7 @@ def _add_ros_arguments(parser):
     )
 
 
-def _above_zero(text):
+def above_zero(text):
     """Return a number above zero, for argparse."""
     value = float(text)
     if not 0 < value < math.inf:

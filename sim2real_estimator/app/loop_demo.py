@@ -92,17 +92,15 @@ class ControlledRobot:
 
     def learn(self):
         """Let the controller use what is known now."""
-        mean, _ = self.pipeline.mixture.moments()
-        self.law.learn(self._mapping.to_named(mean[:, None])[self.dynamics.rows, 0])
+        self.law.learn_from(self.pipeline.mixture, self._mapping, has_spread=False)
 
     def follow(self, motion, seconds):
         """
         Follow a motion: function of the time [s] -> `Target`.
 
-        Return errors of positions [N, n], and commands and those of the true robot, both [N, n].
+        Return the errors of positions [N, n].
         """
-        errors, commands, right = [], [], []
-        robot, begin = self.robot, self.robot.time_ns
+        errors, robot, begin = [], self.robot, self.robot.time_ns
         while (elapsed := (robot.time_ns - begin) / _NANO) < seconds:
             state, target = robot.plant.state, motion(elapsed)
             q, v = state[: self._size], state[self._size :]
@@ -112,15 +110,17 @@ class ControlledRobot:
             for reading in robot.arrived(robot.time_ns):
                 self._hear(reading)
             errors.append(q - target.positions)
-            still = self.dynamics.commands(
-                target.positions, target.velocities, target.accelerations, self.truth
-            )
-            feedforward = self.dynamics.commands(
-                target.positions, target.velocities, target.accelerations, self.law.values
-            )
-            commands.append(feedforward[:, 0])
-            right.append(still[:, 0])
-        return np.array(errors), np.array(commands), np.array(right)
+        return np.array(errors)
+
+    def torque_error(self, motion, seconds):
+        """Return by how much the controller's torques of a motion are wrong, of their size."""
+        both, found = np.stack([self.law.values, self.truth], 1), []
+        for elapsed in np.arange(0, seconds, 1 / RATE):
+            target = motion(elapsed)
+            wanted = target.positions, target.velocities, target.accelerations
+            found.append(self.dynamics.commands(*wanted, both))
+        asked, right = np.moveaxis(found, -1, 0)
+        return float(np.linalg.norm(asked - right) / np.linalg.norm(right))
 
     def _hear(self, reading):
         from .synthetic.readings import message_of
@@ -193,12 +193,13 @@ def _measured(controlled, course, number, advice):
     """Return the `Round` after this number, by following the course."""
     findings = controlled.pipeline.latest_findings()
     _approach(controlled, course.positions[0])
-    errors, commands, right = controlled.follow(course.target, course.times[-1])
+    seconds = course.times[-1]
+    errors = controlled.follow(course.target, seconds)
     verdicts = [each.verdict for each in findings.parameters]
     return Round(
         number,
         float(np.sqrt(np.mean(errors**2))),
-        float(np.linalg.norm(commands - right) / np.linalg.norm(right)),
+        controlled.torque_error(course.target, seconds),
         {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)},
         advice,
     )

@@ -1,10 +1,10 @@
 """The command `sim2real-estimator suggest`."""
 
 import argparse
-import math
 import os
 from pathlib import Path
 
+from .bag_commands import above_zero
 from .export_command import posterior_in
 
 # So many parameters are listed; the rest with --verbose.
@@ -33,7 +33,7 @@ def add_suggest(commands):
         help='YAML of joint limits, spheres about links and the floor: docs/consumers.md',
     )
     suggest.add_argument(
-        '--seconds', type=_positive, default=10.0, help='how long the motion lasts (10)'
+        '--seconds', type=above_zero, default=10.0, help='how long the motion lasts (10)'
     )
     suggest.add_argument(
         '--around',
@@ -44,7 +44,7 @@ def add_suggest(commands):
     )
     suggest.add_argument(
         '--swing',
-        type=_positive,
+        type=above_zero,
         default=1.0,
         help='how far at most to either side, rad or m (1)',
     )
@@ -116,14 +116,6 @@ def _suggest(chosen):
     write_advice(advice, chosen.output)
     print(f'written: {chosen.output}; nothing has been moved')
     return 0
-
-
-def _positive(text):
-    """Return a number above zero, for argparse."""
-    value = float(text)
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f'{text} is not above zero')
-    return value
 
 
 def _share(text):

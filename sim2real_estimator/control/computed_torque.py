@@ -86,6 +86,20 @@ class ComputedTorque:
         self._draws = None if draws is None else np.asarray(draws, dtype=float)[:, :_DRAWS]
         return True
 
+    def learn_from(self, mixture, mapping, has_spread=True):
+        """
+        Take a posterior as it is computed or published; return as `learn`.
+
+        mixture: a `Mixture` of coordinates; mapping: the `CoordinateMap` to the parameters of
+        which `dynamics` was made; has_spread: whether draws are made, for the spread of commands.
+        """
+        mean, _ = mixture.moments()
+        columns = [mean[:, None]]
+        if has_spread:
+            columns.append(mixture.draw(_DRAWS, np.random.default_rng(0)))
+        values, *draws = (mapping.to_named(each)[self.dynamics.rows] for each in columns)
+        return self.learn(values[:, 0], *draws)
+
     def commands(self, q, v, target=None, elapsed=0.0, with_sd=True):
         """
         Return `Commands` for a state.
@@ -105,7 +119,10 @@ class ComputedTorque:
             stiffness, damping = self._gains
             of = self.dynamics.of_commands
             places = of(np.arange(len(v)))
-            away, slower = target.positions - self._positions(q), target.velocities - of(v)
+            away, slower = (
+                target.positions - self.dynamics.positions_of_commands(q),
+                target.velocities - of(v),
+            )
             acceleration[places] = target.accelerations + damping * slower + stiffness * away
             spring = self._spring * (away + _SPRING_TIME * slower)
             steady[places] = np.where(np.abs(target.velocities) > 0, target.velocities, of(steady))
@@ -115,12 +132,6 @@ class ComputedTorque:
             self._sd = several.std(1)
         limited = np.clip(values, -self._largest, self._largest)
         return Commands(limited, self._sd, limited != values)
-
-    def _positions(self, q):
-        """Return the positions [C] of the joints that take commands."""
-        model = self.dynamics.model
-        places = {m.joint.name: m.positions.start for m in model.moving_joints if m.is_independent}
-        return np.array([q[places[name]] for name in self.dynamics.joints])
 
 
 def _limits_of(model, name):

@@ -30,8 +30,8 @@ class InverseDynamics:
         posterior; more: `Parameter`s beside the model's, such as those of sensors.
         """
         parameters = Parameters(model, more)
-        acting = [name for name in names if name in parameters]
-        unknown = [name for name in names if name not in parameters and not _is_of_signals(name)]
+        acting = [name for name in names if not _is_of_signals(name)]
+        unknown = [name for name in acting if name not in parameters]
         if unknown:
             raise ConfigError(
                 f'{model.source}: the posterior has {unknown[0]}, which this robot has not; give '
@@ -44,6 +44,8 @@ class InverseDynamics:
         self.rows = np.array([names.index(name) for name in acting], dtype=int)
         self._nominal = np.array(parameters.nominal(acting))
         self._function = _compiled(System(parameters, self.names))
+        moving = {m.joint.name: m for m in model.moving_joints}
+        self._positions = [moving[name].positions.start for name in self.joints]
         self._velocities = _velocities(model)
         self._lock = Lock()
 
@@ -66,6 +68,10 @@ class InverseDynamics:
             for k, column in enumerate(values.T):
                 found[:, k] = np.asarray(self._function(q, v, acceleration, column)).ravel()
         return found
+
+    def positions_of_commands(self, positions):
+        """Return those of positions [nq] that belong to the joints that take commands [C]."""
+        return np.asarray(positions)[self._positions]
 
     def of_commands(self, velocities):
         """Return those of the entries [nv] that belong to the joints that take commands [C]."""

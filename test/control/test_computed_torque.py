@@ -51,9 +51,11 @@ def test_the_simulator_moves_as_the_commands_were_made_for(model, simulator):
 
 
 def test_delays_and_noises_are_left_out_and_parameters_of_another_robot_are_refused(model):
-    dynamics = dynamics_of(model, [*NAMES, 'encoders.delay', 'encoders.noise'])
+    signals = ['encoders.delay', 'encoders.noise', 'elbow.delay', 'commands.delay']
+    dynamics = dynamics_of(model, [*signals, *NAMES])
     assert dynamics.names == tuple(NAMES)
-    assert dynamics.ignored == ('encoders.delay', 'encoders.noise')
+    assert dynamics.ignored == tuple(signals)
+    assert dynamics.rows.tolist() == [4, 5, 6, 7, 8]
     with pytest.raises(ConfigError, match='hand.mass'):
         dynamics_of(model, ['hand.mass'])
 

@@ -18,7 +18,7 @@ if __name__ == '__main__':
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState, PointCloud2
@@ -27,7 +27,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ...config import load_config
 from ...errors import ConfigError, DataError, EstimatorError
-from ...ros.process import run
+from ...ros.process import run, serve
 from ...ros.publishers import read_coordinates, read_posterior
 
 NAME = 'controller'
@@ -39,9 +39,8 @@ _OLD = 10.0
 _SPREAD_PERIOD = 0.1
 # Time constant of speeds that are made of positions, where a robot reports none [s].
 _SPEED_TIME = 0.01
-# Between two warnings of one kind [s].
-_PATIENCE = 5.0
-_DRAWS = 48
+# Between two warnings of one kind, and between two looks at what is missing [s].
+_PATIENCE, _LOOK_PERIOD = 5.0, 0.5
 _LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 _LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -77,10 +76,11 @@ class ControllerNode(Node):
             'full_error': full_error,
         }
         self._model, self._sensors = _robot_of(self._config)
-        self._law = self._learned = self._mapping = self._trajectory = None
-        self._law = self._law_of(())
-        self._states, self._began, self._spread, self._acted, self._warned = {}, 0.0, 0.0, 0.0, {}
-        self._trajectory_begin, self.refused = 0.0, 0
+        self._moving = [m for m in self._model.moving_joints if m.is_independent]
+        self._learned = self._mapping = self._trajectory = None
+        self._law_names, self._law = (), self._new_law(())
+        self._states, self._warned = {}, {}
+        self._spread = self._acted = self._trajectory_begin = 0.0
         self._outputs = self.create_publisher(JointState, '~/commands', 10)
         self._spreads = self.create_publisher(JointState, '~/commands_sd', 10)
         self._to_driver = (
@@ -98,6 +98,9 @@ class ControllerNode(Node):
         )
         self.create_subscription(PointCloud2, f'{estimator}/posterior', self._hear, 1)
         self.create_subscription(JointTrajectory, '~/target', self._hear_target, 1)
+        self._began = time.monotonic()
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(_LOOK_PERIOD, self._look_after, clock=steady)
         where = output if self._is_live else 'nowhere but ~/commands (enabled is false)'
         self.get_logger().info(
             f'efforts of {", ".join(self._law.dynamics.joints)} go to {where}; until the '
@@ -108,25 +111,18 @@ class ControllerNode(Node):
         """End the node."""
         self.destroy_node()
 
-    def drive(self, stop):
-        """Serve messages until an event is set."""
-        executor = SingleThreadedExecutor()
-        executor.add_node(self)
-        while not stop.is_set():
-            executor.spin_once(timeout_sec=0.05)
-            self._look_after()
-
     # ----------------------------------------------------------------------------- what it hears
     def _hear_coordinates(self, message):
         """Take what the coordinates of the posterior mean."""
         try:
             mapping = read_coordinates(message)
-            law = self._law_of(mapping.names)
+            if mapping.names != self._law_names:
+                self._law = self._new_law(mapping.names)
         except EstimatorError as error:
             self._mapping = None
             self._warn('coordinates', f'the posterior is not used: {error}')
             return
-        self._mapping, self._law = mapping, law
+        self._mapping, self._law_names = mapping, mapping.names
 
     def _hear(self, message):
         """Take a posterior."""
@@ -141,11 +137,7 @@ class ControllerNode(Node):
         if tuple(reading.labels) != tuple(mapping.labels):
             self._warn('labels', 'a posterior has other coordinates than ~/coordinates says')
             return
-        mixture, rows = reading.mixture(), self._law.dynamics.rows
-        mean, _ = mixture.moments()
-        draws = mixture.draw(_DRAWS, np.random.default_rng(0))
-        values = mapping.to_named(mean[:, None])[rows, 0]
-        if not self._law.learn(values, mapping.to_named(draws)[rows]):
+        if not self._law.learn_from(reading.mixture(), mapping):
             self._warn('posterior', 'a posterior has numbers that are not finite; it is not used')
             return
         self._learned = time.monotonic()
@@ -185,17 +177,16 @@ class ControllerNode(Node):
         if present is None:
             self._refuse('there are no joint states')
             return
-        joints = self._law.dynamics.joints
-        limits = {m.joint.name: m.joint.limits for m in self._model.moving_joints}
+        dynamics = self._law.dynamics
+        limits = {m.joint.name: m.joint.limits for m in self._moving}
         points = [
             (p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec,
              p.positions, p.velocities, p.accelerations)
             for p in message.points
         ]  # fmt: skip
-        places = {m.joint.name: m.positions.start for m in self._model.moving_joints}
-        at = [present[0][places[name]] for name in joints]
+        at, names = dynamics.positions_of_commands(present[0]), list(message.joint_names)
         try:
-            self._trajectory = checked(joints, list(message.joint_names), points, limits, at)
+            self._trajectory = checked(dynamics.joints, names, points, limits, at)
         except DataError as error:
             self._refuse(str(error))
             return
@@ -203,7 +194,6 @@ class ControllerNode(Node):
         self.get_logger().info(f'following a trajectory of {len(points)} points')
 
     def _refuse(self, why):
-        self.refused += 1
         self.get_logger().warning(f'a trajectory is not followed: {why}')
 
     # ------------------------------------------------------------------------------ what it does
@@ -238,28 +228,24 @@ class ControllerNode(Node):
 
     def _present(self, now):
         """Return (q [nq], v [nv]), or None where joints are unknown or states are old."""
+        if self._missing(now):
+            return None
         model = self._model
         q, v = np.array(model.neutral_positions()), np.zeros(model.velocity_size)
-        for moving in model.moving_joints:
-            if not moving.is_independent:
-                continue
-            state = self._states.get(moving.joint.name)
-            if state is None or now - state[3] > _FRESH:
-                return None
-            q[moving.positions.start], v[moving.velocities.start] = state[:2]
+        for moving in self._moving:
+            position, speed, *_ = self._states[moving.joint.name]
+            q[moving.positions.start], v[moving.velocities.start] = position, speed
         return q, v
+
+    def _missing(self, now):
+        """Return the names of the joints of which no state is known that is not old."""
+        names = (moving.joint.name for moving in self._moving)
+        return [n for n in names if n not in self._states or now - self._states[n][3] > _FRESH]
 
     def _look_after(self):
         """Say what keeps the node from acting."""
         now = time.monotonic()
-        self._began = self._began or now
-        if now - self._began > _PATIENCE and self._present(now) is None:
-            missing = [
-                m.joint.name
-                for m in self._model.moving_joints
-                if m.is_independent
-                and now - self._states.get(m.joint.name, (0, 0, 0, -np.inf))[3] > _FRESH
-            ]
+        if now - self._began > _PATIENCE and (missing := self._missing(now)):
             self._warn('states', f'no efforts: there are no states of {", ".join(missing)}')
         if self._learned and now - self._learned > _OLD:
             self._warn('age', 'the estimator is silent; its last parameters stay in use')
@@ -270,23 +256,15 @@ class ControllerNode(Node):
             self._warned[kind] = now
             self.get_logger().warning(text)
 
-    def _law_of(self, names):
-        """Return the law for the parameters of these names; it begins with what acts now."""
+    def _new_law(self, names):
+        """Return the law for parameters of these names; it begins with the robot description."""
         from ...control.computed_torque import ComputedTorque
         from ...control.inverse_dynamics import InverseDynamics
-
-        names = list(names)
-        if self._law is not None and tuple(names) == self._law_names:
-            return self._law
-        dynamics = InverseDynamics(self._model, names, self._of_sensors)
-        self._law_names = tuple(names)
-        return ComputedTorque(dynamics, **self._gains)
-
-    @property
-    def _of_sensors(self):
         from ...setup.sources import build_sensors
 
-        return [p for s in build_sensors(self._config, self._model) for p in s.parameters]
+        sensors = build_sensors(self._config, self._model)
+        more = [parameter for sensor in sensors for parameter in sensor.parameters]
+        return ComputedTorque(InverseDynamics(self._model, list(names), more), **self._gains)
 
     def _declared(self, name, default, description):
         """Return the value of a parameter that does not change."""
@@ -326,7 +304,7 @@ def _robot_of(config):
 
 def main(arguments=None):
     """Run the node until a signal ends it, and return the exit status."""
-    return run(NAME, ControllerNode, ControllerNode.drive, arguments)
+    return run(NAME, ControllerNode, serve, arguments)
 
 
 if __name__ == '__main__':
