@@ -11,7 +11,7 @@ PACKAGE = ROOT.name
 
 # What each room may import of the package, besides itself. A room is a folder or a module of
 # the top level; joints/, actuators/ and the like belong to the room they are in.
-_PHYSICS = {'errors', 'spatial', 'model', 'dynamics'}
+_PHYSICS = {'errors', 'spatial', 'augmentation', 'model', 'dynamics'}
 _RECORDS = {'records', 'reported_events'}
 _CORE = {*_PHYSICS, *_RECORDS, 'backend', 'config', 'estimation', 'parameters', 'sensors'}
 _PROBLEM = {*_CORE, 'observability', 'prediction', 'stream'}
@@ -26,8 +26,9 @@ ROOMS = {
     'files': {'errors'},
     'messages': {'errors'},
     'config': {'errors', 'files'},
-    'model': {'errors', 'files', 'spatial'},
-    'dynamics': {'errors', 'spatial', 'model'},
+    'augmentation': {'errors', 'files', 'spatial'},
+    'model': {'errors', 'files', 'spatial', 'augmentation'},
+    'dynamics': {'errors', 'spatial', 'augmentation', 'model'},
     'backend': _PHYSICS,
     'sensors': {*_PHYSICS, 'records'},
     'stream': {'errors', 'records'},
@@ -70,6 +71,7 @@ THIRD_PARTY = {
     'files': {'numpy'},
     'messages': {'numpy', 'rclpy', 'rosbags'},
     'config': {'yaml'},
+    'augmentation': {'numpy'},
     'model': {'numpy'},
     'model/coordinates.py': {'torch'},
     'model/state_coordinates.py': {'numpy', 'torch'},

@@ -274,6 +274,53 @@ class PayloadConfig:
 
 
 @dataclass(frozen=True)
+class NeuralConfig:
+    """A small network that changes a named quantity of the simulator; see docs/neural.md."""
+
+    at: str = setting(
+        '',
+        'quantity that it changes: JOINT.effort, all that acts inside the joint; '
+        'JOINT.actuator_effort; or JOINT.damping, .friction, .load_friction, .stribeck, '
+        '.torque_offset, .stiffness',
+        required=True,
+    )
+    mode: str = setting(
+        'add',
+        'whether its output is added to the quantity, scales it (times one plus the output), or '
+        'replaces it',
+        choices=('add', 'scale', 'replace'),
+    )
+    inputs: tuple[str, ...] = setting(
+        (),
+        'quantities that it depends on: JOINT.position, .velocity, .load (effort against gravity) '
+        'or, where efforts are commanded, .command, of any joints',
+    )
+    hidden: tuple[int, ...] = setting((8,), 'tanh units of each hidden layer')
+    law: str = setting(
+        'free',
+        'dissipative: it only takes energy; conservative: it comes of a potential of the '
+        'position; free: neither',
+        choices=('free', 'dissipative', 'conservative'),
+    )
+    estimate: str = setting(
+        'last_layer',
+        'whether the output weights are estimated, or all weights stay as they were trained',
+        choices=('last_layer', 'frozen'),
+    )
+    sd: float | None = setting(
+        None,
+        'standard deviation of the output beforehand, in the unit of the quantity, or relative '
+        'where it scales; needed',
+        above=0,
+    )
+    weights: str = setting(
+        '',
+        'file of `sim2real-estimator train`, relative to the folder of this file; empty: hidden '
+        'layers are random',
+    )
+
+
+@dataclass(frozen=True)
 class FramesConfig:
     """How samples are grouped into frames. All times are times of data."""
 
@@ -408,6 +455,9 @@ class Config:
         'commands have a delay of their own, and SENSOR.noise, a factor on the standard '
         'deviations of a sensor',
         required=True,
+    )
+    neural: dict[str, NeuralConfig] = setting(
+        dict, 'name -> small network that changes a quantity of the simulator'
     )
     payload: PayloadConfig = setting(PayloadConfig, 'what the robot holds')
     frames: FramesConfig = setting(FramesConfig, 'how samples are put together')

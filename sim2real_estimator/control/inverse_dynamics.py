@@ -39,6 +39,8 @@ class InverseDynamics:
             )
         for moving in model.moving_joints:
             _require_effort(moving)
+        for network in model.networks:
+            _require_known_inputs(network)
         self.model, self.joints = model, tuple(model.command_joints)
         self.names, self.ignored = tuple(acting), tuple(n for n in names if n not in acting)
         self.rows = np.array([names.index(name) for name in acting], dtype=int)
@@ -90,6 +92,15 @@ def _require_effort(moving):
         raise ConfigError(
             f'joints.{joint.name}: has {joint.kind.velocity_size} degrees of freedom; a '
             'controller moves joints of one'
+        )
+
+
+def _require_known_inputs(network):
+    """Refuse a network that depends on the command that is to be found."""
+    if any(name.endswith('.command') for name in network.inputs):
+        raise ConfigError(
+            f'neural.{network.name}.inputs: a command is what the controller has to find; train '
+            'the network with velocities and loads instead'
         )
 
 

@@ -1,33 +1,43 @@
 """What acts inside a joint: drive, damping, friction, spring."""
 
+from dataclasses import replace
+
+from ..augmentation import is_of_joint, joint_of, site
 from ..model.friction import COUPLED_FRICTIONS, FRICTIONS, JointMotion
 from ..spatial.scalar import add, is_zero, mul, sub
 from .kinematics import joint_positions, joint_velocities
 from .rnea import coupled_sum, gravity_efforts
 
 
-def joint_efforts(body, q, v, command, load=0.0):
+def joint_efforts(body, q, v, command, load=0.0, augment=None):
     """
     Return the effort [N m or N] on each degree of freedom of a joint.
 
     q, v: state of the robot; command: one scalar per degree of freedom, or None for a passive
-    joint; load: as in `JointMotion`. Axes as in v; a joint that follows another has its own
-    speed, and its own effort.
+    joint; load: as in `JointMotion`; augment: function of the name and the value of a quantity
+    that networks may change, None where there are none. Axes as in v; a joint that follows
+    another has its own speed, and its own effort.
     """
     positions, speeds = joint_positions(body, q), joint_velocities(body, v)
-    physics, actuator = body.physics, body.moving.joint.actuator
+    actuator = body.moving.joint.actuator
     efforts = [0.0] * len(speeds)
     if command is not None:
         efforts = [actuator.effort(c, s, body.actuator) for c, s in zip(command, speeds)]
     if body.moving.is_prescribed:
         return efforts
+    if augment:
+        efforts = [augment('actuator_effort', effort) for effort in efforts]
+        physics = {name: augment(name, value) for name, value in body.physics.items()}
+        body = replace(body, physics=physics)
+    physics = body.physics
     resisting = [0.0] * len(speeds)
     for name, column in friction_columns(body, v, load).items():
         resisting = [add(r, mul(physics[name], c)) for r, c in zip(resisting, column)]
     if not is_zero(physics['stiffness']):
         spring = body.kind.displacement(positions, physics.get('rest', 0.0))
         resisting = [add(r, mul(physics['stiffness'], d)) for r, d in zip(resisting, spring)]
-    return [sub(e, r) for e, r in zip(efforts, resisting)]
+    total = [sub(e, r) for e, r in zip(efforts, resisting)]
+    return [augment('effort', effort) for effort in total] if augment else total
 
 
 def friction_columns(body, v, load=0.0, is_complete=False):
@@ -67,8 +77,49 @@ def _loads(robot, q, size):
         not body.moving.is_prescribed and not is_zero(body.physics.get(name, 0.0))
         for body in robot.bodies
         for name in needing
+    ) or any(
+        joint_of(name)[1] == 'load' or joint_of(placed.network.site)[1] in needing
+        for placed in robot.networks
+        for name in placed.network.inputs
     )
     return gravity_efforts(robot, q, size) if is_needed else [0.0] * size
+
+
+def _augmenting(robot, body, state):
+    """Return the `augment` of `joint_efforts` of a body's joint, None without networks there."""
+    joint = body.moving.joint.name
+    networks = [placed for placed in robot.networks if is_of_joint(placed, joint)]
+    if not networks:
+        return None
+    quantity = input_of(robot, *state)
+    return lambda name, value: site(networks, f'{joint}.{name}', value, quantity)
+
+
+def input_of(robot, q, v, commands, loads):
+    """
+    Return the function from the name of a network's input to its scalar.
+
+    q, v: state of the robot; commands: as of `all_efforts`; loads: one scalar per velocity.
+    """
+    bodies = {body.moving.joint.name: body for body in robot.bodies}
+    places, at = {}, 0
+    for body in robot.bodies:
+        if body.moving.is_independent and body.moving.joint.actuator.takes_command:
+            places[body.moving.joint.name] = at
+            at += body.kind.velocity_size
+
+    def quantity(name):
+        joint, kind = joint_of(name)
+        body = bodies[joint]
+        if kind == 'position':
+            return joint_positions(body, q)[0]
+        if kind == 'velocity':
+            return joint_velocities(body, v)[0]
+        if kind == 'load':
+            return loads[body.moving.velocities.start]
+        return commands[places[joint]]
+
+    return quantity
 
 
 def all_efforts(robot, q, v, commands):
@@ -88,7 +139,9 @@ def all_efforts(robot, q, v, commands):
         if moving.is_independent and moving.joint.actuator.takes_command:
             command = commands[at : at + body.kind.velocity_size]
             at += body.kind.velocity_size
-        own = joint_efforts(body, q, v, command, loads[moving.velocities.start])
+        augment = _augmenting(robot, body, (q, v, commands, loads))
+        load = loads[moving.velocities.start]
+        own = joint_efforts(body, q, v, command, load, augment)
         for k, effort in zip(range(moving.velocities.start, moving.velocities.stop), own):
             efforts[k] = add(efforts[k], mul(moving.multiplier, effort))
     for coupling in robot.couplings:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 import math
 
+from ..augmentation import joint_of, MOST_UNITS
 from ..errors import ConfigError
 from ..spatial.inertia import SYMMETRIC_ENTRIES
 from .friction import COUPLED, COUPLED_ARMATURE, COUPLED_FRICTIONS, FRICTIONS, JointUnits
@@ -23,6 +24,10 @@ _OF_MASS = (
     *(name for name, term in FRICTIONS.items() if term.is_effort),
     *('mass', 'armature', 'stiffness', *COUPLED),
 )
+
+# A weight of a dissipative network is above zero: before any data this part of the deviation of
+# its output, give or take a factor with this standard deviation of its logarithm.
+_LEAST_WEIGHT, WEIGHT_SD = 0.05, 1.5
 
 # Quantities that have a value for every axis, or pair of axes.
 _OF_AXES = ('com', 'inertia', 'origin', 'mount')
@@ -53,7 +58,8 @@ class Parameter:
 def never_negative():
     """Return the last words of the parameters of joints that by themselves cannot be negative."""
     terms = (name for name, term in FRICTIONS.items() if term.is_never_negative)
-    return (*terms, 'armature', 'stiffness', *COUPLED_FRICTIONS, COUPLED_ARMATURE)
+    weights = (f'o{k}' for k in range(1, MOST_UNITS + 1))
+    return (*terms, 'armature', 'stiffness', *COUPLED_FRICTIONS, COUPLED_ARMATURE, *weights)
 
 
 def is_dissipation(name):
@@ -102,7 +108,8 @@ class Parameters(Mapping):
         self.length_rules = {
             link.name: rule for link in model.links if (rule := _length_rule(model, link))
         }
-        entries = [*self._of_world(), *self._of_links(), *self._of_joints(), *self.more]
+        entries = [*self._of_world(), *self._of_links(), *self._of_joints()]
+        entries += [*self._of_networks(), *self.more]
         self._table = {entry.name: entry for entry in entries}
 
     def __repr__(self):
@@ -213,6 +220,25 @@ class Parameters(Mapping):
                 yield from self._of_friction(joint)
                 yield from self._of_physics(joint)
                 yield from self._of_actuator(joint)
+
+    def _of_networks(self):
+        for network in self.model.networks:
+            joint, quantity = joint_of(network.site)
+            unit = '1' if network.mode == 'scale' else self._unit_of_site(joint, quantity)
+            about = f'output weight of the network at {network.site}'
+            for name, mean, sd in zip(network.weight_names, network.means, network.deviations):
+                if network.is_positive:
+                    # Of logarithms, so that it keeps its sign.
+                    nominal = max(mean, _LEAST_WEIGHT * network.sd)
+                    yield Parameter(name, nominal, unit, True, about, False, WEIGHT_SD)
+                else:
+                    yield Parameter(name, mean, unit, False, about, False, sd)
+
+    def _unit_of_site(self, joint, quantity):
+        if quantity in FRICTIONS:
+            return FRICTIONS[quantity].unit(_units(self.model.joint(joint)))
+        unit = _units(self.model.joint(joint))
+        return f'{unit.effort}/{unit.position}' if quantity == 'stiffness' else unit.effort
 
     def _of_friction(self, joint):
         unit = _units(joint)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ..augmentation import Placed
 from ..spatial.inertia import BodyInertia, complement_of_trace, Symmetric3, SYMMETRIC_ENTRIES
 from ..spatial.rotation import Rotation
 from ..spatial.scalar import add, mul, sub
@@ -70,7 +71,7 @@ class Robot:
     All bodies, parents first, the places of all links, and gravity [m/s^2].
 
     more: values of quantities that are not the robot's, such as how a marker is mounted;
-    couplings: a `Coupling` for each pair of joints that share a motor.
+    couplings: a `Coupling` for each pair of joints that share a motor; networks: `Placed` ones.
     """
 
     bodies: tuple
@@ -78,6 +79,7 @@ class Robot:
     gravity: object
     more: dict
     couplings: tuple = ()
+    networks: tuple = ()
 
     @property
     def prescribed_velocities(self):
@@ -124,7 +126,11 @@ def realize(parameters: Parameters, values):
         )
     more = {entry.name: value(entry.name) for entry in parameters.more}
     couplings = tuple(_coupling(model, pair, value) for pair in model.couplings)
-    return Robot(tuple(bodies), links, value('world.gravity'), more, couplings)
+    networks = tuple(
+        Placed(network, tuple(value(name) for name in network.weight_names))
+        for network in model.networks
+    )
+    return Robot(tuple(bodies), links, value('world.gravity'), more, couplings, networks)
 
 
 def link_inertia(parameters, link, values):

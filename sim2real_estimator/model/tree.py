@@ -137,7 +137,8 @@ class Model:
     Use `with_*` to get changed copies. Build one by `load_urdf` or from links and joints; it is
     checked when made. `source` names the file in error messages. `accepts_infeasible_inertia`
     lets pass links that no real mass distribution has. couplings: pairs (joint, other) that are
-    driven through one motor, which turns at the sum of their velocities.
+    driven through one motor, which turns at the sum of their velocities. networks: the `Network`s
+    that change quantities of joints.
     """
 
     name: str
@@ -146,6 +147,7 @@ class Model:
     source: str = 'model'
     accepts_infeasible_inertia: bool = False
     couplings: tuple = ()
+    networks: tuple = ()
 
     def __post_init__(self):
         """Refuse what is not a tree that can be simulated."""
@@ -320,3 +322,7 @@ class Model:
         motor are named after the former.
         """
         return replace(self, couplings=tuple(pairs.items()))
+
+    def with_networks(self, networks):
+        """Return a copy in which `Network`s change quantities of joints."""
+        return replace(self, networks=tuple(networks))

@@ -60,6 +60,8 @@ def choose_priors(parameters, wishes, delays=(), beside_torques=None):
                 is_named.add(name)
             if pattern.startswith(f'{owner_of(name)}.'):
                 owners.add(owner_of(name))
+    weights = learned_weights(parameters.model)
+    merged |= {n: PriorConfig() for n in weights if n not in merged}
     carried = _carried(parameters.model) - owners
     priors, fixed, left_out, expected = {}, {}, {}, {}
     if beside_torques:
@@ -95,6 +97,12 @@ def choose_priors(parameters, wishes, delays=(), beside_torques=None):
             "name parameters, such as '*.mass', or give those that are zero a mean"
         )
     return Chosen(priors, fixed, left_out)
+
+
+def learned_weights(model):
+    """Return the names of the output weights of networks that are estimated."""
+    networks = (network for network in model.networks if network.is_estimated)
+    return [name for network in networks for name in network.weight_names]
 
 
 def _expected(parameters, beside_torques, wishes):

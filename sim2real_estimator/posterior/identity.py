@@ -61,6 +61,8 @@ def describe_model(parameters):
         entries[f"joint '{joint.name}'"] = _joint_in_words(joint)
     for joint, other in model.couplings:
         entries[f"coupling of joint '{joint}'"] = f"with '{other}'"
+    for network in model.networks:
+        entries[f"network '{network.name}'"] = f'{network.site} {network.digest}'
     for name, parameter in parameters.items():
         if parameter.is_described:
             entries[f"parameter '{name}'"] = _number(parameter.nominal)

@@ -11,6 +11,7 @@ from threading import Lock
 import casadi
 import numpy as np
 
+from ..augmentation import joint_of
 from ..dynamics.regressor import (
     gravity_regressor,
     regressor,
@@ -130,14 +131,33 @@ class TorqueModel:
         self._standard = _traced_parameters(parameters, parametrization, known)
         entries = [name.rpartition('.')[2] for name in parametrization.labels]
         positive = (*(n for n, term in FRICTIONS.items() if term.is_never_negative), *COUPLED)
+        weights = {
+            name: joint_of(network.site)[0]
+            for network in model.networks
+            for name in network.weight_names
+        }
+        never = {n for each in model.networks if each.is_positive for n in each.weight_names}
         self.positive = np.array(
-            [k for k, entry in enumerate(entries) if entry in positive], dtype=int
+            [
+                k
+                for k, (entry, label) in enumerate(zip(entries, parametrization.labels))
+                if entry in positive or label in never
+            ],
+            dtype=int,
         )
         self.own = [
-            [k for k, label in enumerate(parametrization.labels) if label in own]
-            for own in ({f'{joint}.{word}' for word in FRICTIONS} for joint in self.joints)
+            [
+                k
+                for k, label in enumerate(parametrization.labels)
+                if label in own or weights.get(label) == joint
+            ]
+            for joint, own in ((j, {f'{j}.{word}' for word in FRICTIONS}) for j in self.joints)
         ]
-        self.guessed = [k for k, entry in enumerate(entries) if entry in (*FRICTIONS, 'armature')]
+        self.guessed = [
+            k
+            for k, (entry, label) in enumerate(zip(entries, parametrization.labels))
+            if entry in (*FRICTIONS, 'armature') or label in weights
+        ]
         # A part that may vanish varies as much as the friction that it is a part of.
         parts = [n for n in dissipative if FRICTIONS[n].part_of and not FRICTIONS[n].is_positive]
         self._dissipation = np.array(

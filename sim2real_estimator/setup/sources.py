@@ -10,6 +10,7 @@ from ..errors import ConfigError
 from ..model.urdf.load import load_urdf
 from ..sensors import JointEfforts, Placement, SENSORS, View, WrenchInput
 from .held_body import with_held_body
+from .networks import with_networks
 
 MEASURED_EFFORTS, COMMANDED_EFFORTS = 'measured_efforts', 'commanded_efforts'
 # The actuators of joints whose effort need not be reported.
@@ -74,7 +75,7 @@ def build_model(config):
     """
     model = described_model(config)
     unreported = [n for n in model.command_joints if _effort_on(n, config) not in _REPORTED]
-    return model.with_actuators(dict.fromkeys(unreported, 'driven'))
+    return with_networks(config, model.with_actuators(dict.fromkeys(unreported, 'driven')))
 
 
 def described_model(config):

@@ -77,6 +77,9 @@ def torque_priors(parameters, joints):
         columns += [f'{joint.name}.{name}' for name in own if name in COUPLED]
         fixed[f'{joint.name}.friction_velocity'] = FRICTION_VELOCITY[turns]
         priors |= {f'{joint.name}.{name}': prior for name, prior in own.items()}
+    for network in model.networks:
+        given = zip(network.weight_names, network.means, network.deviations)
+        priors |= {name: Prior(mean, sd, False) for name, mean, sd in given}
     bodies = _bodies(parameters)
     for link, body in bodies.items():
         names = parameters.inertial_names(link)
