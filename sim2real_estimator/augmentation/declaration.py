@@ -23,6 +23,8 @@ from .sites import FRICTION_SITES, INPUTS, joint_of, SITES
 _SLOPES = (1.0, 6.0)
 # Of a feature that the physics explains up to this part, nothing is left but rounding.
 _NOTHING_LEFT = 1e-9
+# What gravity explains but for this part is gravity; the columns that ask for it.
+_SAME, _OF_GRAVITY = 1e-3, ('sine', 'cosine')
 _NAME = 'letters, digits and _'
 MOST_LAYERS = 3
 # Hidden layers enter the digest with so many digits.
@@ -65,12 +67,14 @@ class Reference:
     A motion that a network refers to, of N samples.
 
     values: input -> [N]; working [N]: effort of the joint per unit of the site's quantity, one
-    where that is an effort; power: mean square of the total effort at the joint.
+    where that is an effort; power: mean square of the total effort at the joint; gravity [N, G]:
+    what efforts of gravity on the joint are a linear combination of.
     """
 
     values: dict
     working: np.ndarray
     power: float
+    gravity: np.ndarray
 
 
 def require_possible(declaration):
@@ -184,7 +188,8 @@ def referred(network, reference, leash):
         pairs = tuple(
             (kind, network.inputs.index(name) if name else 0)
             for kind, name in leash
-            if not name or name in network.inputs
+            if (not name or name in network.inputs)
+            and not (kind in _OF_GRAVITY and not _is_of_gravity(kind, name, reference))
         )
         columns = _stacked(
             [leash_column(kind, values[place], network.width) for kind, place in pairs],
@@ -211,6 +216,20 @@ def referred(network, reference, leash):
         power=float(reference.power),
         gram=tuple(map(tuple, (efforts.T @ efforts / len(working)).tolist())),
     )
+
+
+def _is_of_gravity(kind, name, reference):
+    """
+    Tell whether gravity can be the sine or cosine of an input, and nothing else beside it.
+
+    So it is of a pendulum; of a joint whose axis others turn it also depends on theirs.
+    """
+    wanted = _stacked(
+        [leash_column(kind, reference.values[name].view(Samples), 1.0)], len(reference.gravity)
+    )
+    found = np.linalg.lstsq(reference.gravity, wanted, rcond=1e-9)[0]
+    left = wanted - reference.gravity @ found
+    return bool((left**2).sum() < _SAME**2 * (wanted**2).sum())
 
 
 def leash_of(declaration, is_estimated, is_rotation=True):

@@ -103,7 +103,8 @@ class Network:
     output; means, deviations: prior of the output weights; is_estimated: whether these are
     estimated; power, gram: mean square of the total effort at the site and means of products of
     features' efforts, both over the reference motion; is_trained: whether the hidden layers come
-    from a weights file; digest: of that file, or of the draws.
+    from a weights file; digest: of that file, or of the draws; mixing: rows of what features are
+    combinations of, so that they are orthogonal; empty: they are the units themselves.
     """
 
     name: str
@@ -126,11 +127,12 @@ class Network:
     gram: tuple = ()
     is_trained: bool = False
     digest: str = ''
+    mixing: tuple = ()
 
     @property
     def count(self):
         """How many features, and output weights, it has."""
-        return len(self.hidden[-1].biases)
+        return len(self.mixing or self.hidden[-1].biases)
 
     @property
     def is_positive(self):
@@ -154,6 +156,8 @@ class Network:
                 units = [mul(direction, unit) for unit in units]
         else:
             units = self.leash.taken_off(self._slopes(values), values, self.width)
+        if self.mixing:
+            units = [sum_of(mul(m, unit) for m, unit in zip(row, units)) for row in self.mixing]
         return [mul(self.size, unit) for unit in units]
 
     @property
@@ -166,6 +170,12 @@ class Network:
         # Weights that are structurally zero leave nothing to compute.
         pairs = zip(weights, self.features(values))
         return sum_of(mul(weight, feature) for weight, feature in pairs)
+
+    def sampled(self, values):
+        """Return the features [N, K] at arrays [N] of the inputs."""
+        arrays = [np.asarray(x, dtype=float).view(Samples) for x in values]
+        found = self.features(arrays)
+        return np.stack([np.broadcast_to(np.asarray(x), len(arrays[0])) for x in found], 1)
 
     def _without_sign(self, values):
         """Return the values with the size of the velocity instead of the velocity, smooth at 0."""

@@ -30,7 +30,7 @@ class Trained:
     declaration: of `Declaration.in_words`; robot: digest of the robot; centres, scales; hidden:
     `Layer`s; leash: `Leash`; width; size; means, deviations: prior of the last layer; power,
     gram: over the motion that it was trained on; off: why it is not used, '' where it is;
-    held_out: name -> number, what was measured.
+    mixing: as of `Network`; held_out: name -> number, what was measured.
     """
 
     declaration: dict
@@ -46,6 +46,7 @@ class Trained:
     power: float
     gram: tuple
     off: str = ''
+    mixing: tuple = ()
     held_out: dict = None
     digest: str = ''
 
@@ -58,6 +59,7 @@ def trained_of(network, declaration, robot, off='', held_out=None):
         *(network.centres, network.scales, network.hidden, network.leash, network.width),
         *(network.size, network.means, network.deviations, network.power, network.gram),
         off,
+        network.mixing,
         held_out or {},
     )
 
@@ -149,6 +151,7 @@ def _read(entry):
             'hidden': hidden,
             'leash': leash,
             'gram': tuple(map(tuple, entry['gram'])),
+            'mixing': tuple(map(tuple, entry['mixing'])),
             'digest': _digest(entry),
         }
     )

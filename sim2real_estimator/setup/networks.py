@@ -16,6 +16,7 @@ from ..augmentation.declaration import (
 )
 from ..augmentation.weights import digest_of_robot, read_weights
 from ..dynamics.joint_forces import friction_columns
+from ..dynamics.regressor import regressor, STANDARD_NAMES
 from ..dynamics.rnea import gravity_efforts, inverse_dynamics
 from ..errors import ConfigError
 from ..model.friction import FRICTIONS
@@ -26,7 +27,6 @@ from .torque_priors import FRICTION_VELOCITY as FRICTION_VELOCITY_OF_TORQUES
 # Random states that an untrained network refers to: how many, and speeds [rad/s or m/s] and
 # positions [m] where the description gives no limit, or a larger one.
 _STATES, _FASTEST, _FARTHEST = 512, 2.0, 1.0
-_OF_GRAVITY = ('mass', 'com')
 _WINDOWS = 'multiple_shooting'
 _logger = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ def network_of(declaration, trained):
         *(tuple(declaration.inputs), trained.centres, trained.scales, trained.hidden),
         *(trained.leash, velocity, trained.width, trained.size, declaration.sd),
         *(trained.means, trained.deviations, declaration.is_estimated),
-        *(trained.power, trained.gram, True, trained.digest),
+        *(trained.power, trained.gram, True, trained.digest, trained.mixing),
     )
 
 
@@ -235,7 +235,12 @@ def reference_of(robot, declaration, q, v, efforts, generator=None, loads=None):
         if declaration.mode == 'scale':
             working = working * float(body.physics[quantity])
     total = np.broadcast_to(np.asarray(efforts[at], dtype=float), count)
-    return Reference(values, working, float((total**2).mean()))
+    rest = [0.0] * len(v)
+    # Ten for each body, of which joints that carry it have an effort.
+    columns = regressor(robot, q, rest, rest, rest)[: len(STANDARD_NAMES) * len(robot.bodies)]
+    gravity = [np.broadcast_to(np.asarray(column[at], dtype=float), count) for column in columns]
+    gravity = [column for column in gravity if column.any()] or [np.zeros(count)]
+    return Reference(values, working, float((total**2).mean()), np.stack(gravity, 1))
 
 
 def _turns(model, joint):

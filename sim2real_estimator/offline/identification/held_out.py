@@ -378,7 +378,7 @@ def predict_torques(problem, mixture, noise, parts, seed, delay=0.0):
     geometry = model.geometry(points[:, 1])
     rows = []
     for bag, frames in enumerate(parts):
-        for stamps, positions, effort_stamps, efforts in _stretches(model, frames):
+        for stamps, positions, effort_stamps, efforts in stretches(model, frames):
             efforts, wrenches = np.split(efforts, [len(model.joints)], 1)
             if delay:
                 late = late_torques(effort_stamps, efforts, effort_stamps)
@@ -393,7 +393,7 @@ def predict_torques(problem, mixture, noise, parts, seed, delay=0.0):
     )
 
 
-def _stretches(model, frames):
+def stretches(model, frames):
     """
     Yield stamps [N], positions [N, n], stamps of torques [M], torques [M, J + W] without gaps.
 

@@ -1,0 +1,1 @@
+"""Networks trained on recordings, and places where a network would pay."""
