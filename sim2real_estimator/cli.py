@@ -19,6 +19,7 @@ from .app.rerun_export import add_rerun
 from .app.suggest_command import add_suggest
 from .errors import EstimatorError
 from .offline.identification.command import add_identify
+from .offline.training.train_command import add_train
 from .ros import require_ros
 from .version import __version__
 
@@ -36,6 +37,7 @@ def main(arguments=None):
     )
     add_init(commands)
     add_identify(commands)
+    add_train(commands)
     add_bag_commands(commands)
     _add_posteriors(commands)
     _add_live(commands)

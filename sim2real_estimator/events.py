@@ -22,6 +22,7 @@ from .reported_events import (
     MisfitOver,
     MisfitTest,
     MotionNotExplained,
+    NetworkCarries,
     NoiseQuestioned,
     PosesOff,
     PositionsInDegrees,
@@ -247,6 +248,15 @@ def _coupled_joints(event):
     return Event('coupled', text, True, {'joint': event.joint, 'with': event.other})
 
 
+def _network_carries(event):
+    text = (
+        f'the network {event.network} carries {100 * event.share:.2g} % of {event.site} (mean '
+        'square), which is physics that the model lacks; look for its cause'
+    )
+    values = {'network': event.network, 'at': event.site, 'share': event.share}
+    return Event('network carries', text, True, values)
+
+
 def _torque_late(event):
     delay, sd = round(1e3 * event.delay_s, 1), _significant(1e3 * event.sd_s, 1)
     side = 'later' if delay >= 0 else 'earlier'
@@ -346,6 +356,7 @@ _DESCRIPTIONS = {
     FixedValuesWrong: _fixed_values_wrong,
     ElasticJoint: _elastic_joint,
     CoupledJoints: _coupled_joints,
+    NetworkCarries: _network_carries,
     TorqueLate: _torque_late,
     StampsJitter: _stamps_jitter,
     NoiseQuestioned: _noise_questioned,

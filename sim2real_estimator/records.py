@@ -227,6 +227,34 @@ class ParameterFinding:
 
 
 @dataclass(frozen=True)
+class NetworkFinding:
+    """
+    How much a network carries.
+
+    site: the quantity that it changes; law; is_trained: whether its hidden layers are; rms: of its
+    effort [N m or N]; share, quantiles (5, 50 and 95 %): of its effort over all at its site, as
+    mean squares over the motion that it refers to.
+    """
+
+    name: str
+    site: str
+    law: str
+    is_trained: bool
+    rms: float
+    share: float
+    quantiles: tuple
+
+    @property
+    def sentence(self):
+        """What it carries, in words."""
+        low, _, high = (100 * each for each in self.quantiles)
+        return (
+            f'{self.name} carries {100 * self.share:.2g} % of {self.site} (90 %: {low:.2g} to '
+            f'{high:.2g} % of the mean square), {self.rms:.3g} rms'
+        )
+
+
+@dataclass(frozen=True)
 class CombinationFinding:
     """
     What is known of a combination of parameters that data can tell.
@@ -374,7 +402,8 @@ class Findings:
     tenth, of the information of the prior; information: expected, in nats; modes: (weight, values
     of the parameters) of every mode; misfit: squared innovation per degree of freedom of the
     newest frame, None where there is none; unknown_efforts: commands of which the newest frame
-    lacks the effort; payload: the `Payload`, None before any data.
+    lacks the effort; payload: the `Payload`, None before any data; networks: a `NetworkFinding` of
+    each.
     """
 
     stamp_ns: int
@@ -389,6 +418,7 @@ class Findings:
     unknown_efforts: tuple = ()
     # No attribute of the class, which would be found before the one that is worked out.
     payload: Payload | None = field(default_factory=lambda: None)
+    networks: tuple = field(default_factory=tuple)
 
     @staticmethod
     def when_asked(stamp_ns, found, payload, **known):

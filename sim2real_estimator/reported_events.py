@@ -153,6 +153,16 @@ class CoupledJoints(ReportedEvent):
     LINE = 'coupled: {0.joint}, {0.other}'
 
 
+@dataclass(frozen=True)
+class NetworkCarries(ReportedEvent):
+    """A network carries much of the effort at its site; share: of its mean square."""
+
+    network: str
+    site: str
+    share: float
+    LINE = 'network carries: {0.network} {0.share:.2g}'
+
+
 # --------------------------------------------------------------------------- torques
 
 
@@ -389,6 +399,7 @@ EVENT_CLASSES = (
     FixedValuesWrong,
     ElasticJoint,
     CoupledJoints,
+    NetworkCarries,
     TorqueNotExplained,
     TorqueNoisier,
     TorqueLeftOut,

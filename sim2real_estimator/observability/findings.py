@@ -16,6 +16,7 @@ from ..estimation.misfits import misfits_of
 from ..parameters.parametrization import DirectParametrization
 from ..records import CombinationFinding, Estimate, Findings, ParameterFinding, PayloadReason
 from ..reported_events import Explained, Happened, kinds_of, Misfit, MisfitOver, MisfitTest
+from .network_shares import carrying_after, network_findings
 from .null_space import mending, physical_draws, spectrum_of, tangents_of
 from .payload import estimate_payload, PayloadHistory
 from .possible_robots import contradictions
@@ -85,7 +86,8 @@ class Assessment:
     has lasted long enough it is reported, and nothing is identified; unconfirmed: (time of the
     last gap or of the last data since that did not fit, sums of squared innovations and of degrees
     of freedom since then), None where the motion is known: until so much data fit again nothing is
-    identified; payloads: the `PayloadHistory`.
+    identified; payloads: the `PayloadHistory`; carrying: names of networks that carry much, and
+    the events that said so last.
     """
 
     latest: Findings
@@ -98,6 +100,7 @@ class Assessment:
     misspecifications: tuple = ()
     unconfirmed: tuple | None = None
     payloads: PayloadHistory = PayloadHistory()
+    carrying: tuple = ((), ())
 
     @staticmethod
     def begun(problem, mixture):
@@ -135,6 +138,9 @@ class Assessment:
             found = new._misspecified(problem, mixture, frame.end_ns, report)
             payloads = new.payloads.after(report, model_before_change(), self.tangents)
             new = replace(new, misspecifications=found, payloads=payloads)
+            if problem.model.networks:
+                carried = network_findings(problem, mixture)
+                new = replace(new, carrying=carrying_after(carried, self.carrying[0]))
         if is_due or is_confirmed != (new.unconfirmed is None):
             new = replace(new, latest=new._when_asked(problem, mixture, frame, report))
         return new
@@ -158,11 +164,12 @@ class Assessment:
         return replace(self, unconfirmed=(since_ns, float(squares), int(degrees)))
 
     def events_since(self, before):
-        """Return the events of misspecifications that are reported now, or no longer."""
+        """Return the events of misspecifications, and of networks, that are new since then."""
         now, then = self._reported_misfits, before._reported_misfits
         return (
             *(misfit for test, misfit in now.items() if test not in then),
             *(MisfitOver(test) for test in then if test not in now),
+            *(self.carrying[1] if self.carrying is not before.carrying else ()),
         )
 
     @property
@@ -280,6 +287,7 @@ def find(problem, mixture, stamp_ns, exact=True, tangents=None, run=None):
         int((found.information < _UNOBSERVED).sum()),
         information_gain(problem.prior.root, mixture),
         tuple((weight, _values(inner, tangents, at)) for weight, at in modes_of(mixture)),
+        networks=network_findings(problem, mixture),
     )
 
 

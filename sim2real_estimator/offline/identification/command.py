@@ -23,7 +23,7 @@ def add_identify(commands):
     )
     identify.add_argument(
         '--held-out',
-        type=_share,
+        type=share_of,
         default=0.2,
         metavar='SHARE',
         help='of each recording, at its end: predicted instead of used (0.2)',
@@ -40,6 +40,11 @@ def add_identify(commands):
         help='print beside the posterior the best fit of windows of the recordings by '
         'levenberg_marquardt, basin_hopping, cma_es or adam; settings follow its name: '
         'cma_es:population=32,starts=2',
+    )
+    identify.add_argument(
+        '--explain',
+        action='store_true',
+        help='try networks on what is left of the torques, and propose where one would pay',
     )
     identify.add_argument('--verbose', action='store_true', help='list all that no data tell')
     identify.set_defaults(run=_identify)
@@ -84,6 +89,8 @@ def _identify(chosen):
     console.print(_caution(found), soft_wrap=True, markup=False)
     console.print(outcome(found), soft_wrap=True, markup=False)
     console.print(table(found.posterior, chosen.verbose, console.width))
+    for network in found.findings.networks:
+        console.print(network.sentence, soft_wrap=True, markup=False)
     if found.fit is not None:
         console.print(fit_table(found.fit, found.findings))
     console.print(scores(found.held_out))
@@ -93,6 +100,10 @@ def _identify(chosen):
         console.print(line, soft_wrap=True)
     for line in _accounts(found):
         console.print(line, soft_wrap=True, markup=False)
+    if chosen.explain:
+        from ..training.explain_command import print_proposals
+
+        print_proposals(chosen, found, console)
     if lacking := missing_for_report():
         console.print(f'no report.html: {lacking}', soft_wrap=True, markup=False)
     console.print(f'written: {output}', soft_wrap=True, markup=False)
@@ -120,7 +131,7 @@ def _accounts(found):
     )
 
 
-def _share(text):
+def share_of(text):
     """Return a share, for argparse."""
     value = float(text)
     if not 0 <= value < 1:

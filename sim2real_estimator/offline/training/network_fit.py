@@ -305,6 +305,12 @@ def _error(network, point, seen, unseen, penalty):
     return float(np.sqrt(np.mean((unseen.torques - output[1] - others @ physics) ** 2)))
 
 
+def left_by(columns, torques):
+    """Return what columns [N, P] leave of torques [N]."""
+    basis = _basis(columns)
+    return torques - basis @ (basis.T @ torques)
+
+
 def _basis(columns):
     """Return an orthonormal basis [N, r] of columns [N, P]."""
     sizes = np.sqrt((columns**2).sum(0))

@@ -15,7 +15,7 @@ from ...setup.build import stream_maker
 from ...setup.networks import reference_of
 from ..identification.feeding import Feed
 from ..identification.held_out import stretches
-from .network_fit import JointRows
+from .network_fit import JointRows, left_by
 
 _NANO = 1e9
 # Most rows of all recordings.
@@ -48,6 +48,13 @@ class MotionRows:
     def model(self):
         """The `Model`."""
         return self.parameters.model
+
+    def left_of(self, joint):
+        """Return the root mean square torque of a joint that its columns do not explain."""
+        row = self.joints.index(joint)
+        kept = np.flatnonzero(self.usable[:, row])
+        left = left_by(self.columns[kept, row], self.torques[kept, row])
+        return float(np.sqrt((left**2).mean()))
 
     def of_joint(self, declaration):
         """Return (`JointRows` of the joint of a `Declaration`, `Reference` of their motion)."""

@@ -100,6 +100,10 @@ def _whole(findings):
     }
     directions = enumerate(findings.null_directions, 1)
     values |= {f'null direction {number}': text for number, text in directions}
+    for each in findings.networks:
+        low, _, high = each.quantiles
+        values[f'network {each.name} share'] = each.share
+        values |= {f'network {each.name} share low': low, f'network {each.name} share high': high}
     values |= _payload(findings.payload) if findings.payload else {}
     return status(_ALL, values, findings.obstacle, WARN if findings.obstacle else OK)
 

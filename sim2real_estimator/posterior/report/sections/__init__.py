@@ -6,6 +6,7 @@ from .estimates_over_time import course
 from .event_list import events
 from .held_out_prediction import prediction
 from .identifiability import identifiability
+from .networks import networks
 from .next_steps import next_steps
 from .origin import origin
 from .parameter_table import parameters
@@ -20,6 +21,7 @@ SECTIONS = (
     prediction,
     consistency,
     identifiability,
+    networks,
     corner,
     latencies,
     inputs,
