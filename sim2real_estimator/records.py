@@ -231,7 +231,8 @@ class NetworkFinding:
     """
     How much a network carries.
 
-    site: the quantity that it changes; law; is_trained: whether its hidden layers are; rms: of its
+    site: the quantity that it changes; law; layers: 'trained' or
+    'random', its hidden layers; rms: of its
     effort [N m or N]; share, quantiles (5, 50 and 95 %): of its effort over all at its site, as
     mean squares over the motion that it refers to.
     """
@@ -239,7 +240,7 @@ class NetworkFinding:
     name: str
     site: str
     law: str
-    is_trained: bool
+    layers: str
     rms: float
     share: float
     quantiles: tuple

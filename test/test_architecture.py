@@ -105,6 +105,7 @@ THIRD_PARTY = {
     'bags': {'backports', 'rosbags'},
     'bags/order.py': {'numpy', 'rosbags'},
     'offline': {'numpy', 'rich', 'torch'},
+    'offline/training': {'numpy', 'scipy', 'torch'},
     'app': {'matplotlib', 'numpy', 'rich', 'torch', 'transforms3d'},
     'app/layouts.py': {'yaml'},
     'app/rerun_export.py': {'numpy', 'rerun', 'transforms3d'},

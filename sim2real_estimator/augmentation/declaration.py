@@ -165,9 +165,9 @@ def declared(declaration, reference, leash, width, layers=None):
         sd=wish.sd,
         is_estimated=wish.is_estimated,
         is_trained=is_trained,
-        digest=digest_of_layers(wish, layers),
     )
-    return referred(network, reference, leash)
+    network = referred(network, reference, leash)
+    return replace(network, digest=digest_of(network))
 
 
 def referred(network, reference, leash):
@@ -259,14 +259,20 @@ def leash_of(declaration, is_estimated, is_rotation=True):
     return tuple(pairs)
 
 
-def digest_of_layers(declaration, layers):
-    """Return a digest of hidden layers and of what they are for."""
+def digest_of(network):
+    """Return a digest of a `Network` without its name, output weights and their prior."""
     numbers = [
-        [[format(x, _DIGITS) for x in row] for row in (*layer.weights, layer.biases)]
-        for layer in layers
+        [[_rounded(row) for row in (*layer.weights, layer.biases)] for layer in network.hidden],
+        [list(network.leash.columns), [_rounded(row) for row in network.leash.shares]],
+        [_rounded(row) for row in network.mixing],
+        [_rounded(row) for row in (network.centres, network.scales, (network.size,))],
     ]
-    text = json.dumps([declaration.name, declaration.in_words(), numbers])
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    about = [network.site, network.mode, network.law, network.inputs, network.width]
+    return hashlib.sha256(json.dumps([about, numbers]).encode()).hexdigest()[:16]
+
+
+def _rounded(row):
+    return [format(x, _DIGITS) for x in row]
 
 
 def _random_layers(declaration, count, is_even):

@@ -103,7 +103,7 @@ class Network:
     output; means, deviations: prior of the output weights; is_estimated: whether these are
     estimated; power, gram: mean square of the total effort at the site and means of products of
     features' efforts, both over the reference motion; is_trained: whether the hidden layers come
-    from a weights file; digest: of that file, or of the draws; mixing: rows of what features are
+    from a weights file; digest: of all that is not estimated; mixing: rows of what features are
     combinations of, so that they are orthogonal; empty: they are the units themselves.
     """
 

@@ -48,7 +48,6 @@ class Trained:
     off: str = ''
     mixing: tuple = ()
     held_out: dict = None
-    digest: str = ''
 
 
 def trained_of(network, declaration, robot, off='', held_out=None):
@@ -84,7 +83,6 @@ def write_weights(path, trained):
     entries = {}
     for name, each in trained.items():
         body = asdict(each)
-        del body['digest']
         entries[name] = {**body, 'digest': _digest(body)}
     text = json.dumps({'format': FORMAT, 'networks': entries}, indent=1)
     Path(path).write_text(text + '\n', encoding='utf-8')
@@ -152,7 +150,6 @@ def _read(entry):
             'leash': leash,
             'gram': tuple(map(tuple, entry['gram'])),
             'mixing': tuple(map(tuple, entry['mixing'])),
-            'digest': _digest(entry),
         }
     )
     numbers = [x for layer in hidden for row in (*layer.weights, layer.biases) for x in row]

@@ -44,7 +44,7 @@ def _finding(network, rows, names):
     shares = squares / max(network.power, 1e-300)
     low, middle, high = np.quantile(shares, _QUANTILES).tolist()
     return NetworkFinding(
-        *(network.name, network.site, network.law, network.is_trained),
+        *(network.name, network.site, network.law, 'trained' if network.is_trained else 'random'),
         *(float(np.sqrt(np.median(squares))), float(shares.mean()), (low, middle, high)),
     )
 

@@ -1,5 +1,6 @@
 """Build the networks of a config: declared ones with random hidden layers, and trained ones."""
 
+from dataclasses import replace
 from fnmatch import fnmatchcase
 import logging
 from pathlib import Path
@@ -10,6 +11,7 @@ from ..augmentation import FRICTION_SITES, joint_of, Network, Samples
 from ..augmentation.declaration import (
     Declaration,
     declared,
+    digest_of,
     leash_of,
     Reference,
     require_possible,
@@ -89,13 +91,15 @@ def network_of(declaration, trained):
     joint, velocity = joint_of(declaration.at)[0], None
     if f'{joint}.velocity' in declaration.inputs:
         velocity = declaration.inputs.index(f'{joint}.velocity')
-    return Network(
+    network = Network(
         *(declaration.name, declaration.at, declaration.mode, declaration.law),
         *(tuple(declaration.inputs), trained.centres, trained.scales, trained.hidden),
         *(trained.leash, velocity, trained.width, trained.size, declaration.sd),
         *(trained.means, trained.deviations, declaration.is_estimated),
-        *(trained.power, trained.gram, True, trained.digest, trained.mixing),
+        *(trained.power, trained.gram, True),
+        mixing=trained.mixing,
     )
+    return replace(network, digest=digest_of(network))
 
 
 def require_on_robot(config, model, declaration):

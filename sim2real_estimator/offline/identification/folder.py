@@ -1,7 +1,7 @@
 """The folder of a result: written in full beside its place, then moved there."""
 
 import csv
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import Enum
 import json
 import math
@@ -10,12 +10,14 @@ import shutil
 
 import numpy as np
 
+from ...augmentation.weights import digest_of_robot, trained_of, write_weights
 from ...config import read_config, to_yaml, with_values
 from ...errors import ConfigError, DataError, ModelError, OutputError
 from ...model.urdf.xml_reader import read_bytes
 from ...posterior.export import robot_of, SETTINGS, write_mjcf, write_randomization, write_urdf
 from ...posterior.file import save
 from ...posterior.report import missing_for_report, write_report
+from ...setup.networks import declaration_of
 from .checkpoint import OLD, RESULT
 from .held_out import DRAWS
 from .journal import write_bag
@@ -69,15 +71,38 @@ def write_settings(found, path):
     """
     Write the settings, and the robot description beside them.
 
-    So the folder can be moved: `report`, `export` and `show` need nothing else.
+    So the folder can be moved: `report`, `export` and `show` need nothing else. Weights of
+    networks that are on stand beside it, too.
     """
     config = read_config(found.posterior.config)
+    config = _with_weights(config, found.problem.model, path.parent)
     given = config.model.urdf
     content, _ = read_bytes(
         given if given.lstrip().startswith('<') else found.problem.model.source
     )
     (path.parent / _DESCRIPTION).write_bytes(content)
     path.write_text(to_yaml(with_values(config, {'model.urdf': _DESCRIPTION})), encoding='utf-8')
+
+
+def _with_weights(config, model, folder):
+    """Return a `Config` of the networks that a `Model` has; write what was trained to a folder."""
+    wishes = {network.name: config.neural[network.name] for network in model.networks}
+    trained = {
+        network.name: trained_of(
+            network, declaration_of(network.name, wishes[network.name]), digest_of_robot(model)
+        )
+        for network in model.networks
+        if network.is_trained
+    }
+    if trained:
+        write_weights(folder / _WEIGHTS, trained)
+    return replace(
+        config,
+        neural={
+            name: replace(wish, weights=_WEIGHTS if name in trained else '')
+            for name, wish in wishes.items()
+        },
+    )
 
 
 def cell(text):
@@ -106,6 +131,7 @@ def write_summary(found, path):
 _REPORT = 'report.html'
 # The robot as it was described; `robot.urdf` is the robot as estimated.
 _DESCRIPTION = 'description.urdf'
+_WEIGHTS = 'neural.json'
 # File of the folder -> function (`Identification`, path). They hang on nothing else.
 WRITERS = {
     'posterior.npz': write_posterior,

@@ -41,6 +41,20 @@ _NAN = float('nan')
 
 
 @dataclass(frozen=True)
+class Training:
+    """
+    What came of training.
+
+    networks: a `TrainedNetwork` each; before, after: `Identification`s without networks, and with
+    those that promised something, None where there was none.
+    """
+
+    networks: tuple
+    before: object
+    after: object
+
+
+@dataclass(frozen=True)
 class TrainedNetwork:
     """
     What came of a network.
@@ -67,7 +81,7 @@ class TrainedNetwork:
 
 def train(bags, config, output, *, held_out=0.2, seed=0, trust_units=False, show=None):
     """
-    Write the weights of all networks of a config, and return a tuple of `TrainedNetwork`.
+    Write the weights of all networks of a config, and return the `Training`.
 
     bags: path of a recording, or of several, which continue one another in time; config: path of
     the settings, or a `Config`; output: file to write; held_out: share of each recording that
@@ -125,7 +139,7 @@ def train(bags, config, output, *, held_out=0.2, seed=0, trust_units=False, show
         )
     Path(output).resolve().parent.mkdir(parents=True, exist_ok=True)
     write_weights(output, trained)
-    return tuple(found)
+    return Training(tuple(found), before, after)
 
 
 def fitted(config, rows, declaration, seed=0, effort=THOROUGH):

@@ -54,10 +54,10 @@ def _train(chosen):
         trust_units=chosen.trust_units,
         show=lambda sentence: print(f'{sentence} ...', file=sys.stderr),
     )
-    for each in found:
+    for each in found.networks:
         print(sentence_of(each))
     print(f'written: {output}')
-    if any(not each.off for each in found):
+    if any(not each.off for each in found.networks):
         print(f'to use it: neural.NAME.weights: {output.name}')
     return 0
 

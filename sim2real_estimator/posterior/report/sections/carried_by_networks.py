@@ -25,7 +25,7 @@ def networks(found):
                 each.name,
                 each.site,
                 each.law,
-                'yes' if each.is_trained else Cell('no', 'warn'),
+                each.layers if each.layers == 'trained' else Cell(each.layers, 'warn'),
                 number(each.rms),
                 Cell(share, 'warn') if each.quantiles[0] > _MUCH else share,
             )
@@ -35,7 +35,7 @@ def networks(found):
         'of all effort at its site, along the motion that it refers to, in per cent, with its '
         '90 % interval.'
     )
-    head = ('network', 'at', 'law', 'trained', 'rms effort', 'share [%]')
+    head = ('network', 'at', 'law', 'hidden layers', 'rms effort', 'share [%]')
     table = Table(caption, head, tuple(rows), texts=(0, 1, 2, 3))
     advice = Text(
         'A network that carries much stands for physics that the model lacks: look for its cause '
