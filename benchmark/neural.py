@@ -127,7 +127,7 @@ def measure(kind, seed):
     )
     with tempfile.TemporaryDirectory() as folder:
         bag, weights = Path(folder, 'bag'), Path(folder, 'weights.json')
-        _write(bag, arm.joints, trace.t, q, tau)
+        write_recording(bag, arm.joints, trace.t, q, tau)
         found = train([bag], config, weights, seed=seed)
     (network,) = found.networks
     is_off = bool(network.off)
@@ -251,7 +251,7 @@ def _physics(found, truth, joint):
     return score[left < _LEARNED].tolist()
 
 
-def _write(path, joints, t, q, tau):
+def write_recording(path, joints, t, q, tau):
     """Write a recording of joint states."""
     make = {
         name: TypestoreMaker(name)

@@ -133,12 +133,18 @@ def _held(findings):
 def pipeline_of(recording, adjust=None):
     """Return the `Pipeline` of a robot that `init` has described; adjust: as above."""
     logging.getLogger('sim2real_estimator').setLevel(logging.ERROR)
+    config = config_for(recording)
+    return Pipeline.from_config(adjust(config) if adjust else config)
+
+
+def config_for(recording):
+    """Return the `Config` that `init` writes of a recording's robot, which names no file."""
     with tempfile.TemporaryDirectory() as folder:
         urdf, settings = Path(folder, 'robot.urdf'), Path(folder, 'robot.yaml')
         urdf.write_text(recording.urdf, encoding='utf-8')
         settings.write_text(starter_yaml(urdf, folder), encoding='utf-8')
         config = _adjusted(load_config(settings), recording)
-        return Pipeline.from_config(adjust(config) if adjust else config)
+    return replace(config, model=replace(config.model, urdf=recording.urdf))
 
 
 def _adjusted(config, recording):
