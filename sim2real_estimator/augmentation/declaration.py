@@ -191,11 +191,9 @@ def referred(network, reference, leash):
             if (not name or name in network.inputs)
             and not (kind in _OF_GRAVITY and not _is_of_gravity(kind, name, reference))
         )
-        columns = _stacked(
-            [leash_column(kind, values[place], network.width) for kind, place in pairs],
-            len(working),
-        )
         if pairs:
+            columns = [leash_column(kind, values[place], network.width) for kind, place in pairs]
+            columns = _stacked(columns, len(working))
             shares = np.linalg.lstsq(columns * working, features * working, rcond=1e-9)[0]
             features = features - columns @ shares
             plain = replace(plain, leash=Leash(pairs, tuple(map(tuple, shares.T.tolist()))))

@@ -9,6 +9,8 @@ _DRAWS, _QUANTILES = 400, (0.05, 0.5, 0.95)
 # A network is reported that carries more than this part of the mean square of the effort, as sure
 # as the interval's lower end; it is reported again once it has been below half of this.
 CARRIES = 0.1
+# The interval of a share that is known is no wider than by this factor: a prior is no finding.
+_KNOWN = 3.0
 
 
 def network_findings(problem, mixture):
@@ -57,10 +59,10 @@ def carrying_after(found, before):
     """
     now, events = [], []
     for each in found:
-        low = each.quantiles[0]
+        low, _, high = each.quantiles
         if each.name in before and low > CARRIES / 2:
             now.append(each.name)
-        elif low > CARRIES:
+        elif low > CARRIES and high < _KNOWN * low:
             now.append(each.name)
             events.append(NetworkCarries(each.name, each.site, each.share))
     return tuple(now), tuple(events)

@@ -154,7 +154,9 @@ def fitted(config, rows, declaration, seed=0, effort=THOROUGH):
     start = declared(declaration, reference, (), width)
     fit = fit_network(start, own, seed, effort)
     leash = leash_on(config, rows.parameters, declaration)
-    network = referred(replace(fit.network, size=1.0), reference, leash)
+    # Where there is nothing to find, R leaves units that are constant.
+    layers = fit.network if fit.after < (1 - LEAST_GAIN) * fit.before else start
+    network = referred(replace(layers, size=1.0), reference, leash)
     weights = weights_of(network, own, fit.penalty)
     network, weights = orthogonal(network, network.gram, weights)
     usual = declaration.sd / network.count**0.5
