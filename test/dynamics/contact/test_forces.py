@@ -37,9 +37,7 @@ def test_a_ball_in_the_ground_is_pushed_as_the_law_says():
     ('height', 'speed'), [(RADIUS + 1e-9, -1.0), (0.5, 0.0), (RADIUS - 0.001, 2.5)]
 )
 def test_nothing_pushes_above_the_ground_nor_pulls_on_what_leaves_quickly(height, speed):
-    _, wrenches, _, _ = found(
-        body(**PHYSICS), [0, 0, height, 1, 0, 0, 0], [0, 0, speed, 0, 0, 0]
-    )
+    _, wrenches, _, _ = found(body(**PHYSICS), [0, 0, height, 1, 0, 0, 0], [0, 0, speed, 0, 0, 0])
     assert list(wrenches[0]) == pytest.approx([0.0] * 6, abs=1e-12)
 
 

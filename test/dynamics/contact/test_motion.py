@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from touching import body, BOX, EDGE, MASS, pair, RADIUS, state
+from touching import body, BOX, EDGE, MASS, pair, RADIUS, SPHERE, state
 
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.model.parameters import STANDARD_GRAVITY
@@ -28,9 +28,7 @@ def test_dissipation_takes_the_energy_that_it_should():
     speed, dissipation = 1.0, 0.06
     model = body(stiffness=2e5, friction=0, dissipation=dissipation)
     simulator = Simulator(model, values={'world.gravity': 1e-9})
-    last = simulator.rollout(
-        state(model, x2=RADIUS + 0.01, x9=-speed), [5e-4] * 100
-    ).states[-1]
+    last = simulator.rollout(state(model, x2=RADIUS + 0.01, x9=-speed), [5e-4] * 100).states[-1]
     assert last[9].item() == pytest.approx(1 - 2 / 3 * dissipation * speed, abs=2e-3)
 
 
@@ -48,9 +46,7 @@ def test_a_box_slides_to_rest_where_friction_says():
     model = body(BOX, stiffness=1e6, dissipation=2.0, friction=friction, slip_velocity=1e-3)
     simulator = Simulator(model)
     depth = (MASS * STANDARD_GRAVITY / 4 / 1e6) ** (2 / 3)
-    last = simulator.rollout(
-        state(model, x2=EDGE / 2 - depth, x7=speed), [5e-4] * 1000
-    ).states[-1]
+    last = simulator.rollout(state(model, x2=EDGE / 2 - depth, x7=speed), [5e-4] * 1000).states[-1]
     assert last[0].item() == pytest.approx(speed**2 / (2 * friction * STANDARD_GRAVITY), rel=0.01)
     assert abs(last[7].item()) < 1e-3
 
@@ -59,9 +55,11 @@ def test_a_ball_that_slides_ends_rolling_at_five_sevenths_of_its_speed():
     model = body(stiffness=1e5, dissipation=2.0, friction=0.5, slip_velocity=1e-3)
     depth = (MASS * STANDARD_GRAVITY / 1e5) ** (2 / 3)
     inertia, speed = 0.004, 1.0
-    last = Simulator(model).rollout(
-        state(model, x2=RADIUS - depth, x7=speed), [1e-3] * 1500
-    ).states[-1]
+    last = (
+        Simulator(model)
+        .rollout(state(model, x2=RADIUS - depth, x7=speed), [1e-3] * 1500)
+        .states[-1]
+    )
     rolling = speed / (1 + inertia / (MASS * RADIUS**2))
     assert last[7].item() == pytest.approx(rolling, rel=0.02)
 
@@ -97,15 +95,17 @@ def test_derivatives_of_the_rebound_are_those_of_the_motion():
 
 @pytest.mark.parametrize('backend', ['native', 'eager'])
 def test_derivatives_across_an_impact_are_those_of_what_is_computed(backend):
-    model = body(BOX, stiffness=5e4)
+    # The reference is slow: there it is a ball, just above the ground.
+    model = body(BOX if backend == 'native' else SPHERE, stiffness=5e4)
     names = ['floor.friction', 'floor.dissipation', 'floor.stiffness', 'body.mass']
     simulator = Simulator(model, names, backend=backend)
-    beginning = state(model, x2=0.19, x7=0.6, x9=-1.0, x10=4.0, x11=2.0)
-    count = 40 if backend == 'eager' else 120
+    height, count = (0.102, 4) if backend == 'eager' else (0.19, 120)
+    beginning = state(model, x2=height, x7=0.6, x9=-1.0, x10=4.0, x11=2.0)
     steps, values = [2e-3] * count, simulator.nominal()
     found = simulator.jacobian(beginning, steps, values)
-    lowest = simulator.rollout(beginning, steps, values).states[:, 2, 0].min()
-    assert lowest < EDGE / 2 * math.sqrt(3)
+    # Something has pushed it: by its weight alone it would be faster.
+    free_fall = -1.0 - 2e-3 * count * STANDARD_GRAVITY
+    assert found.state[9, 0] > free_fall + 0.1
 
     def differences(function, at, rows, size):
         columns = []
@@ -128,15 +128,22 @@ def test_derivatives_across_an_impact_are_those_of_what_is_computed(backend):
     torch.testing.assert_close(found.by_parameters[0], by_values, rtol=1e-4, atol=1e-5)
 
 
-def test_backends_agree_through_impacts():
-    model = pair(dissipation=0.4, stiffness=2e4)
+@pytest.mark.parametrize('kind', ['balls', 'on_ground'])
+def test_backends_agree_through_impacts(kind):
+    if kind == 'balls':
+        model, pair_name, owner = pair(joint='prismatic', stiffness=2e4), 'hit', 'ours'
+        beginning = state(model, x1=0.205, x2=2.0).repeat(1, 5)
+        beginning[0] = torch.linspace(0.0, 0.003, 5)
+    else:
+        model, pair_name, owner = body(stiffness=2e4), 'floor', 'body'
+        beginning = state(model, x2=0.104, x7=1.0, x9=-2.0, x11=3.0).repeat(1, 5)
+        beginning[7] = torch.linspace(0.0, 1.0, 5)
+    names = [f'{pair_name}.friction', f'{pair_name}.stiffness', f'{owner}.mass']
     runs = {}
     for backend in ('native', 'eager'):
-        simulator = Simulator(model, ['hit.friction', 'hit.stiffness', 'ours.mass'], backend=backend)
-        beginning = state(model, x7=0.3, x8=0.05, x14=2.0, x18=3.0).repeat(1, 5)
-        beginning[0] = torch.linspace(0.0, 0.05, 5)
-        found = simulator.jacobian(beginning, [3e-3] * 50)
-        forwards = simulator.sensitivities(beginning, [3e-3] * 50)
+        simulator = Simulator(model, names, backend=backend)
+        found = simulator.jacobian(beginning, [3e-3] * 4)
+        forwards = simulator.sensitivities(beginning, [3e-3] * 4)
         runs[backend] = (
             found.state,
             found.by_state,
@@ -144,7 +151,7 @@ def test_backends_agree_through_impacts():
             found.by_durations,
             forwards.d_states[:, -1],
         )
-    assert runs['native'][0][21].abs().max() > 0.1
+    assert runs['native'][2][..., 1].abs().max() > 0
     for ours, theirs in zip(runs['native'], runs['eager']):
         assert (ours - theirs).abs().max() <= 1e-9 * theirs.abs().max()
 
