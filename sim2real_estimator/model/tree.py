@@ -137,8 +137,9 @@ class Model:
     Use `with_*` to get changed copies. Build one by `load_urdf` or from links and joints; it is
     checked when made. `source` names the file in error messages. `accepts_infeasible_inertia`
     lets pass links that no real mass distribution has. couplings: pairs (joint, other) that are
-    driven through one motor, which turns at the sum of their velocities. networks: the `Network`s
-    that change quantities of joints.
+    driven through one motor, which turns at the sum of their velocities; contacts: a
+    `ContactPair` for each two links that can touch; networks: the `Network`s that change
+    quantities of joints and contacts.
     """
 
     name: str
@@ -147,6 +148,7 @@ class Model:
     source: str = 'model'
     accepts_infeasible_inertia: bool = False
     couplings: tuple = ()
+    contacts: tuple = ()
     networks: tuple = ()
 
     def __post_init__(self):
@@ -326,3 +328,7 @@ class Model:
     def with_networks(self, networks):
         """Return a copy in which `Network`s change quantities of joints."""
         return replace(self, networks=tuple(networks))
+
+    def with_contacts(self, pairs):
+        """Return a copy in which these `ContactPair`s can touch."""
+        return replace(self, contacts=tuple(pairs))

@@ -43,7 +43,7 @@ def _finding(network, rows, names):
     if network.is_positive:
         weights = np.maximum(weights, 0.0)
     squares = np.einsum('kd,kl,ld->d', weights, np.array(network.gram), weights)
-    shares = squares / max(network.power, 1e-300)
+    shares = squares / np.maximum(np.maximum(network.power, squares), 1e-300)
     low, middle, high = np.quantile(shares, _QUANTILES).tolist()
     return NetworkFinding(
         *(network.name, network.site, network.law, 'trained' if network.is_trained else 'random'),

@@ -24,11 +24,14 @@ from ..errors import ConfigError
 from ..model.friction import FRICTIONS
 from ..model.parameters import FRICTION_VELOCITY, Parameters
 from ..model.robot import realize
+from ..parameters.usual_priors import largest_effort
 from .torque_priors import FRICTION_VELOCITY as FRICTION_VELOCITY_OF_TORQUES
 
 # Random states that an untrained network refers to: how many, and speeds [rad/s or m/s] and
 # positions [m] where the description gives no limit, or a larger one.
 _STATES, _FASTEST, _FARTHEST = 512, 2.0, 1.0
+# Friction of a drive, as a part of its largest effort.
+_USUAL_FRICTION = 0.02
 _WINDOWS = 'multiple_shooting'
 _logger = logging.getLogger(__name__)
 
@@ -205,7 +208,11 @@ def random_reference(parameters, declaration):
         v[moving.velocities.start] = generator.uniform(-fastest, fastest, _STATES).view(Samples)
     still = [0.0] * len(v)
     efforts = inverse_dynamics(robot, q, v, still)
-    return reference_of(robot, declaration, q, v, efforts, generator)
+    found = reference_of(robot, declaration, q, v, efforts, generator)
+    # What a description seldom has, and every drive.
+    joint = model.joint(joint_of(declaration.at)[0])
+    friction = _USUAL_FRICTION * largest_effort(parameters, joint)
+    return replace(found, power=found.power + friction**2)
 
 
 def reference_of(robot, declaration, q, v, efforts, generator=None, loads=None):
