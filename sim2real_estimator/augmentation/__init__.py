@@ -8,10 +8,20 @@ settings, and `weights.py` keeps a trained one in a file.
 """
 
 from .network import LAWS, MODES, MOST_UNITS, Network, Placed, Samples
-from .sites import FRICTION_SITES, is_of_joint, joint_of, site, SITES
+from .sites import (
+    CONTACT_INPUTS,
+    CONTACT_SITES,
+    FRICTION_SITES,
+    is_of_joint,
+    joint_of,
+    site,
+    SITES,
+)
 
 __all__ = [
     'FRICTION_SITES',
+    'CONTACT_INPUTS',
+    'CONTACT_SITES',
     'LAWS',
     'MODES',
     'MOST_UNITS',

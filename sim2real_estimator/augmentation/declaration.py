@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import ConfigError
 from .network import LAWS, Layer, Leash, leash_column, MODES, MOST_UNITS, Network, Samples
-from .sites import FRICTION_SITES, INPUTS, joint_of, SITES
+from .sites import CONTACT_INPUTS, FRICTION_SITES, INPUTS, joint_of, SITES
 
 # Units of a random layer have a slope of about this at their middle, per half a range of inputs.
 _SLOPES = (1.0, 6.0)
@@ -95,10 +95,10 @@ def require_possible(declaration):
     if not wish.inputs or len(set(wish.inputs)) < len(wish.inputs):
         raise ConfigError(f'{path}.inputs: give at least one quantity, and each of them once')
     for name in wish.inputs:
-        if joint_of(name)[1] not in INPUTS:
+        if joint_of(name)[1] not in {**INPUTS, **CONTACT_INPUTS}:
             raise ConfigError(
                 f"{path}.inputs: '{name}' is no input; give JOINT.quantity, the latter one of "
-                f'{", ".join(INPUTS)}'
+                f'{", ".join(INPUTS)}, or of a contact PAIR.quantity: {", ".join(CONTACT_INPUTS)}'
             )
     if not 1 <= len(wish.hidden) <= MOST_LAYERS or not all(
         1 <= units <= MOST_UNITS for units in wish.hidden

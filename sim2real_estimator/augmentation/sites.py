@@ -19,12 +19,21 @@ SITES = {
 }
 # Those whose effort is linear in them, as columns of the regressor.
 FRICTION_SITES = ('damping', 'friction', 'load_friction', 'stribeck', 'torque_offset')
+# Of a pair of links that can touch; the friction force is this times the normal force.
+CONTACT_SITES = {'friction': 'coefficient of friction'}
 # What a network of a joint may have as inputs: of any joint of one degree of freedom.
 INPUTS = {
     'position': 'position of a joint [rad or m]',
     'velocity': 'velocity of a joint [rad/s or m/s]',
     'command': 'commanded effort [N m or N]',
     'load': 'effort that holds the bodies against gravity [N m or N]',
+}
+
+# And of a contact: of the same pair.
+CONTACT_INPUTS = {
+    'slip_speed': 'size of the tangential velocity [m/s]',
+    'normal_force': 'contact force along the normal [N]',
+    'penetration': 'depth by which shapes overlap [m]',
 }
 
 

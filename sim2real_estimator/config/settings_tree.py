@@ -334,7 +334,7 @@ class NeuralConfig:
         '',
         'quantity that it changes: JOINT.effort, all that acts inside the joint; '
         'JOINT.actuator_effort; or JOINT.damping, .friction, .load_friction, .stribeck, '
-        '.torque_offset, .stiffness',
+        '.torque_offset, .stiffness; or PAIR.friction of a contact',
         required=True,
     )
     mode: str = setting(
@@ -346,7 +346,8 @@ class NeuralConfig:
     inputs: tuple[str, ...] = setting(
         (),
         'quantities that it depends on: JOINT.position, .velocity, .load (effort against gravity) '
-        'or, where efforts are commanded, .command, of any joints',
+        'or, where efforts are commanded, .command, of any joints; of a contact '
+        'PAIR.slip_speed, .normal_force, .penetration',
     )
     hidden: tuple[int, ...] = setting((8,), 'tanh units of each hidden layer')
     law: str = setting(

@@ -237,6 +237,8 @@ class Parameters(Mapping):
                     yield Parameter(name, mean, unit, False, about, False, sd)
 
     def _unit_of_site(self, joint, quantity):
+        if joint in [pair.name for pair in self.model.contacts]:
+            return '1'
         if quantity in FRICTIONS:
             return FRICTIONS[quantity].unit(_units(self.model.joint(joint)))
         unit = _units(self.model.joint(joint))

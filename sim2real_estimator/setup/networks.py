@@ -7,7 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ..augmentation import FRICTION_SITES, joint_of, Network, Samples
+from ..augmentation import (
+    CONTACT_INPUTS,
+    CONTACT_SITES,
+    FRICTION_SITES,
+    joint_of,
+    Network,
+    Samples,
+)
 from ..augmentation.declaration import (
     Declaration,
     declared,
@@ -22,7 +29,7 @@ from ..dynamics.regressor import regressor, STANDARD_NAMES
 from ..dynamics.rnea import gravity_efforts, inverse_dynamics
 from ..errors import ConfigError
 from ..model.friction import FRICTIONS
-from ..model.parameters import FRICTION_VELOCITY, Parameters
+from ..model.parameters import FRICTION_VELOCITY, Parameters, STANDARD_GRAVITY
 from ..model.robot import realize
 from ..parameters.usual_priors import largest_effort
 from .torque_priors import FRICTION_VELOCITY as FRICTION_VELOCITY_OF_TORQUES
@@ -30,6 +37,8 @@ from .torque_priors import FRICTION_VELOCITY as FRICTION_VELOCITY_OF_TORQUES
 # Random states that an untrained network refers to: how many, and speeds [rad/s or m/s] and
 # positions [m] where the description gives no limit, or a larger one.
 _STATES, _FASTEST, _FARTHEST = 512, 2.0, 1.0
+# Of contacts: slip [m/s], force over the weight of the robot, depth [m].
+_FASTEST_SLIP, _HARDEST, _DEEPEST = 2.0, 4.0, 0.005
 # Friction of a drive, as a part of its largest effort.
 _USUAL_FRICTION = 0.02
 _WINDOWS = 'multiple_shooting'
@@ -108,6 +117,13 @@ def network_of(declaration, trained):
 def require_on_robot(config, model, declaration):
     """Raise a ConfigError where a robot has no such site or inputs, or its estimator cannot."""
     path, (joint, quantity) = f'neural.{declaration.name}', joint_of(declaration.at)
+    if joint in [pair.name for pair in model.contacts]:
+        _require_on_contact(config, declaration, path, joint, quantity)
+        return
+    if any(joint_of(name)[1] in CONTACT_INPUTS for name in declaration.inputs):
+        raise ConfigError(
+            f'{path}.inputs: {joint} is a joint, and no contact; it has none of these'
+        )
     names = [m.joint.name for m in model.moving_joints if m.joint.kind.velocity_size == 1]
     independent = [m.joint.name for m in model.moving_joints if m.is_independent]
     if joint not in names or joint not in independent:
@@ -135,6 +151,22 @@ def require_on_robot(config, model, declaration):
         raise ConfigError(f'{path}: a link, a joint or a sensor has this name; choose another')
     if is_of_torques(config):
         _require_linear(declaration, path, joint, quantity)
+
+
+def _require_on_contact(config, declaration, path, pair, quantity):
+    """Raise a ConfigError where a contact has no such site or inputs, or its estimator cannot."""
+    if is_of_torques(config):
+        raise ConfigError(
+            f'{path}.at: torques are regressed without contacts; a network at {pair} needs '
+            'efforts that are commanded, or none'
+        )
+    if quantity not in CONTACT_SITES:
+        raise ConfigError(f'{path}.at: of a contact choose {pair}.{", ".join(CONTACT_SITES)}')
+    for name in declaration.inputs:
+        owner, kind = joint_of(name)
+        if owner != pair or kind not in CONTACT_INPUTS:
+            choices = ', '.join(f'{pair}.{each}' for each in CONTACT_INPUTS)
+            raise ConfigError(f"{path}.inputs: '{name}' is none of the contact; choose {choices}")
 
 
 def is_of_torques(config):
@@ -193,6 +225,9 @@ def width_of(config, model, declaration):
 def random_reference(parameters, declaration):
     """Return the `Reference` of random states within the limits of the description."""
     model, generator = parameters.model, np.random.default_rng(0)
+    pair = {each.name: each for each in model.contacts}.get(joint_of(declaration.at)[0])
+    if pair is not None:
+        return _contact_reference(parameters, pair, declaration, generator)
     robot = realize(parameters, {})
     q, v = model.neutral_positions(), [0.0] * model.velocity_size
     for moving in model.moving_joints:
@@ -213,6 +248,23 @@ def random_reference(parameters, declaration):
     joint = model.joint(joint_of(declaration.at)[0])
     friction = _USUAL_FRICTION * largest_effort(parameters, joint)
     return replace(found, power=found.power + friction**2)
+
+
+def _contact_reference(parameters, pair, declaration, generator):
+    """Return the `Reference` of random touches of a `ContactPair`."""
+    links = [link.name for link in parameters.model.links]
+    mass = sum(parameters[n].nominal for link in links if (n := f'{link}.mass') in parameters)
+    most = {
+        'slip_speed': _FASTEST_SLIP,
+        'normal_force': _HARDEST * STANDARD_GRAVITY * (mass or 1.0),
+        'penetration': _DEEPEST,
+    }
+    values = {
+        name: generator.uniform(0, most[joint_of(name)[1]], _STATES) for name in declaration.inputs
+    }
+    friction = parameters[f'{pair.name}.friction'].nominal
+    working = np.full(_STATES, friction if declaration.mode == 'scale' else 1.0)
+    return Reference(values, working, float(friction**2), np.zeros((_STATES, 1)))
 
 
 def reference_of(robot, declaration, q, v, efforts, generator=None, loads=None):
@@ -255,4 +307,6 @@ def reference_of(robot, declaration, q, v, efforts, generator=None, loads=None):
 
 
 def _turns(model, joint):
+    if joint in [pair.name for pair in model.contacts]:
+        return False
     return model.joint(joint).kind.groups[0].is_rotation

@@ -157,3 +157,39 @@ def test_errors_teach(changes, words):
     require_possible(wish)
     with pytest.raises(ConfigError, match=words):
         require_possible(replace(wish, **changes))
+
+
+def test_friction_of_a_contact_by_a_network(tmp_path):
+    text = (
+        '<robot name="ball"><link name="ball"><inertial><mass value="1"/><inertia ixx=".004" '
+        'iyy=".004" izz=".004" ixy="0" ixz="0" iyz="0"/></inertial><collision><geometry>'
+        '<sphere radius="0.1"/></geometry></collision></link></robot>'
+    )
+    contacts = {'floor': {'between': ('ball', 'ground'), 'friction': 0.0}}
+    model = load_urdf(text, base='floating', contacts=contacts)
+    wish = Declaration(
+        'rub', 'floor.friction', 'add', 'dissipative', ('floor.slip_speed',), (4,), 0.3
+    )
+    model = model.with_networks([_network(wish, model)])
+    start = torch.tensor([*model.neutral_positions(), *[0.0] * 6], dtype=torch.float64)
+    names, found = list(model.networks[0].weight_names), []
+    seven = start[:, None].clone()
+    # It slides along the ground at first.
+    seven[model.position_size - 7 + 2] = 0.0995
+    for backend in ('eager', 'native'):
+        simulator = Simulator(model, names, backend=backend)
+        for weight in (0.2, 1.0):
+            values = torch.full((len(names), 1), weight, dtype=torch.float64)
+            for row in range(model.position_size, model.state_size):
+                state = seven.clone()
+                state[row] = 1.0
+                with torch.no_grad():
+                    found.append(simulator.rollout(state, [0.002] * 50, values).states[-1])
+    half = len(found) // 2
+    for eager, native in zip(found[:half], found[half:]):
+        assert torch.allclose(eager, native, rtol=1e-9, atol=1e-9)
+    # Whatever moves it along the ground, more friction leaves less of it.
+    quick = half // 2
+    speeds = [torch.linalg.norm(each[model.position_size :]) for each in found[:half]]
+    slower = [b < a - 1e-3 for a, b in zip(speeds[:quick], speeds[quick:])]
+    assert sum(map(bool, slower)) >= 2

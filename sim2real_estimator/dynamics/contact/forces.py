@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ...augmentation import joint_of, site
 from ...model.contacts import Place, Touch
 from ...model.robot import Contact
 from ...spatial.motion import Force, Motion
@@ -17,7 +18,7 @@ class ContactState:
     contact: the `Contact` with its parameters; touch: gap, normal from the second to the first
     body, point; bodies: indices of the first and the second body, -1 for the world; levers: from
     the origins of these to the point, Vec3 [m]; velocity: of the first body relative to the
-    second at the point, Vec3 [m/s].
+    second at the point, Vec3 [m/s]; networks: `Placed` ones of the pair.
     """
 
     contact: Contact
@@ -25,6 +26,7 @@ class ContactState:
     bodies: tuple
     levers: tuple
     velocity: Vec3
+    networks: tuple = ()
 
     @property
     def gap_rate(self):
@@ -39,9 +41,12 @@ class ContactState:
     def force(self):
         """Return the force on the first body, Vec3 [N]; on the second it is the opposite."""
         touch, contact = self.touch, self.contact
-        return contact.pair.law.force(
-            touch.gap, self.gap_rate, self.slip, touch.normal, contact.physics
-        )
+        given = touch.gap, self.gap_rate, self.slip, touch.normal, contact.physics
+        return contact.pair.law.force(*given, self._augmented if self.networks else None)
+
+    def _augmented(self, quantity, value, inputs):
+        name = f'{self.contact.pair.name}.{quantity}'
+        return site(self.networks, name, value, lambda of: inputs[joint_of(of)[1]])
 
 
 def contact_states(robot, states):
@@ -63,13 +68,17 @@ def contact_states(robot, states):
 
     found = []
     for contact in robot.contacts:
+        name = contact.pair.name
+        networks = tuple(n for n in robot.networks if joint_of(n.network.site)[0] == name)
         ends = place_of(contact.pair.first), place_of(contact.pair.second)
         for geometry, first, second, is_swapped in contact.pair.meetings():
             one, other = reversed(ends) if is_swapped else ends
             for touch in geometry.touches(first, second, one[3], other[3]):
                 levers = touch.point - one[1], touch.point - other[1]
                 velocity = one[2].moved(levers[0]).linear - other[2].moved(levers[1]).linear
-                found.append(ContactState(contact, touch, (one[0], other[0]), levers, velocity))
+                found.append(
+                    ContactState(contact, touch, (one[0], other[0]), levers, velocity, networks)
+                )
     return found
 
 

@@ -57,13 +57,14 @@ class AbstractContactLaw(ABC):
     may_be_zero = ()
 
     @abstractmethod
-    def force(self, gap, gap_rate, slip, normal, values):
+    def force(self, gap, gap_rate, slip, normal, values, augment=None):
         """
         Return the force on the first of two bodies, a Vec3 [N].
 
         gap [m] and normal as in `Touch`; gap_rate: its time derivative [m/s]; slip: tangential
         velocity of the first body relative to the second, a Vec3 [m/s]; values: name of a
-        parameter to scalar. Written with `spatial.scalar`, continuous, and zero where gap >= 0.
+        parameter to scalar; augment: function (name of a quantity, value, inputs) that networks
+        may change it with, of those in `augmentation.sites`. Written with `spatial.scalar`, continuous, and zero where gap >= 0.
         """
 
     @abstractmethod

@@ -39,7 +39,7 @@ class HuntCrossley(AbstractContactLaw):
         ),
     )
 
-    def force(self, gap, gap_rate, slip, normal, values):
+    def force(self, gap, gap_rate, slip, normal, values, augment=None):
         """Return the force on the first of two bodies, a Vec3 [N]."""
         depth = maximum(neg(gap), 0.0)
         elastic = mul(values['stiffness'], mul(depth, sqrt(depth + _TINY_DEPTH)))
@@ -47,7 +47,11 @@ class HuntCrossley(AbstractContactLaw):
         pressure = mul(elastic, maximum(loss, 0.0))
         width = values['slip_velocity']
         size = sqrt(add(slip.dot(slip), mul(width, width)))
-        return normal * pressure - slip * (mul(values['friction'], pressure) / size)
+        friction = values['friction']
+        if augment:
+            inputs = {'slip_speed': size, 'normal_force': pressure, 'penetration': depth}
+            friction = augment('friction', friction, inputs)
+        return normal * pressure - slip * (mul(friction, pressure) / size)
 
     def duration(self, mass, speed, values):
         """Return how long an impact lasts without dissipation: 2.94 times depth over speed."""
