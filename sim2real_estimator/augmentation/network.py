@@ -7,7 +7,7 @@ The law says what the features may do to the energy of the robot:
 
 - free: tanh units, less what the estimated physics has columns for (`Leash`);
 - dissipative: (1 + tanh) / 2 of inputs that do not know the sign of the velocity, times minus its
-  smoothed sign. With output weights above zero, which they are, it takes energy at any velocity;
+  smoothed sign. Output weights below zero count as zero, so that it takes energy at any velocity;
 - conservative: minus the derivative of tanh units of the position, which is a potential.
 
 It is written with `spatial/scalar.py` and runs on floats, tensors, symbols and `Samples`.
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..spatial.scalar import add, cos, div, mul, neg, sin, sqrt, square, sub, sum_of, tanh
+from ..spatial.scalar import add, cos, div, maximum, mul, neg, sin, sqrt, square, sub, sum_of, tanh
 
 LAWS = ('free', 'dissipative', 'conservative')
 MODES = ('add', 'scale', 'replace')
@@ -219,7 +219,11 @@ class Placed:
         """Return a quantity with the network; quantity: function of the name of an input."""
         network = self.network
         values = [quantity(name) for name in network.inputs]
-        output = network.output(values, self.weights)
+        weights = self.weights
+        if network.is_positive:
+            # The tail of a normal distribution gives no energy either.
+            weights = [maximum(weight, 0.0) for weight in weights]
+        output = network.output(values, weights)
         if network.mode == 'replace':
             return output
         return add(value, output if network.mode == 'add' else mul(value, output))

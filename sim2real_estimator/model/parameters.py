@@ -25,9 +25,9 @@ _OF_MASS = (
     *('mass', 'armature', 'stiffness', *COUPLED),
 )
 
-# A weight of a dissipative network is above zero: before any data this part of the deviation of
-# its output, give or take a factor with this standard deviation of its logarithm.
-_LEAST_WEIGHT, WEIGHT_SD = 0.05, 1.5
+# A weight of a dissipative network is above zero. Mean and standard deviation of a normal
+# distribution without its negative half, in its standard deviations.
+_HALF_NORMAL = 0.798, 0.603
 
 # Quantities that have a value for every axis, or pair of axes.
 _OF_AXES = ('com', 'inertia', 'origin', 'mount')
@@ -229,12 +229,9 @@ class Parameters(Mapping):
             unit = '1' if network.mode == 'scale' else self._unit_of_site(joint, quantity)
             about = f'output weight of the network at {network.site}'
             for name, mean, sd in zip(network.weight_names, network.means, network.deviations):
-                if network.is_positive:
-                    # Of logarithms, so that it keeps its sign.
-                    nominal = max(mean, _LEAST_WEIGHT * network.sd)
-                    yield Parameter(name, nominal, unit, True, about, False, WEIGHT_SD)
-                else:
-                    yield Parameter(name, mean, unit, False, about, False, sd)
+                if network.is_positive and network.is_estimated:
+                    mean, sd = mean + _HALF_NORMAL[0] * sd, _HALF_NORMAL[1] * sd
+                yield Parameter(name, mean, unit, False, about, False, sd)
 
     def _unit_of_site(self, joint, quantity):
         if joint in [pair.name for pair in self.model.contacts]:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sim2real_estimator import load_urdf
-from sim2real_estimator.augmentation import Samples
+from sim2real_estimator.augmentation import Placed, Samples
 from sim2real_estimator.augmentation.declaration import (
     Declaration,
     declared,
@@ -97,9 +97,9 @@ def test_a_dissipative_network_never_adds_energy(double_pendulum_urdf, seed):
     network = _network(_DECLARATIONS[1], model)
     generator = np.random.default_rng(seed)
     q, v = generator.uniform(-20, 20, (2, 1000)).view(Samples)
-    # Exponentials are all that a weight may be.
-    weights = np.exp(generator.normal(0, 3, network.count))
-    output = np.asarray(network.output([q, v], weights))
+    inputs = dict(zip(network.inputs, (q, v)))
+    weights = tuple(generator.normal(0, 3, network.count).tolist())
+    output = np.asarray(Placed(network, weights).applied(0.0, inputs.__getitem__))
     assert (output * np.asarray(v) <= 0).all()
     assert np.abs(output).max() > 0
 

@@ -63,8 +63,9 @@ class AbstractContactLaw(ABC):
 
         gap [m] and normal as in `Touch`; gap_rate: its time derivative [m/s]; slip: tangential
         velocity of the first body relative to the second, a Vec3 [m/s]; values: name of a
-        parameter to scalar; augment: function (name of a quantity, value, inputs) that networks
-        may change it with, of those in `augmentation.sites`. Written with `spatial.scalar`, continuous, and zero where gap >= 0.
+        parameter to scalar; augment: function (name of a quantity, value, inputs) by which
+        networks may change it, of those in `augmentation.sites`. Written with `spatial.scalar`,
+        continuous, and zero where gap >= 0.
         """
 
     @abstractmethod
