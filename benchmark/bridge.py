@@ -56,7 +56,7 @@ class Hour:
     delays: time from each pick-up to the first call after it [s], infinite without one; left:
     rms of what gravity asks of the joints and the driver does not know, over that without any
     payload, from `SOON` after each pick-up until the box goes; right: share of time in which
-    the driver's mass is within `WRONG` of what is held.
+    the driver's mass is within `WRONG` of what is held; said: (time, text) of all decisions.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Hour:
     delays: list = field(default_factory=list)
     left: list = field(default_factory=list)
     right: float = 0.0
-    said: list = field(default_factory=list)
+    said: list = field(default_factory=list, repr=False)
 
 
 def _boxes(arm, motion, generator):

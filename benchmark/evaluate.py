@@ -24,6 +24,7 @@ SECTIONS = (
     'excitation',
     'tracking',
     'neural',
+    'bridge',
     'pictures',
 )
 

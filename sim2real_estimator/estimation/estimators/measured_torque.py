@@ -208,8 +208,10 @@ class MeasuredTorque(AbstractEstimator):
         if rows is not None:
             cause = state.model_before_change
             state = _with_new_rows(model, state, rows, until_ns, report)
-            # Rows far off for a moment are taken out again: until then the posterior waits.
-            if not is_recent(state.disruption, until_ns):
+            # Rows far off for a moment are taken out again: until then the posterior waits. Soon
+            # after a change they are rather far off what is not known well yet.
+            is_known = state.onset is None or state.used >= _KNOWN_AGAIN
+            if not (is_known and is_recent(state.disruption, until_ns)):
                 state = self._with_posterior_if_due(problem, state, until_ns, report)
                 if state.onset is not None:
                     state = self._isolated_again(problem, state, until_ns, report)
