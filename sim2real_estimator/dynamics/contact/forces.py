@@ -42,7 +42,9 @@ class ContactState:
         """Return the force on the first body, Vec3 [N]; on the second it is the opposite."""
         touch, contact = self.touch, self.contact
         given = touch.gap, self.gap_rate, self.slip, touch.normal, contact.physics
-        return contact.pair.law.force(*given, self._augmented if self.networks else None)
+        # Laws that networks cannot change need not know of them.
+        more = {'augment': self._augmented} if self.networks else {}
+        return contact.pair.law.force(*given, **more)
 
     def _augmented(self, quantity, value, inputs):
         name = f'{self.contact.pair.name}.{quantity}'
