@@ -139,7 +139,12 @@ def _add_experiments(reproduce):
     )
     chain.add_argument('--seeds', type=_positive, default=100, help='of the noise (100)')
     chain.set_defaults(run=_reproduce_chain)
-    for experiment in (lengths, mixture, simopt, chain):
+    cube = experiments.add_parser(
+        'cube', help='a thrown cube matched by springs and a learned friction'
+    )
+    cube.add_argument('--starts', type=_positive, default=1, help='of the network (1)')
+    cube.set_defaults(run=_reproduce_cube)
+    for experiment in (lengths, mixture, simopt, chain, cube):
         experiment.add_argument(
             '--seed', type=int, default=0, help='seed of all random numbers (0)'
         )
@@ -334,6 +339,29 @@ def _reproduce_chain(chosen):
     chain_report.chain_picture(result, path)
     console.print(chain_report.chain_table(result))
     is_reached, sentence = chain_report.chain_verdict(result)
+    print(sentence)
+    console.print(f'picture: {path}', soft_wrap=True)
+    return 0 if is_reached else 1
+
+
+def _reproduce_cube(chosen):
+    """Match the thrown cube with a live display; print a table and where the picture is."""
+    from rich.console import Console
+    import torch
+
+    _require_drawing()
+    from .app.reproduce.cube import cube_experiment, cube_report
+
+    torch.set_num_threads(1)
+    console = Console()
+    with console.status('cube') as status:
+        result = cube_experiment.run_cube(
+            chosen.seed, chosen.starts, lambda state: status.update(f'cube: {state}')
+        )
+    path = _picture_path(chosen, 'cube.png')
+    cube_report.cube_picture(result, path)
+    console.print(cube_report.cube_table(result))
+    is_reached, sentence = cube_report.cube_verdict(result)
     print(sentence)
     console.print(f'picture: {path}', soft_wrap=True)
     return 0 if is_reached else 1

@@ -109,6 +109,7 @@ THIRD_PARTY = {
     'app/rerun_export.py': {'numpy', 'rerun', 'transforms3d'},
     'app/reproduce': {'cmaes', 'matplotlib', 'numpy', 'rich', 'scipy', 'torch'},
     'app/reproduce/chain': {'casadi', 'matplotlib', 'numpy', 'rich', 'torch'},
+    'app/reproduce/cube': {'matplotlib', 'numpy', 'rich', 'torch', 'transforms3d'},
     'cli': {'matplotlib', 'numpy', 'rich', 'torch'},
     '__init__': set(),
 }
