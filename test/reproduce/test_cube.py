@@ -28,9 +28,9 @@ def short(monkeypatch):
 
 
 def test_a_cube_slides_as_far_as_its_friction_lets_it():
-    run = cube_by_lcp.thrown(laid([0.0, 0.0, 0.0, 0.6, 0.0, 0.0]), 0.3, step=1e-3, every=10)
+    run = cube_by_lcp.thrown(laid([0.0, 0.0, 0.0, 0.6, 0.0, 0.0]), 0.22, step=2e-3, every=10)
     expected = 0.6**2 / (2 * FRICTION * GRAVITY)
-    assert float(run.places[-1, 0, 0]) == pytest.approx(expected, rel=0.01)
+    assert float(run.places[-1, 0, 0]) == pytest.approx(expected, rel=0.02)
     assert run.velocities[-1].abs().max() < 1e-9
     assert (run.places[:, 0, 2] - SIDE / 2).abs().max() < 1e-6
     # The pyramid resists along the axis of the larger speed alone.

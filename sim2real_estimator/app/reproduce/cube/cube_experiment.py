@@ -27,7 +27,7 @@ from .cube_model import cube_on_floor, FrictionNetwork, PAIR
 SECONDS = 1.0
 EVERY = 0.02  # between instants that are compared [s]
 TRAINING = 16  # throws that are learned from
-HELD_OUT = 8
+HELD_OUT = 16
 UNITS = 2
 # Of the throws that are learned from, and of the network's first weights.
 _TRAINING_SEED, _STARTS_SEED = 0, 0
@@ -37,13 +37,20 @@ _PUSHED = 1e-3
 _STEPS = 40
 # Deviations that are taken for none: of a place [m], of an entry of a rotation matrix.
 _PLACE, _TURN = 0.01 * SIDE, 0.005
-# First guesses, and standard deviations of the logarithms.
+# First guesses, and standard deviations of their logarithms.
 _PHYSICS = {
     'friction': (0.5, 0.7),
     'dissipation': (3.0, 1.0),
     'stiffness': (1e6, 1.0),
     'slip_velocity': (0.02, 1.0),
 }
+# Where the coefficient of friction is looked for from, so that it is the best one.
+_SCALAR_STARTS = (
+    {},
+    {'friction': (0.25,)},
+    {'friction': (0.25,), 'dissipation': (20.0,), 'stiffness': (1.5e5,)},
+    {'friction': (0.35,), 'dissipation': (20.0,), 'stiffness': (1.5e5,)},
+)
 # Standard deviations of the weights: of the sliding velocity, of all other inputs, of outputs.
 _LEASH = (2.0, 0.03, 0.1)
 _ITERATIONS = 40
@@ -225,10 +232,11 @@ def accuracy(found, wanted):
 
 
 def scalar_law():
-    """Return (law, means, deviations, which are logarithms, one start [P, 1]) of Coulomb's law."""
+    """Return (law, means, deviations, which are logarithms, starts [P, K]) of Coulomb's law."""
     law = LAWS['hunt_crossley']
     means, deviations = np.array([_PHYSICS[p.name] for p in law.parameters]).T
-    return law, np.log(means), deviations, np.ones(len(means), bool), np.log(means)[:, None]
+    starts = [[(_PHYSICS | start)[p.name][0] for start in _SCALAR_STARTS] for p in law.parameters]
+    return law, np.log(means), deviations, np.ones(len(means), bool), np.log(starts)
 
 
 def network_law(starts, seed, units=UNITS):

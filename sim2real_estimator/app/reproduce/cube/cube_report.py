@@ -64,7 +64,7 @@ def cube_picture(result, path):
     figure, axes = pyplot.subplots(1, 3, figsize=(14, 4.6))
     before, *after = result.laws().items()
     for axis, laws in zip(axes, ((before,), after)):
-        for throw in range(_SHOWN):
+        for throw in range(min(_SHOWN, result.wanted.shape[-1])):
             _draw(axis, result.wanted[..., throw], 'tab:green', 'target', throw)
             for (name, fitted), color in zip(laws, ('tab:orange', 'tab:blue')):
                 _draw(axis, fitted.poses[..., throw], color, name, throw)
@@ -72,7 +72,7 @@ def cube_picture(result, path):
         axis.set_xlabel('x [m]')
         axis.set_ylabel('y [m]')
         axis.legend(fontsize=8)
-    axes[0].set_title('before: three throws from above', fontsize=10)
+    axes[0].set_title('before: throws from above', fontsize=10)
     axes[1].set_title('after', fontsize=10)
     times = np.linspace(0.0, 1.0, len(result.wanted))
     for (name, fitted), color in zip(after, ('tab:orange', 'tab:blue')):
