@@ -142,7 +142,7 @@ def _add_experiments(reproduce):
     cube = experiments.add_parser(
         'cube', help='a thrown cube matched by springs and a learned friction'
     )
-    cube.add_argument('--starts', type=_positive, default=1, help='of the network (1)')
+    cube.add_argument('--starts', type=_positive, default=2, help='of the network (2)')
     cube.set_defaults(run=_reproduce_cube)
     for experiment in (lengths, mixture, simopt, chain, cube):
         experiment.add_argument(
