@@ -40,20 +40,20 @@ _PLACE, _TURN = 0.01 * SIDE, 0.005
 # First guesses, and standard deviations of their logarithms.
 _PHYSICS = {
     'friction': (0.5, 0.7),
-    'dissipation': (3.0, 1.0),
-    'stiffness': (1e6, 1.0),
+    'dissipation': (20.0, 1.0),
+    'stiffness': (1.5e5, 1.0),
     'slip_velocity': (0.02, 1.0),
 }
 # Where the coefficient of friction is looked for from, so that it is the best one.
 _SCALAR_STARTS = (
     {},
     {'friction': (0.25,)},
-    {'friction': (0.25,), 'dissipation': (20.0,), 'stiffness': (1.5e5,)},
-    {'friction': (0.35,), 'dissipation': (20.0,), 'stiffness': (1.5e5,)},
+    {'friction': (0.25,), 'dissipation': (3.0,), 'stiffness': (1e6,)},
+    {'friction': (0.35,), 'dissipation': (3.0,), 'stiffness': (1e6,)},
 )
 # Standard deviations of the weights: of the sliding velocity, of all other inputs, of outputs.
 _LEASH = (2.0, 0.03, 0.1)
-_ITERATIONS = 40
+_ITERATIONS = 60
 # Of logarithms and weights, in one step.
 _LONGEST_STEP = 1.0
 
@@ -89,6 +89,21 @@ class Fitted:
     cone: float
     cost: float
     evaluations: int
+
+
+@dataclass(frozen=True)
+class Guess:
+    """
+    A law of contact with the prior of its P parameters and K starts.
+
+    means, deviations [P]; is_log [P]: whose logarithm is meant; points [P, K].
+    """
+
+    law: object
+    means: np.ndarray
+    deviations: np.ndarray
+    is_log: np.ndarray
+    points: np.ndarray
 
 
 class Cube:
@@ -156,38 +171,37 @@ class Cube:
 class PoseMisfit:
     """The loss of throws [13, B] with poses [T, 12, B], in logarithms and weights [P]."""
 
-    def __init__(self, cube, states, observed, means, deviations, is_log):
-        """Take the prior as well; is_log [P]: which coordinates are logarithms."""
-        self._cube, self._states, self._observed = cube, states, observed
-        self._means, self._deviations, self._is_log = means, deviations, is_log
+    def __init__(self, cube, states, observed, guess):
+        """Take the prior of a `Guess` as the leash."""
+        self._cube, self._states, self._observed, self._guess = cube, states, observed, guess
         self._scale = np.repeat([_PLACE, _TURN], [3, 9])[:, None]
 
     def values(self, point):
         """Return the parameters [P] at coordinates [P]."""
-        return np.where(self._is_log, np.exp(np.where(self._is_log, point, 0.0)), point)
+        is_log = self._guess.is_log
+        return np.where(is_log, np.exp(np.where(is_log, point, 0.0)), point)
 
     def costs(self, points):
         """Return the costs [K] of coordinates [P, K]."""
         found = []
         for point in points.T:
-            poses = self._cube.throws(self._states, self.values(point))
-            residual = (poses - self._observed) / self._scale
+            reached = self._cube.throws(self._states, self.values(point))
+            residual = (reached - self._observed) / self._scale
             cost = 0.5 * (residual**2).sum() + 0.5 * (self._pulled(point) ** 2).sum()
             found.append(cost if np.isfinite(cost) else np.inf)
         return np.array(found)
 
     def expand(self, points, costs=None):
         """Return the `Expansion` at coordinates [P, K]."""
-        gradients, normals = [], []
+        guess, gradients, normals = self._guess, [], []
         for point in points.T:
             values = self.values(point)
-            poses, slopes = self._cube.slopes(self._states, values)
-            residual = ((poses - self._observed) / self._scale).ravel()
-            slopes = slopes * np.where(self._is_log, values, 1.0) / self._scale[..., None]
+            reached, slopes = self._cube.slopes(self._states, values)
+            residual = ((reached - self._observed) / self._scale).ravel()
+            slopes = slopes * np.where(guess.is_log, values, 1.0) / self._scale[..., None]
             slopes = slopes.reshape(len(residual), -1)
-            pulled = self._pulled(point) / self._deviations
-            gradients.append(slopes.T @ residual + pulled)
-            normals.append(slopes.T @ slopes + np.diag(self._deviations**-2.0))
+            gradients.append(slopes.T @ residual + self._pulled(point) / guess.deviations)
+            normals.append(slopes.T @ slopes + np.diag(guess.deviations**-2.0))
         costs = self.costs(points) if costs is None else costs
         return Expansion(costs, np.array(gradients), np.array(normals), np.array(normals))
 
@@ -198,7 +212,7 @@ class PoseMisfit:
         return step * np.minimum(1.0, _LONGEST_STEP / np.maximum(longest, 1e-300))
 
     def _pulled(self, point):
-        return (point - self._means) / self._deviations
+        return (point - self._guess.means) / self._guess.deviations
 
 
 def target(count, seed):
@@ -232,15 +246,15 @@ def accuracy(found, wanted):
 
 
 def scalar_law():
-    """Return (law, means, deviations, which are logarithms, starts [P, K]) of Coulomb's law."""
+    """Return the `Guess` for a coefficient of friction."""
     law = LAWS['hunt_crossley']
     means, deviations = np.array([_PHYSICS[p.name] for p in law.parameters]).T
     starts = [[(_PHYSICS | start)[p.name][0] for start in _SCALAR_STARTS] for p in law.parameters]
-    return law, np.log(means), deviations, np.ones(len(means), bool), np.log(starts)
+    return Guess(law, np.log(means), deviations, np.ones(len(means), bool), np.log(starts))
 
 
 def network_law(starts, seed, units=UNITS):
-    """Return what `scalar_law` does for a friction network, with random starts [P, K]."""
+    """Return the `Guess` for a friction network, with so many random starts."""
     law = FrictionNetwork(units)
     names = [p.name for p in law.parameters]
     is_log = np.array([name in _PHYSICS for name in names])
@@ -258,7 +272,7 @@ def network_law(starts, seed, units=UNITS):
         else:
             deviations[k] = _LEASH[2]
     _resist(points, names, units)
-    return law, means, deviations, is_log, points
+    return Guess(law, means, deviations, is_log, points)
 
 
 def _resist(points, names, units):
@@ -269,18 +283,17 @@ def _resist(points, names, units):
         points[[names.index(f'o{axis}_{k}') for axis in 'xy']] = share
 
 
-def fit(described, training, held_out, on_step):
+def fit(guess, training, held_out, on_step):
     """
-    Return (`Fitted` before, `Fitted` after) of a law that is described as `scalar_law` does.
+    Return (`Fitted` at the first start, `Fitted` after the descent that ended lowest).
 
-    training, held_out: `Throws`; on_step(cost): called after every step of the descents.
+    guess: a `Guess`; training, held_out: `Throws`; on_step(cost): called after every step.
     """
-    law, means, deviations, is_log, starts = described
-    cube = Cube(law)
-    misfit = PoseMisfit(cube, states_of(training), poses_of(training), means, deviations, is_log)
+    cube = Cube(guess.law)
+    misfit = PoseMisfit(cube, states_of(training), poses_of(training), guess)
     rules = Rules(iterations=_ITERATIONS, tolerance=0.0, share=1e-3)
-    descents = Descents(misfit, starts, rules)
-    first = float(descents.state.costs.min())
+    descents = Descents(misfit, guess.points, rules)
+    first = float(descents.state.costs[0])
     descents.run(lambda _, costs: on_step(float(costs.min())))
     best = int(descents.state.costs.argmin())
     states, wanted = states_of(held_out), poses_of(held_out)
@@ -298,7 +311,7 @@ def fit(described, training, held_out, on_step):
         )
 
     return (
-        judged(starts[:, 0], first),
+        judged(guess.points[:, 0], first),
         judged(descents.points[:, best], float(descents.state.costs[best])),
     )
 
