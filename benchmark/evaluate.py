@@ -22,6 +22,7 @@ SECTIONS = (
     'workday',
     'excitation',
     'tracking',
+    'bridge',
     'pictures',
 )
 
