@@ -4,8 +4,9 @@ Whether the payload bridge ever asks for what its rules forbid, in hours of dist
 Arms with hidden bodies and friction move from point to point in MuJoCo, pick up boxes and put them
 down again, some of them in motion, and people push them now and then: efforts that no sensor
 tells. Our estimator reads encoders and torques, and the bridge follows it with the limits that it
-comes with. A call is wrong if it follows an estimate that takes the payload of the driver away from
-what the hand holds, or beyond it; that a lost estimate restores what was before is a rule. How well a controller with that payload holds the arm against gravity is shown beside.
+comes with. A call is wrong if it follows an estimate that takes the payload of the driver away
+from what the hand holds, or beyond it; that a lost estimate restores what was before is a rule.
+How well a controller with that payload holds the arm against gravity is shown beside.
 """
 
 from dataclasses import dataclass, field, replace
