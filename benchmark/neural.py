@@ -85,8 +85,8 @@ def judged(records):
         rows.append(
             (
                 kind,
-                len(mine),
-                len(on),
+                str(len(mine)),
+                str(len(on)),
                 f'{np.median([each.before for each in mine]):.2f}',
                 f'{after:.2f} ({worst:.2f})',
                 f'{band:.2f}',

@@ -136,7 +136,17 @@ def _add_experiments(reproduce):
     simopt.add_argument('--robots', type=_positive, default=5, help='true robots (5)')
     simopt.add_argument('--rounds', type=_positive, default=3, help='of the loop (3)')
     simopt.set_defaults(run=_reproduce_simopt)
-    for experiment in (lengths, mixture, simopt):
+    chain = experiments.add_parser(
+        'chain', help='the mass of a chain from the motion after a ball has hit it'
+    )
+    chain.add_argument('--seeds', type=_positive, default=100, help='of the noise (100)')
+    chain.set_defaults(run=_reproduce_chain)
+    cube = experiments.add_parser(
+        'cube', help='a thrown cube matched by springs and a learned friction'
+    )
+    cube.add_argument('--starts', type=_positive, default=2, help='of the network (2)')
+    cube.set_defaults(run=_reproduce_cube)
+    for experiment in (lengths, mixture, simopt, chain, cube):
         experiment.add_argument(
             '--seed', type=int, default=0, help='seed of all random numbers (0)'
         )
@@ -300,6 +310,60 @@ def _reproduce_simopt(chosen):
     simopt_report.picture(loops, path)
     console.print(simopt_report.table(loops))
     is_reached, sentence = simopt_report.verdict(loops)
+    print(sentence)
+    console.print(f'picture: {path}', soft_wrap=True)
+    return 0 if is_reached else 1
+
+
+def _reproduce_chain(chosen):
+    """Find the mass of the chain with a live display; print a table and where the picture is."""
+    from rich.console import Console
+    import torch
+
+    _require_drawing()
+    from .app.reproduce.chain import chain_experiment, chain_report, chain_simulation
+
+    torch.set_num_threads(1)
+    console = Console()
+    with _progress(console) as progress:
+        total = 1 + len(chain_experiment.STARTS) + chosen.seeds
+        task = progress.add_task('chain', total=total, state='simulating by exact steps')
+        observed = chain_experiment.observations()
+        progress.update(task, advance=1, state='compiling')
+        simulation = chain_simulation.ChainSimulation()
+        result = chain_experiment.run_chain(
+            simulation,
+            observed,
+            range(chosen.seed, chosen.seed + chosen.seeds),
+            lambda state: progress.update(task, advance=1, state=state),
+        )
+    path = _picture_path(chosen, 'chain.png')
+    chain_report.chain_picture(result, path)
+    console.print(chain_report.chain_table(result))
+    is_reached, sentence = chain_report.chain_verdict(result)
+    print(sentence)
+    console.print(f'picture: {path}', soft_wrap=True)
+    return 0 if is_reached else 1
+
+
+def _reproduce_cube(chosen):
+    """Match the thrown cube with a live display; print a table and where the picture is."""
+    from rich.console import Console
+    import torch
+
+    _require_drawing()
+    from .app.reproduce.cube import cube_experiment, cube_report
+
+    torch.set_num_threads(1)
+    console = Console()
+    with console.status('cube') as status:
+        result = cube_experiment.run_cube(
+            chosen.seed, chosen.starts, lambda state: status.update(f'cube: {state}')
+        )
+    path = _picture_path(chosen, 'cube.png')
+    cube_report.cube_picture(result, path)
+    console.print(cube_report.cube_table(result))
+    is_reached, sentence = cube_report.cube_verdict(result)
     print(sentence)
     console.print(f'picture: {path}', soft_wrap=True)
     return 0 if is_reached else 1

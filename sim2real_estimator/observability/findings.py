@@ -15,6 +15,7 @@ from ..estimation.disturbances import NO_DISTURBANCE
 from ..estimation.misfits import misfits_of
 from ..parameters.parametrization import DirectParametrization
 from ..records import CombinationFinding, Estimate, Findings, ParameterFinding, PayloadReason
+<<<<<<< HEAD
 from ..reported_events import (
     Explained,
     ExplainedInPart,
@@ -25,6 +26,9 @@ from ..reported_events import (
     MisfitTest,
 )
 from .network_shares import carrying_after, network_findings
+=======
+from ..reported_events import Explained, Happened, kinds_of, Misfit, MisfitOver, MisfitTest
+>>>>>>> main
 from .null_space import mending, physical_draws, spectrum_of, tangents_of
 from .payload import estimate_payload, PayloadHistory
 from .possible_robots import contradictions
@@ -63,7 +67,6 @@ _CHANGING_EVENTS = frozenset(
         Happened.CHANGED,
         Happened.FORGOTTEN,
         Explained,
-        ExplainedInPart,
     )
 )
 # Tangents are renewed with findings, or if the mean has moved so many prior standard deviations.
