@@ -15,20 +15,8 @@ from ..estimation.disturbances import NO_DISTURBANCE
 from ..estimation.misfits import misfits_of
 from ..parameters.parametrization import DirectParametrization
 from ..records import CombinationFinding, Estimate, Findings, ParameterFinding, PayloadReason
-<<<<<<< HEAD
-from ..reported_events import (
-    Explained,
-    ExplainedInPart,
-    Happened,
-    kinds_of,
-    Misfit,
-    MisfitOver,
-    MisfitTest,
-)
-from .network_shares import carrying_after, network_findings
-=======
 from ..reported_events import Explained, Happened, kinds_of, Misfit, MisfitOver, MisfitTest
->>>>>>> main
+from .network_shares import carrying_after, network_findings
 from .null_space import mending, physical_draws, spectrum_of, tangents_of
 from .payload import estimate_payload, PayloadHistory
 from .possible_robots import contradictions
