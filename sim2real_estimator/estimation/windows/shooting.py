@@ -13,7 +13,9 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from ..factors import solve_triangular
+from ..noise import NormalNoise
 
+_NORMAL = NormalNoise()
 # Gauss-Newton steps from an initial guess; each is halved until it helps, so often at the most.
 _STEPS, _HALVINGS = 4, 6
 # An initial guess is improved on these first parts of a window, of so many frames at the least.
@@ -71,7 +73,8 @@ class FittedWindow(Quadratic):
     are divided before their squares are summed; step [t + d]: last step of first state and
     efforts, not taken yet; slope [t + d, p]: derivative of their optimum by the parameters;
     end_root [t, t + d]: root of the covariance of the last state given the parameters; end_slope
-    [t, p]: derivative of that state by them.
+    [t, p]: derivative of that state by them; curvature: of the cost of all rows, as a part of the
+    sum of their weights.
     """
 
     frames: tuple
@@ -83,6 +86,7 @@ class FittedWindow(Quadratic):
     slope: np.ndarray
     end_root: np.ndarray
     end_slope: np.ndarray
+    curvature: float = 1.0
 
     @property
     def is_finite(self):
@@ -98,22 +102,34 @@ class FittedWindow(Quadratic):
         return point, self.efforts + moved[t:]
 
 
-def fit_window(problem, frames, guess, parameters, levels, unknown, steps=_STEPS, is_near=False):
+def fit_window(
+    problem,
+    frames,
+    guess,
+    parameters,
+    levels,
+    unknown,
+    steps=_STEPS,
+    is_near=False,
+    noise=_NORMAL,
+):
     """
     Return the `FittedWindow` of consecutive frames at parameters [p], None if a fit diverges.
 
     guess: initial (first state [nx], efforts [d]); levels [C]: by which residuals are divided;
     unknown: `ConstantEfforts` of the window; steps: of Gauss and Newton before the last; is_near:
-    whether the guess is from a fit of the same window at parameters nearby.
+    whether the guess is from a fit of the same window at parameters nearby; noise: distribution of
+    residuals over levels, as in `estimation/noise.py`.
     """
+    how = parameters, levels, unknown, noise
     if not is_near:
         # The end of a lively motion depends too much on the first state to begin with.
         for part in _PARTS:
             some = frames[: int(part * len(frames))]
             if len(some) >= _LEAST_FRAMES:
-                simulator = _Simulator(problem, some, parameters, levels, unknown)
+                simulator = _Simulator(problem, some, *how)
                 guess = _improved_guess(simulator, guess)
-    simulator = _Simulator(problem, frames, parameters, levels, unknown)
+    simulator = _Simulator(problem, frames, *how)
     now = simulator.linearized(*guess)
     for _ in range(steps if now else 0):
         better = simulator.improved(now, now.step())
@@ -137,9 +153,9 @@ def _improved_guess(simulator, guess):
 class _Simulator:
     """Simulates the frames of a window one after the other, from a state and efforts."""
 
-    def __init__(self, problem, frames, parameters, levels, unknown):
+    def __init__(self, problem, frames, parameters, levels, unknown, noise):
         self.problem, self.frames, self.levels = problem, frames, levels
-        self.parameters, self.unknown = parameters, unknown
+        self.parameters, self.unknown, self.noise = parameters, unknown, noise
         self.means = [problem.channel_means(frame) for frame in frames]
         # Frames without samples of a channel do not observe it.
         self.observed = np.array([means.any(1) for means in self.means])
@@ -202,13 +218,20 @@ class _LinearWindow:
         scaled, observed = (left / simulator.levels).ravel(), simulator.observed.ravel()
         self._rows = scaled[observed]
         slopes = (by / simulator.levels[:, None]).reshape(len(scaled), -1)[observed]
+        squares, self._roots, self._curvature = self._rows @ self._rows, None, 1.0
+        if simulator.noise.expects_outliers:
+            # Rows of large residuals count less: iteratively reweighted least squares.
+            noise, weights = simulator.noise, simulator.noise.weight(self._rows)
+            squares, self._roots = 2 * noise.cost(self._rows).sum(), np.sqrt(weights)
+            self._curvature = float(noise.curvature(self._rows).sum() / weights.sum())
+            self._rows, slopes = self._roots * self._rows, self._roots[:, None] * slopes
         # By what is eliminated: the first state, and the unknown efforts.
         self._by_begin = np.concatenate([slopes[:, :t], slopes[:, t + unknown.places]], 1)
         self._by_parameters = slopes[:, t:]
         self._prior = np.concatenate([np.zeros(t), 1 / unknown.sd**2])
         self._of_prior = np.concatenate([np.zeros(t), efforts / unknown.sd**2])
         of_prior = ((efforts / unknown.sd) ** 2).sum()
-        self.cost = float(self._rows @ self._rows + of_prior)
+        self.cost = float(squares + of_prior)
 
     def _factor(self):
         """Return the Cholesky factor of the information about first state and efforts."""
@@ -237,7 +260,8 @@ class _LinearWindow:
         step = -cho_solve(factor, of_begin, check_finite=False)
         # Residuals after the step.
         left = np.full(self.left.size, np.nan)
-        left[simulator.observed.ravel()] = self._rows + self._by_begin @ step
+        after = self._rows + self._by_begin @ step
+        left[simulator.observed.ravel()] = after if self._roots is None else after / self._roots
         to_end = np.concatenate([self._slope[:, :t], self._slope[:, t + places]], 1)
         # Of the inverse of U'U.
         root = solve_triangular(factor[0], np.eye(len(follow)))
@@ -255,4 +279,5 @@ class _LinearWindow:
             follow,
             to_end @ root,
             self._slope[:, t:] + to_end @ follow,
+            self._curvature,
         )
