@@ -6,8 +6,10 @@ from functools import cached_property
 from ..errors import ConfigError
 from ..model.parameters import Parameters
 from ..model.robot import realize
+from ..spatial.motion import Force
 from ..spatial.scalar import is_zero
 from .aba import solved_dynamics
+from .contact import contact_wrenches, CUTS, next_cut
 from .integrators import INTEGRATORS
 from .joint_forces import all_efforts
 from .kinematics import kinematics
@@ -113,20 +115,38 @@ class System:
         ]
         return [n - g for n, g in zip(needed, given)]
 
-    def step(self, robot, q, v, controls, duration, acceleration=None):
-        """Return (q, v) after one step of `duration` [s] with constant controls."""
-        if acceleration is None:
+    @property
+    def cuts(self):
+        """At how many places a step can be cut: where links touch, if any can."""
+        return CUTS if self.model.contacts else 0
 
-            def acceleration(q_at, v_at):
-                return self.acceleration(robot, q_at, v_at, controls)[0]
+    def step(self, robot, q, v, controls, duration):
+        """
+        Return (q, v) after one step of `duration` [s] with constant controls.
 
+        Where links can touch, it is cut where they begin or cease to.
+        """
+
+        def acceleration(q_at, v_at):
+            return self.acceleration(robot, q_at, v_at, controls)[0]
+
+        for _ in range(self.cuts):
+            piece = next_cut(robot, q, v, acceleration(q, v), duration)
+            q, v = self.integrate(robot, q, v, piece, acceleration)
+            duration = duration - piece
+        return self.integrate(robot, q, v, duration, acceleration)
+
+    def integrate(self, robot, q, v, duration, acceleration):
+        """Return (q, v) after `duration` [s]; acceleration: function of (q, v)."""
         return INTEGRATORS[self.integrator].step(robot, q, v, duration, acceleration)
 
     def _split(self, robot, q, v, controls):
         """Return commands, wrenches as body index to Force about its origin, disturbances."""
         count, size = len(self.model.commands), self.model.velocity_size
         commands, wrenches = list(controls[:count]), {}
-        if self.wrenches:
+        if self.wrenches or robot.contacts:
             states = kinematics(robot, q, v)
             wrenches = body_wrenches(robot, states, self.wrenches, controls[count:])
+            for body, wrench in contact_wrenches(robot, states).items():
+                wrenches[body] = wrenches.get(body, Force.zero()) + wrench
         return commands, wrenches, list(controls[-size:]) if self.is_disturbed else None

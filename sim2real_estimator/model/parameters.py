@@ -37,7 +37,8 @@ class Parameter:
 
     is_described: whether a robot description can give its nominal value; sd: how well it is
     usually known before any data where its kind is not among `usual_priors.KINDS`: relative where
-    `is_positive`, or, where `is_of_limit`, a part of the largest effort of its joint.
+    `is_positive`, or, where `is_of_limit`, a part of the largest effort of its joint;
+    is_of_contact: whether it is a number of a pair of links that can touch.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Parameter:
     is_described: bool = True
     sd: float = 0.1
     is_of_limit: bool = False
+    is_of_contact: bool = False
 
 
 def never_negative():
@@ -102,7 +104,8 @@ class Parameters(Mapping):
         self.length_rules = {
             link.name: rule for link in model.links if (rule := _length_rule(model, link))
         }
-        entries = [*self._of_world(), *self._of_links(), *self._of_joints(), *self.more]
+        entries = [*self._of_world(), *self._of_links(), *self._of_joints()]
+        entries += [*self._of_contacts(), *self.more]
         self._table = {entry.name: entry for entry in entries}
 
     def __repr__(self):
@@ -213,6 +216,19 @@ class Parameters(Mapping):
                 yield from self._of_friction(joint)
                 yield from self._of_physics(joint)
                 yield from self._of_actuator(joint)
+
+    def _of_contacts(self):
+        for pair in self.model.contacts:
+            for own in pair.law.parameters:
+                yield Parameter(
+                    f'{pair.name}.{own.name}',
+                    pair.nominal(own),
+                    own.unit,
+                    True,
+                    f'{own.description}, where {pair.first} and {pair.second} touch',
+                    sd=own.sd,
+                    is_of_contact=True,
+                )
 
     def _of_friction(self, joint):
         unit = _units(joint)

@@ -6,6 +6,7 @@ from ..spatial.inertia import BodyInertia, complement_of_trace, Symmetric3, SYMM
 from ..spatial.rotation import Rotation
 from ..spatial.scalar import add, mul, sub
 from ..spatial.vector import Vec3
+from .contacts import ContactPair
 from .friction import COUPLED, FRICTIONS
 from .parameters import AXES, INERTIA_NAMES, Parameters
 from .tree import MovingJoint
@@ -56,6 +57,14 @@ class Coupling:
 
 
 @dataclass(frozen=True)
+class Contact:
+    """A `ContactPair` with numbers: physics maps the names of its law's parameters to scalars."""
+
+    pair: ContactPair
+    physics: dict
+
+
+@dataclass(frozen=True)
 class LinkPlace:
     """Where a link's frame sits in its body: constant rotation, origin [m]."""
 
@@ -70,7 +79,8 @@ class Robot:
     All bodies, parents first, the places of all links, and gravity [m/s^2].
 
     more: values of quantities that are not the robot's, such as how a marker is mounted;
-    couplings: a `Coupling` for each pair of joints that share a motor.
+    couplings: a `Coupling` for each pair of joints that share a motor; contacts: a `Contact` for
+    each pair of links that can touch.
     """
 
     bodies: tuple
@@ -78,6 +88,7 @@ class Robot:
     gravity: object
     more: dict
     couplings: tuple = ()
+    contacts: tuple = ()
 
     @property
     def prescribed_velocities(self):
@@ -124,7 +135,11 @@ def realize(parameters: Parameters, values):
         )
     more = {entry.name: value(entry.name) for entry in parameters.more}
     couplings = tuple(_coupling(model, pair, value) for pair in model.couplings)
-    return Robot(tuple(bodies), links, value('world.gravity'), more, couplings)
+    contacts = tuple(
+        Contact(pair, {own.name: value(f'{pair.name}.{own.name}') for own in pair.law.parameters})
+        for pair in model.contacts
+    )
+    return Robot(tuple(bodies), links, value('world.gravity'), more, couplings, contacts)
 
 
 def link_inertia(parameters, link, values):

@@ -137,7 +137,8 @@ class Model:
     Use `with_*` to get changed copies. Build one by `load_urdf` or from links and joints; it is
     checked when made. `source` names the file in error messages. `accepts_infeasible_inertia`
     lets pass links that no real mass distribution has. couplings: pairs (joint, other) that are
-    driven through one motor, which turns at the sum of their velocities.
+    driven through one motor, which turns at the sum of their velocities; contacts: a
+    `ContactPair` for each two links that can touch.
     """
 
     name: str
@@ -146,6 +147,7 @@ class Model:
     source: str = 'model'
     accepts_infeasible_inertia: bool = False
     couplings: tuple = ()
+    contacts: tuple = ()
 
     def __post_init__(self):
         """Refuse what is not a tree that can be simulated."""
@@ -320,3 +322,7 @@ class Model:
         motor are named after the former.
         """
         return replace(self, couplings=tuple(pairs.items()))
+
+    def with_contacts(self, pairs):
+        """Return a copy in which these `ContactPair`s can touch."""
+        return replace(self, contacts=tuple(pairs))

@@ -18,6 +18,8 @@ __all__ = [
     'is_constant',
     'is_zero',
     'log',
+    'maximum',
+    'minimum',
     'mul',
     'neg',
     'sign',
@@ -27,6 +29,7 @@ __all__ = [
     'sub',
     'sum_of',
     'tanh',
+    'where_less',
 ]
 
 
@@ -145,3 +148,26 @@ def atan2(y, x):
 def sign(x):
     """Return 1 or -1 with the sign of x, never 0; for floats and tensors only."""
     return math.copysign(1.0, x) if is_constant(x) else x.new_ones(()).copysign(x)
+
+
+def where_less(a, b, x, y):
+    """
+    Return x where a < b and y elsewhere, without a branch; both x and y must be finite.
+
+    The derivative is that of what was chosen, in every backend also where a equals b.
+    """
+    if is_constant(a) and is_constant(b):
+        return x if a < b else y
+    # A comparison of tensors has no floating-point type of its own.
+    one = (b if is_constant(a) else a) * 0.0 + 1.0
+    return add(mul((a < b) * one, x), mul((a >= b) * one, y))
+
+
+def maximum(a, b):
+    """Return the larger of a and b."""
+    return where_less(a, b, b, a)
+
+
+def minimum(a, b):
+    """Return the smaller of a and b."""
+    return where_less(b, a, b, a)

@@ -171,7 +171,7 @@ class _Directions:
         self.par, self.phi = take(s.parameters), take(s.phi)
         self._outputs = take(s.outputs)
         self.vectors = {key: take(size) for key, size in sizes.items()}
-        self.vectors['work'] = take((s.stages + 1) * s.velocities + s.state)
+        self.vectors['work'] = take(w.steps.work_size)
         c, size = self.code, w.steps.record.size
         self._batch_records = c.vectors(self.table['scratch'], self._scratch.used)
         self._count = c.mul(c.add(self.table['steps'], 1), size)

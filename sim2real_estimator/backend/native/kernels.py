@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import casadi
 
+from ...dynamics.contact import next_cut
 from .trace import (
     column,
     Kernel,
@@ -57,7 +58,12 @@ class Sizes:
 
 @dataclass(frozen=True)
 class SystemKernels:
-    """Every kernel of a system, and the sizes of what they work on."""
+    """
+    Every kernel of a system, and the sizes of what they work on.
+
+    cut: from a state, the rest of its step and its acceleration to the length of the next piece
+    and what then is left, with its derivatives; empty where steps are never cut. cuts: how often.
+    """
 
     sizes: Sizes
     prepare: tuple
@@ -68,16 +74,21 @@ class SystemKernels:
     finish: tuple
     observe: tuple
     loss: Kernel | None
+    cut: tuple = ()
+    cuts: int = 0
 
     def needed(self, has_backwards=True, has_forwards=True):
         """Return the kernels that exist, of drivers with derivatives of one direction or both."""
         found = [self.prepare[0], self.accelerate, self.solve, self.finish[0], *self.observe[:1]]
         found += [stage.inputs for stage in self.stages]
+        found += self.cut[:1]
         if has_backwards:
             found += [self.prepare[1], self.residual[0], self.finish[1], *self.observe[1:2]]
+            found += self.cut[1:2]
             found += [*(stage.back for stage in self.stages), self.loss]
         if has_forwards:
             found += [self.prepare[2], self.residual[1], self.finish[2], *self.observe[2:]]
+            found += self.cut[2:]
             found += [stage.push for stage in self.stages]
         return [kernel for kernel in found if kernel is not None]
 
@@ -108,9 +119,8 @@ def trace_system(system, structure, loss=None):
         len(stages),
         output_size,
     )
-    return SystemKernels(
-        sizes, prepare, accelerate, solve, residual, stages, finish, observe, loss_kernel
-    )
+    kernels = sizes, prepare, accelerate, solve, residual, stages, finish, observe, loss_kernel
+    return SystemKernels(*kernels, tracer.cut() if system.cuts else (), system.cuts)
 
 
 class _Tracer:
@@ -201,7 +211,7 @@ class _Tracer:
             asked.append((column([*q, *v]), casadi.SX.sym(f'a{len(asked)}', size)))
             return casadi.vertsplit(asked[-1][1]) if size else []
 
-        q, v = self.system.step(self.robot, self.q, self.v, self.u_list, h, acceleration)
+        q, v = self.system.integrate(self.robot, self.q, self.v, h, acceleration)
         acc = casadi.vertcat(*[a for _, a in asked])
         # One vector of all stages' accelerations, however many of them a stage has seen.
         base = {'x': self.x, 'h': h, 'acc': acc}
@@ -212,6 +222,37 @@ class _Tracer:
             else:
                 stages.append(Stage(*self._glue(f'stage{number}', base, z, 'z', added=True)))
         return tuple(stages), self._glue('finish', base, column([*q, *v]), 'y', added=False)
+
+    def cut(self):
+        """
+        Return the kernels of where a step is cut: value, back, forward.
+
+        The acceleration is that at the beginning of a piece, which is the first stage of any
+        explicit integrator.
+        """
+        left, (a, a_list) = casadi.SX.sym('left'), symbols('a', len(self.v))
+        piece = next_cut(self.robot, self.q, self.v, a_list, left)
+        result = column([piece, left - piece])
+        base = {'x': self.x, 'left': left, 'a': a, 'phi': self.phi}
+        moving = {'x': self.x, 'left': left, 'a': a, 'phi': self.varied}
+        adjoints = casadi.SX.sym('lh'), casadi.SX.sym('lrest')
+        tangents = {f'd{n}': casadi.SX.sym(f'd{n}', e.numel()) for n, e in moving.items()}
+        moved = push_forward(
+            result, casadi.vertcat(*moving.values()), casadi.vertcat(*tangents.values())
+        )
+        return (
+            make_kernel('cut', base, {'h': result[0], 'rest': result[1]}),
+            make_kernel(
+                'cut_back',
+                {**base, 'lh': adjoints[0], 'lrest': adjoints[1]},
+                {
+                    f'l{n}': pull_back(result, e, casadi.vertcat(*adjoints))
+                    for n, e in moving.items()
+                },
+                added=('lx', 'la', 'lphi'),
+            ),
+            make_kernel('cut_push', {**base, **tangents}, {'dh': moved[0], 'drest': moved[1]}),
+        )
 
     def _glue(self, name, base, result, output, added):
         """Return kernels of a piece of the integrator: value, back, forward."""

@@ -44,7 +44,7 @@ def write_reverse(w, with_loss):
     sizes = {'par': s.parameters, 'phi': s.phi, 'lx0': s.state, 'lphi': s.varied}
     sizes |= {'lu': s.controls, 'lh': 1, 'lpar': s.parameters, 'weight': 1, 'value': 1}
     sizes |= dict.fromkeys(('y', 'ly', 'target'), s.outputs)
-    sizes['work'] = (s.stages + 1) * s.velocities + s.state
+    sizes['work'] = w.steps.work_size
     at = {key: scratch.take(size) for key, size in sizes.items()}
     records = c.vectors(table['scratch'], scratch.used)
     seed = _loss_seed if with_loss else _given_seed
