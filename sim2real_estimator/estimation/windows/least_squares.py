@@ -170,7 +170,7 @@ class _Fit:
         prior = Quadratic(self._expected, 0.0, self._information, nothing)
         # The cost beside that of the windows kept.
         self._others = prior, state.folded
-        self._levels = _levels(state) if levels is None else levels
+        self._levels = _levels(state, noise) if levels is None else levels
         self._damping = 0.0
         self._are_few = len(state.windows) < _FEW
         self._slack = 0.0 if self._are_few else _INEXACT
@@ -286,11 +286,17 @@ def _squared_gradients(windows, mean, gram):
     return found
 
 
-def _levels(state):
+def _levels(state, noise):
     """Return the levels [C] of residuals by the windows kept."""
     left = np.abs(np.concatenate([window.left for window in state.windows]))
     observed = np.isfinite(left).any(0)
     levels = state.levels.copy()
-    levels[observed] = np.maximum(_LEVEL * np.nanmedian(left[:, observed], 0), _LEAST_LEVEL)
+    if noise.expects_outliers:
+        # Most residuals are small before an impact, and say nothing of those after it.
+        squares = [np.nanmean(window.left[:, observed] ** 2, 0) for window in state.windows]
+        sizes = np.sqrt(np.nanmedian(squares, 0))
+    else:
+        sizes = _LEVEL * np.nanmedian(left[:, observed], 0)
+    levels[observed] = np.maximum(sizes, _LEAST_LEVEL)
     # The first fits may be far off, which is no reason to weigh residuals less.
     return np.minimum(levels, 2 * state.levels)
