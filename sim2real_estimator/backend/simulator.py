@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch.autograd import forward_ad
 
+from ..dynamics.contact import warn_of_long_steps
 from ..dynamics.system import System
 from ..dynamics.wrenches import LinkWrench
 from ..errors import ConfigError
@@ -347,6 +348,8 @@ class Simulator:
             wide = wrenches[interval].expand(-1, -1, controls.shape[-1])
             controls = torch.cat([controls, wide], 1)
         plan = plan_steps(durations, controls, self.max_step)
+        if self.model.contacts and plan.durations.numel():
+            warn_of_long_steps(self.model, plan.durations.detach().max().item())
         rows = parameters if len(self._rows) == len(self.names) else parameters[self._rows]
         ends = plan.ends if ends is None else plan.ends[ends]
         return RolloutInputs(state, rows, plan.controls, plan.durations), ends

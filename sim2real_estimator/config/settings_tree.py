@@ -131,6 +131,59 @@ class PlacementConfig:
 
 
 @dataclass(frozen=True)
+class ShapeConfig:
+    """A shape by which a link touches others. Which settings it takes depends on its kind."""
+
+    kind: str = setting(
+        '',
+        'box, sphere, cylinder (its two rims), points, or plane (all below it is solid)',
+        choices=('box', 'sphere', 'cylinder', 'points', 'plane'),
+        required=True,
+    )
+    size: tuple[float, ...] = setting((), 'edges of a box along x, y, z', unit='m')
+    radius: float | None = setting(None, 'of a sphere or a cylinder', unit='m', above=0)
+    length: float | None = setting(None, 'of a cylinder, along z', unit='m', above=0)
+    points: tuple[float, ...] = setting((), 'x, y, z of each point in turn', unit='m')
+    pose: PlacementConfig = setting(
+        PlacementConfig,
+        'pose of its middle in the frame of the link; the normal of a plane is along z',
+    )
+
+
+@dataclass(frozen=True)
+class ContactConfig:
+    """Two links that can touch. Its parameters are PAIR.friction and so on: they can be named."""
+
+    between: tuple[str, ...] = setting(
+        (),
+        'two links, or a link and ground, the plane z = 0 of the base link; they touch by '
+        'the shapes of <collision> in the robot description',
+        required=True,
+    )
+    law: str = setting('hunt_crossley', 'law of the contact force: hunt_crossley')
+    friction: float | None = setting(None, 'coefficient of friction; empty: 0.3', low=0)
+    dissipation: float | None = setting(
+        None,
+        'part of the contact force that is added for each m/s of approach; empty: 0.3',
+        unit='s/m',
+        low=0,
+    )
+    stiffness: float | None = setting(
+        None,
+        'force over penetration to the power 1.5; empty: that at which the lighter link enters '
+        '5 mm where it hits at 1 m/s',
+        unit='N/m^1.5',
+        above=0,
+    )
+    slip_velocity: float | None = setting(
+        None, 'slip over which friction builds up; empty: 0.01', unit='m/s', above=0
+    )
+    shapes: dict[str, ShapeConfig] = setting(
+        dict, 'link or ground -> shape, in place of the one in the robot description'
+    )
+
+
+@dataclass(frozen=True)
 class CameraConfig:
     """
     A camera that looks straight at a plane of the robot's world; used by planar_camera.
@@ -392,6 +445,9 @@ class Config:
         dict,
         'name -> known wrench on a link from outside, such as thrust; it is held and becomes '
         'unknown as efforts do',
+    )
+    contacts: dict[str, ContactConfig] = setting(
+        dict, 'name -> two links that can touch; see docs/contact.md'
     )
     sensors: dict[str, SensorConfig] = setting(dict, 'name -> sensor', required=True)
     mocap: PlacementConfig = setting(

@@ -33,6 +33,7 @@ def check_model(model):
         if joint.mimic is not None:
             _check_mimic(model, joint, joints)
     _check_couplings(model, joints)
+    _check_contacts(model)
     _check_inertias(model)
     check_resistance(model)
 
@@ -329,6 +330,19 @@ def _check_couplings(model, joints):
                 'name each pair of different joints once',
             )
         seen.add(frozenset(pair))
+
+
+def _check_contacts(model):
+    taken = {'world'} | {each.name for each in (*model.links, *model.joints)}
+    for pair in model.contacts:
+        if pair.name in taken or not pair.name.strip():
+            raise ModelError(
+                f"{model.source}: contact '{pair.name}': its parameters would share names with a "
+                'link, a joint or another contact; choose another name'
+            )
+        taken.add(pair.name)
+        for name in (pair.first, pair.second):
+            model.link(name)
 
 
 def _check_inertias(model):

@@ -89,6 +89,8 @@ _PRODUCT_SHARE = 0.1
 def default_prior(parameters, name):
     """Return the usual `Prior` of a parameter; its mean is 0 where nothing tells its size."""
     kind = _kind(parameters, name)
+    if name in parameters and parameters[name].is_of_contact:
+        return Prior(parameters[name].nominal, parameters[name].sd, True)
     if name not in parameters:
         return Prior(1.0 if kind.is_log else 0.0, kind.sd, kind.is_log)
     nominal = parameters[name].nominal

@@ -7,6 +7,7 @@ import json
 import numpy as np
 
 from ..errors import DataError
+from ..spatial.rotation import Rotation
 
 # So many differences are named; the rest is counted.
 _NAMED = 4
@@ -61,6 +62,8 @@ def describe_model(parameters):
         entries[f"joint '{joint.name}'"] = _joint_in_words(joint)
     for joint, other in model.couplings:
         entries[f"coupling of joint '{joint}'"] = f"with '{other}'"
+    for pair in model.contacts:
+        entries[f"contact '{pair.name}'"] = _contact_in_words(pair)
     for name, parameter in parameters.items():
         if parameter.is_described:
             entries[f"parameter '{name}'"] = _number(parameter.nominal)
@@ -138,6 +141,26 @@ def _joint_in_words(joint):
         factors = _numbers((mimic.multiplier, mimic.offset))
         parts.append(f'follows {mimic.source} by {factors}')
     return '; '.join(parts)
+
+
+def _contact_in_words(pair):
+    """Return all of a pair of links that can touch that is no parameter."""
+    shapes = (_shape_in_words(shape) for shape in (*pair.shapes, *pair.other_shapes))
+    return f'{pair.law.name} between {pair.first} and {pair.second}: {", ".join(shapes)}'
+
+
+def _shape_in_words(shape):
+    """Return the kind of a shape and its numbers."""
+    parts = [type(shape).__name__]
+    for value in vars(shape).values():
+        if isinstance(value, Rotation):
+            parts += [_numbers(row) for row in value.rows]
+        elif isinstance(value, tuple):
+            rows = value if value and isinstance(value[0], tuple) else (value,)
+            parts += [_numbers(row) for row in rows]
+        else:
+            parts.append(_number(value))
+    return ' '.join(parts)
 
 
 def _numbers(values):

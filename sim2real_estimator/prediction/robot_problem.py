@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from ..dynamics.contact import warn_of_long_steps
 from ..dynamics.wrenches import WRENCH_SIZE
 from ..estimation.factors import lower_root
 from ..estimation.noise import NoiseScales
@@ -128,6 +129,7 @@ class RobotProblem:
         self._state = StateCoordinates(self.model, self._disturbance.size)
         self._linearizer = self._frame_linearizer(reference)
         system, max_step = self._linearizer.system, self.options.max_step
+        warn_of_long_steps(self.model, max_step)
         self._timelines = TimelineCache(self.sensors, self._linearizer.known_controls, max_step)
         self._loss = self._trajectory_loss()
         self._mass_spread = MassSpread(system, parametrization, self._disturbance.prescribed)

@@ -43,6 +43,8 @@ _NANO = 1e9
 _JITTER = 0.1
 # Estimators that use measured torques as measurements.
 _OF_MEASURED = MeasuredTorque.name, MultipleShooting.name
+# Estimators that know no contact forces.
+_WITHOUT_SIMULATION = MeasuredTorque.name, KinematicCalibration.name
 # Mechanisms of more joints are arms.
 _FEW_JOINTS = 3
 _MAY_BE_LIGHT = (
@@ -87,6 +89,12 @@ def build_problem(config, model, sensors):
     noises = {sensor.name: f'{sensor.name}.noise' for sensor in sensors}
     commands = _torque_rows(config, model, sensors)
     name = estimator_name(config, model, sensors)
+    if model.contacts and name in _WITHOUT_SIMULATION:
+        raise ConfigError(
+            f"contacts: the estimator '{name}' simulates nothing, so it knows no contact forces; "
+            f"write '{MultipleShooting.name}' in estimator.name, or take the contacts out and "
+            'estimate while nothing touches the robot'
+        )
     goes_by_windows = name == MultipleShooting.name
     goes_by_poses = name == KinematicCalibration.name
     if goes_by_poses:

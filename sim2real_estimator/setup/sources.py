@@ -9,6 +9,7 @@ from ..config.settings_tree import JointConfig, PlacementConfig
 from ..errors import ConfigError
 from ..model.urdf.load import load_urdf
 from ..sensors import JointEfforts, Placement, SENSORS, View, WrenchInput
+from .contact_pairs import contact_wishes
 from .held_body import with_held_body
 
 MEASURED_EFFORTS, COMMANDED_EFFORTS = 'measured_efforts', 'commanded_efforts'
@@ -92,6 +93,7 @@ def described_model(config):
         base=wishes.base,
         joint_types=wishes.joint_types,
         inertia_check=wishes.inertia_check,
+        contacts=contact_wishes(config),
     )
     names = [joint.name for joint in model.joints]
     for name in config.joints:
@@ -223,7 +225,7 @@ def _view(name, wish):
 def _require_own_names(config, model):
     """Raise a ConfigError where the parameters of a camera would share names with others."""
     taken = {*config.sensors, 'mocap', 'world', 'commands'}
-    taken |= {each.name for each in (*model.links, *model.joints)}
+    taken |= {each.name for each in (*model.links, *model.joints, *model.contacts)}
     for name in config.cameras:
         if name in taken:
             raise ConfigError(

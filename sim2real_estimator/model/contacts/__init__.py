@@ -6,13 +6,9 @@ is one file and one line of `GEOMETRIES`.
 """
 
 from .base import AbstractContactLaw, AbstractGeometry, ContactParameter, Place, Touch
-from .hunt_crossley import HuntCrossley
+from .collision_shapes import Box, cylinder, HalfSpace, Points, Shape, Sphere
+from .declared import LAWS, with_declared_contacts
 from .pairs import ContactPair, GEOMETRIES, GROUND
-from .shapes import Box, cylinder, HalfSpace, Points, Shape, Sphere
-
-LAWS = {
-    'hunt_crossley': HuntCrossley(),
-}
 
 __all__ = [
     'GEOMETRIES',
@@ -30,4 +26,5 @@ __all__ = [
     'Sphere',
     'Touch',
     'cylinder',
+    'with_declared_contacts',
 ]

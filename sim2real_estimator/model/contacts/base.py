@@ -48,11 +48,13 @@ class AbstractContactLaw(ABC):
     """
     The contact force as a function of gap, velocity and the parameters of a pair.
 
-    parameters: its `ContactParameter`s. A law has no memory: forces depend on the state alone.
+    parameters: its `ContactParameter`s; may_be_zero: names of those that may be zero, which then
+    cost nothing. A law has no memory: forces depend on the state alone.
     """
 
     name = ''
     parameters = ()
+    may_be_zero = ()
 
     @abstractmethod
     def force(self, gap, gap_rate, slip, normal, values):
@@ -64,13 +66,17 @@ class AbstractContactLaw(ABC):
         parameter to scalar. Written with `spatial.scalar`, continuous, and zero where gap >= 0.
         """
 
+    @abstractmethod
     def duration(self, mass, speed, values):
         """
         Return how long a body stays in contact when it hits another, a float [s].
 
-        mass [kg]; speed of the impact [m/s]; values: name to float. Used to judge time steps.
+        mass [kg]; speed of the impact [m/s]; values: name to float. Time steps are judged by it.
         """
-        raise NotImplementedError
+
+    def usual_values(self, mass):
+        """Return name -> value of parameters whose usual size depends on the mass [kg]."""
+        return {}
 
 
 class AbstractGeometry(ABC):

@@ -5,6 +5,9 @@ from .base import AbstractContactLaw, ContactParameter
 
 # Keeps the root of no penetration differentiable [m]; far below any penetration.
 _TINY_DEPTH = 1e-18
+# Data rarely tell how stiff a contact is: it is what lets an impact at this speed [m/s] enter so
+# deep [m], small beside the robot and long enough for steps of a millisecond.
+_USUAL_SPEED, _USUAL_DEPTH = 1.0, 0.005
 
 
 class HuntCrossley(AbstractContactLaw):
@@ -18,6 +21,7 @@ class HuntCrossley(AbstractContactLaw):
     """
 
     name = 'hunt_crossley'
+    may_be_zero = ('friction', 'dissipation')
     parameters = (
         ContactParameter('friction', 0.3, '1', 0.5, 'coefficient of friction'),
         ContactParameter(
@@ -28,7 +32,7 @@ class HuntCrossley(AbstractContactLaw):
             'part of the contact force added for each m/s of approach; what bounces lose',
         ),
         ContactParameter(
-            'stiffness', 0.0, 'N/m^1.5', 1.0, 'contact force over penetration to the power 1.5'
+            'stiffness', 2e5, 'N/m^1.5', 1.0, 'contact force over penetration to the power 1.5'
         ),
         ContactParameter(
             'slip_velocity', 0.01, 'm/s', 0.7, 'slip over which friction reaches its size'
@@ -50,6 +54,6 @@ class HuntCrossley(AbstractContactLaw):
         deepest = (1.25 * mass * speed**2 / values['stiffness']) ** 0.4
         return 2.94 * deepest / speed
 
-    def stiffness_of(self, mass, speed, depth):
-        """Return the stiffness at which a mass [kg] at a speed [m/s] enters so deep [m]."""
-        return 1.25 * mass * speed**2 / depth**2.5
+    def usual_values(self, mass):
+        """Return the stiffness at which a mass [kg] enters 5 mm where it hits at 1 m/s."""
+        return {'stiffness': 1.25 * mass * _USUAL_SPEED**2 / _USUAL_DEPTH**2.5}

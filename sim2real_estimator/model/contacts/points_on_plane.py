@@ -3,7 +3,7 @@
 from ...spatial.scalar import sub
 from ...spatial.vector import Vec3
 from .base import AbstractGeometry, Touch
-from .shapes import HalfSpace, Points
+from .collision_shapes import HalfSpace, Points
 
 
 class PointsOnPlane(AbstractGeometry):

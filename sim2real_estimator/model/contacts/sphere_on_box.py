@@ -3,7 +3,7 @@
 from ...spatial.scalar import maximum, minimum
 from ...spatial.vector import Vec3
 from .base import AbstractGeometry
-from .shapes import Box, Sphere
+from .collision_shapes import Box, Sphere
 from .sphere_on_sphere import touch_of_centres
 
 

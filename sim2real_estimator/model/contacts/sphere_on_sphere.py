@@ -3,7 +3,7 @@
 from ...spatial.scalar import sqrt, sub
 from ...spatial.vector import Vec3
 from .base import AbstractGeometry, Touch
-from .shapes import Sphere
+from .collision_shapes import Sphere
 
 # Keeps the distance of coinciding centres differentiable [m^2].
 _TINY_SQUARED = 1e-24

@@ -4,10 +4,12 @@ from dataclasses import replace
 import logging
 
 from ...errors import ConfigError, ModelError
+from ..contacts import with_declared_contacts
 from ..inertia_checks import ball, fault_of, infeasible_inertias, is_point, mended
 from ..joints import JOINTS
 from ..suggestions import suggestions
 from ..tree import Joint, Link, Model, WORLD
+from .collisions import read_shapes
 from .elements import read_joint, read_link, read_reductions
 from .xml_reader import read_robot
 
@@ -18,7 +20,9 @@ _INERTIA_CHECKS = ('error', 'warn', 'mend')
 _logger = logging.getLogger(__name__)
 
 
-def load_urdf(source, *, base='fixed', joint_types=None, actuators=None, inertia_check='error'):
+def load_urdf(
+    source, *, base='fixed', joint_types=None, actuators=None, inertia_check='error', contacts=None
+):
     """
     Return the Model of a URDF.
 
@@ -31,9 +35,12 @@ def load_urdf(source, *, base='fixed', joint_types=None, actuators=None, inertia
     of freedom that follows no other has the actuator 'effort', any other joint 'passive'.
     inertia_check: 'error' refuses inertias that no body can have, 'warn' logs them, 'mend' takes
     the nearest that a body can have, and logs them.
+    contacts: name of a pair of links that can touch to what `with_declared_contacts` takes, for
+    example {'floor': {'between': ('cube', 'ground'), 'friction': 0.4}}; the shapes are those of
+    <collision>.
 
-    In addition to the standard, <dynamics> may have an armature [kg m^2 or kg]. Meshes and all
-    other elements are not read.
+    In addition to the standard, <dynamics> may have an armature [kg m^2 or kg]. Meshes are read
+    where they touch, all other elements are not.
     """
     for name, value, choices in (
         ('base', base, _BASES),
@@ -63,6 +70,12 @@ def load_urdf(source, *, base='fixed', joint_types=None, actuators=None, inertia
     if inertia_check == 'warn':
         for problem in infeasible_inertias(model):
             _logger.warning('%s; taken as it is', problem)
+    elements = {element.text('name'): element for element in robot.named_children('link')}
+
+    def shapes_of(link):
+        return read_shapes(elements[link], source) if link in elements else ()
+
+    model = with_declared_contacts(model, contacts or {}, shapes_of)
     return model.with_actuators(actuators or {})
 
 
