@@ -94,8 +94,6 @@ def default_prior(parameters, name):
     if name not in parameters:
         return Prior(1.0 if kind.is_log else 0.0, kind.sd, kind.is_log)
     nominal = parameters[name].nominal
-    if parameters[name].is_of_contact:
-        return Prior(nominal, parameters[name].sd, True)
     owner, _, entry = name.rpartition('.')
     sd = kind.sd
     if kind.share:

@@ -170,7 +170,7 @@ class _Fit:
         prior = Quadratic(self._expected, 0.0, self._information, nothing)
         # The cost beside that of the windows kept.
         self._others = prior, state.folded
-        self._levels = _levels(state, noise) if levels is None else levels
+        self._levels = _levels(problem, state, noise) if levels is None else levels
         self._damping = 0.0
         self._are_few = len(state.windows) < _FEW
         self._slack = 0.0 if self._are_few else _INEXACT
@@ -286,15 +286,19 @@ def _squared_gradients(windows, mean, gram):
     return found
 
 
-def _levels(state, noise):
+def _levels(problem, state, noise):
     """Return the levels [C] of residuals by the windows kept."""
     left = np.abs(np.concatenate([window.left for window in state.windows]))
     observed = np.isfinite(left).any(0)
     levels = state.levels.copy()
     if noise.expects_outliers:
-        # Most residuals are small before an impact, and say nothing of those after it.
-        squares = [np.nanmean(window.left[:, observed] ** 2, 0) for window in state.windows]
-        sizes = np.sqrt(np.nanmedian(squares, 0))
+        # Most residuals are small before an impact, and say nothing of those after it. Axes of one
+        # quantity have one level, else that counts most along which the fewest impacts were.
+        squares = np.array([np.nanmean(w.left[:, observed] ** 2, 0) for w in state.windows])
+        groups = problem.channel_groups[observed]
+        together = groups[:, None] == groups
+        means = squares @ together / together.sum(0)
+        sizes = np.sqrt(np.nanmedian(means, 0))
     else:
         sizes = _LEVEL * np.nanmedian(left[:, observed], 0)
     levels[observed] = np.maximum(sizes, _LEAST_LEVEL)
