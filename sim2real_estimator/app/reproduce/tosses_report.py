@@ -98,8 +98,8 @@ def verdict(found):
     sentence = (
         f'{"holds" if is_reached else "misses"}: friction {friction:.3f} (published '
         f'{REFERENCE[FRICTION]}, aim: within {FRICTION_WITHIN}), held by {number} of {count} '
-        f'intervals (aim: {HELD * count:.0f}); over 0.57 s tosses of the next group are on average '
-        f'{1e3 * distance:.1f} mm and {np.degrees(angle):.1f} degrees off (aim: '
+        f'intervals (aim: {HELD * count:.0f}); over 0.57 s tosses of the next group are '
+        f'{1e3 * distance:.1f} mm and {np.degrees(angle):.1f} degrees off on average (aim: '
         f'{1e3 * DISTANCE:.1f} mm, {np.degrees(ANGLE):.0f} degrees). The camera measures lengths '
         f'{100 * (scale - 1):+.1f} % off, and {is_scale_questioned(found)} of {count} intervals '
         'leave out that it is right'
