@@ -62,7 +62,6 @@ estimate:
   camera.scale: {{sd: 0.05}}
 frames: {{max_rate: 200.0}}
 simulation: {{max_step: 0.0007}}
-estimator: {{name: multiple_shooting, settings: {{seconds: 0.19, noise: student}}}}
 """
 FRICTION, DISSIPATION, SCALE = 'board.friction', 'board.dissipation', 'camera.scale'
 INERTIAS = ('cube.inertia.xx', 'cube.inertia.yy', 'cube.inertia.zz')
