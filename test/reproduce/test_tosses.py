@@ -1,6 +1,7 @@
 """The cube that is thrown, on tosses that are simulated."""
 
 import numpy as np
+from posteriors import feed
 import pytest
 import torch
 
@@ -18,6 +19,7 @@ from sim2real_estimator.app.reproduce.tosses_experiment import (
 )
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.errors import DataError
+from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.setup.sources import build_model
 
 RATE = 148.0
@@ -62,6 +64,17 @@ def test_windows_find_friction_scale_and_inertia_of_a_simulated_cube(tosses):
         assert low <= truth <= high, name
         assert middle == pytest.approx(truth, rel=0.1), name
     assert not found.holds(SCALE, 1.0)
+
+
+def test_mass_and_stiffness_cannot_be_told_apart_and_friction_can(tosses):
+    changes = {'estimate.cube.mass.sd': 0.5, 'estimate.board.stiffness.sd': 1.0}
+    pipeline = Pipeline.from_config(tosses_experiment.settings(changes))
+    feed(pipeline, tosses_experiment.samples_of(tosses))
+    found = {each.name: each for each in pipeline.posterior().findings.parameters}
+    alike = {'cube.mass', 'board.stiffness', *INERTIAS}
+    for name in alike:
+        assert found[name].verdict == 'aliased' and set(found[name].aliases) == alike - {name}
+    assert found[FRICTION].verdict in ('identified', 'prior-assisted')
 
 
 def test_rollouts_of_the_true_robot_stay_close_and_others_do_not(tosses):
