@@ -7,7 +7,7 @@ from ..errors import ConfigError
 from ..model.parameters import Parameters
 from ..model.robot import realize
 from ..spatial.motion import Force
-from ..spatial.scalar import is_zero
+from ..spatial.scalar import is_constant, is_zero
 from .aba import solved_dynamics
 from .contact import contact_wrenches, CUTS, next_cut
 from .integrators import INTEGRATORS
@@ -124,13 +124,16 @@ class System:
         """
         Return (q, v) after one step of `duration` [s] with constant controls.
 
-        Where links can touch, it is cut where they begin or cease to.
+        Where links can touch, it is cut where they begin or cease to. For floats and tensors:
+        traced programs are made of `next_cut` and `integrate`.
         """
 
         def acceleration(q_at, v_at):
             return self.acceleration(robot, q_at, v_at, controls)[0]
 
-        for _ in range(self.cuts):
+        for number in range(self.cuts):
+            if number and _is_over(duration):
+                return q, v
             piece = next_cut(robot, q, v, acceleration(q, v), duration)
             q, v = self.integrate(robot, q, v, piece, acceleration)
             duration = duration - piece
@@ -150,3 +153,9 @@ class System:
             for body, wrench in contact_wrenches(robot, states).items():
                 wrenches[body] = wrenches.get(body, Force.zero()) + wrench
         return commands, wrenches, list(controls[-size:]) if self.is_disturbed else None
+
+
+def _is_over(duration):
+    """Tell whether a duration, a float or a tensor, is zero for every sample."""
+    is_zero_now = duration == 0
+    return is_zero_now if is_constant(duration) else bool(is_zero_now.all())

@@ -42,7 +42,7 @@ class DriverWriter:
         self.kernels, self.sizes, self.width = kernels, kernels.sizes, width
         self.steps = StepWriter(self.module, kernels, width)
         self.helpers = make_helpers(self.module, width)
-        self.forward = self.steps.forward()
+        self.forward = self.steps.forward(self.helpers)
         self.backward = self.steps.backward(self.helpers) if has_backwards else None
         self.push = self.steps.push() if has_forwards else None
         self.scratch = {}

@@ -102,6 +102,13 @@ class Code:
         """Tell whether a pointer is not null."""
         return self.builder.icmp_signed('!=', self.builder.ptrtoint(pointer, INT), self.number(0))
 
+    def any_nonzero(self, pointer):
+        """Tell whether any lane of a vector is not zero; NaN is not."""
+        zero = ir.Constant(self.vector, [0.0] * self.width)
+        mask = self.builder.fcmp_unordered('!=', self.load(pointer), zero)
+        bits = self.builder.bitcast(mask, ir.IntType(self.width))
+        return self.builder.icmp_unsigned('!=', bits, ir.Constant(ir.IntType(self.width), 0))
+
     def minimum(self, a, b):
         """Return the smaller of two integers."""
         a, b = self._int(a), self._int(b)

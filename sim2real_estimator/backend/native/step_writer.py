@@ -103,22 +103,40 @@ class StepWriter:
         """Call a kernel."""
         code.call(self.functions[kernel.name], *arguments)
 
-    def forward(self):
-        """Write `step_forward`, which fills the record and writes the next state."""
+    def forward(self, helpers):
+        """
+        Write `step_forward`, which fills the record and writes the next state.
+
+        Pieces of no length in all lanes are left out, here and in the derivatives.
+        """
         c = Code(self.module, 'step_forward', ['record', 'next_x', 'phi'], self.width)
         (u, pieces), phi, k = self._pieces(c), c.arguments['phi'], self.kernels
-        for at, after in zip(pieces, [*pieces[1:], None]):
+
+        def write(place):
+            at, later = pieces[place], pieces[place + 1 :]
             for number, stage in enumerate(k.stages):
                 if stage.inputs:
                     self.call(c, stage.inputs, at['x'], at['h'], at['acc'][0], at['z'][number])
                 self.call(
                     c, k.accelerate, at['z'][number], u, phi, at['acc'][number], at['w'][number]
                 )
-                if number == 0 and after:
-                    place = at['x'], at['left'], at['acc'][0], phi
-                    self.call(c, k.cut[0], *place, at['h'], after['left'])
-            target = after['x'] if after else c.arguments['next_x']
+                if number == 0 and later:
+                    beginning = at['x'], at['left'], at['acc'][0], phi
+                    self.call(c, k.cut[0], *beginning, at['h'], later[0]['left'])
+            target = later[0]['x'] if later else c.arguments['next_x']
             self.call(c, k.finish[0], at['x'], at['h'], at['acc'][0], target)
+            if later:
+                with c.builder.if_else(c.any_nonzero(later[0]['left'])) as (then, otherwise):
+                    with then:
+                        write(place + 1)
+                    with otherwise:
+                        size = k.sizes.state
+                        c.call(helpers['zero'], c.arguments['next_x'], size)
+                        c.call(helpers['accumulate'], c.arguments['next_x'], target, size)
+                        for rest in later[1:]:
+                            c.call(helpers['zero'], rest['left'], 1)
+
+        write(0)
         return c.finish()
 
     def backward(self, helpers):
@@ -136,7 +154,10 @@ class StepWriter:
         mu = c.vectors(a['work'], s.stages * s.velocities)
         lz = c.vectors(a['work'], (s.stages + 1) * s.velocities)
         lpiece, lrest = self._lengths(c) if k.cuts else (None, a['lh'])
-        for place, at in reversed(list(enumerate(pieces))):
+        if k.cuts:
+            c.call(helpers['zero'], lrest, 1)
+
+        def write(place, at):
             glue = (at['x'], at['h'], at['acc'][0])
             is_last = place == k.cuts
             lh = lrest if is_last else lpiece
@@ -164,6 +185,13 @@ class StepWriter:
                     self.call(c, stage.back, *glue, lz, a['lx'], lh, lacc[0])
                 else:
                     c.call(helpers['accumulate'], a['lx'], lz, c.number(s.state))
+
+        for place, at in reversed(list(enumerate(pieces))):
+            if place:
+                with c.when(c.any_nonzero(at['left'])):
+                    write(place, at)
+            else:
+                write(place, at)
         return c.finish()
 
     def push(self):
@@ -181,7 +209,8 @@ class StepWriter:
         right = c.vectors(a['work'], s.stages * s.velocities)
         work_z = c.vectors(a['work'], (s.stages + 1) * s.velocities)
         dpiece, drest = self._lengths(c) if k.cuts else (None, None)
-        for place, at in enumerate(pieces):
+
+        def write(place, at):
             dleft = drest if place else a['dh']
             is_last = place == k.cuts
             dh = dleft if is_last else dpiece
@@ -209,4 +238,11 @@ class StepWriter:
                     moved = a['dx'], dleft, dacc[0], a['dphi']
                     self.call(c, k.cut[2], *before, *moved, dpiece, drest)
             self.call(c, k.finish[2], *glue, a['dx'])
+
+        for place, at in enumerate(pieces):
+            if place:
+                with c.when(c.any_nonzero(at['left'])):
+                    write(place, at)
+            else:
+                write(place, at)
         return c.finish()
