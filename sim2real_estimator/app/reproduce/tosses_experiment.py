@@ -61,7 +61,7 @@ estimate:
   'cube.inertia.zz': {{sd: 0.5}}
   camera.scale: {{sd: 0.05}}
 frames: {{max_rate: 200.0}}
-simulation: {{max_step: 0.0007}}
+simulation: {{max_step: 0.00135}}
 """
 FRICTION, DISSIPATION, SCALE = 'board.friction', 'board.dissipation', 'camera.scale'
 INERTIAS = ('cube.inertia.xx', 'cube.inertia.yy', 'cube.inertia.zz')
