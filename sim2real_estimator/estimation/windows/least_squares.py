@@ -99,7 +99,9 @@ def fit_windows(problem, state, most, noise):
     distribution of residuals over levels, as in `estimation/noise.py`.
     """
     fit = _Fit(problem, state, noise)
-    fit.run(_ROUNDS if len(state.windows) < _FEW else _FEW_ROUNDS)
+    # With outliers a step may be too long so often that few rounds never find one.
+    is_hard = noise.expects_outliers or len(state.windows) < _FEW
+    fit.run(_ROUNDS if is_hard else _FEW_ROUNDS)
     return fit.state(most)
 
 
