@@ -321,7 +321,8 @@ def _reproduce_tosses(chosen):
 
     torch.set_num_threads(1)
     console = wide_console()
-    groups = tosses_experiment.groups_of(tosses_experiment.read_tosses(chosen.data))
+    tosses = tosses_experiment.read_tosses(chosen.data)
+    groups = tosses_experiment.groups_of(tosses)
     ways = {'windows': [], 'roll-outs': []}
     count = min(chosen.groups, len(groups))
     with _progress(console) as progress:
@@ -337,6 +338,9 @@ def _reproduce_tosses(chosen):
     console.print(tosses_report.table(ways))
     is_reached, sentence = tosses_report.verdict(ways['windows'])
     console.print(sentence)
+    scale = tosses_report.pooled(ways['windows'], tosses_experiment.SCALE)
+    sliding = tosses_experiment.sliding_friction(tosses, scale)
+    console.print(tosses_report.sliding_sentence(ways['windows'], sliding))
     console.print(f'picture: {path}', soft_wrap=True)
     return 0 if is_reached else 1
 

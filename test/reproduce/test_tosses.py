@@ -19,6 +19,7 @@ from sim2real_estimator.app.reproduce.tosses_experiment import (
 )
 from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.errors import DataError
+from sim2real_estimator.estimation.noise import StudentNoise
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.setup.sources import build_model
 
@@ -77,6 +78,18 @@ def test_mass_and_stiffness_cannot_be_told_apart_and_friction_can(tosses):
     assert found[FRICTION].verdict in ('identified', 'prior-assisted')
 
 
+def test_contacts_bring_windows_of_a_fifth_of_a_second_with_outliers():
+    pipeline = Pipeline.from_config(tosses_experiment.settings())
+    assert pipeline.estimator.seconds == 0.19
+    assert pipeline.estimator.noise == StudentNoise()
+    # Axes of one quantity have one level; all parameters are coordinates, whatever touches.
+    assert pipeline.problem.channel_groups.tolist() == [0, 0, 0, 1, 1, 1]
+    assert set(pipeline.problem.parametrization.names) == set(TRUE)
+    assert len(pipeline.problem.labels) == len(TRUE)
+    given = tosses_experiment.settings({'estimator.settings': {'seconds': 0.4}})
+    assert Pipeline.from_config(given).estimator.seconds == 0.4
+
+
 def test_rollouts_of_the_true_robot_stay_close_and_others_do_not(tosses):
     rollouts = Rollouts(tosses)
     distance, angle = rollouts.errors(TRUE)
@@ -87,6 +100,16 @@ def test_rollouts_of_the_true_robot_stay_close_and_others_do_not(tosses):
         FRAMES * 6 * len(tosses),
         1,
     )
+
+
+def test_a_cube_that_slides_flat_tells_its_friction_by_its_deceleration():
+    stamps = np.arange(FRAMES) / RATE
+    poses = np.zeros((FRAMES, 7))
+    poses[:, 0] = 0.9 * stamps - 0.5 * 0.15 * 9.81 * stamps**2
+    poses[:, 2], poses[:, 3] = 0.0524, 1.0
+    poses[:, :3] *= 0.98
+    friction, error, count = tosses_experiment.sliding_friction([Toss(stamps, poses)], 0.98)
+    assert (friction, count) == (pytest.approx(0.15, rel=1e-6), 1) and error == 0
 
 
 def test_a_recording_is_cut_into_tosses(tmp_path):
@@ -129,6 +152,7 @@ def test_the_verdict_says_what_holds():
 def test_the_command_ends_with_a_table_a_verdict_and_a_picture(tmp_path, capsys, monkeypatch):
     found = found_with(0.18, 0.01, 0.01)
     monkeypatch.setattr(tosses_experiment, 'read_tosses', lambda path: list(range(45)))
+    monkeypatch.setattr(tosses_experiment, 'sliding_friction', lambda *given: (0.22, 0.01, 3))
     monkeypatch.setattr(tosses_experiment, 'by_windows', lambda *given: found)
     monkeypatch.setattr(tosses_experiment, 'by_rollouts', lambda *given, seed: found)
     arguments = ['reproduce', 'tosses', '--data', 'tosses.npz', '--groups', '2']

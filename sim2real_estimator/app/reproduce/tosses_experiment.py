@@ -81,6 +81,9 @@ _GRAVITY = 9.81
 _NANO = 1e9
 # Half a side [m]: an angle times this is a length, and counts as one.
 _HALF = 0.0524
+# The cube slides flat where its height is that at rest within so much [m], it turns more slowly
+# than this [rad/s], and it is faster than this [m/s], for so many frames at least.
+_FLAT, _TURNS, _SLIDES, _LEAST_SLIDE = 1.2e-3, 0.6, 0.12, 7
 # Roll-outs begin where windows do: friction, dissipation, inertia and scale. The search begins
 # with a deviation of so much of each logarithm.
 _START = np.log([0.3, 1.0, 0.0007, 1.0])
@@ -204,6 +207,34 @@ def by_rollouts(tosses, following, seed=0):
     values |= dict.fromkeys(INERTIAS, inertia)
     errors = Rollouts(following).errors({name: row[1] for name, row in values.items()})
     return Found(values, milliseconds, errors)
+
+
+def sliding_friction(tosses, scale):
+    """
+    Return (median, its standard error, number of slides) of friction where the cube slides flat.
+
+    No model of contact is needed there: friction is the deceleration over gravity. scale: of the
+    camera.
+    """
+    found = []
+    for toss in tosses:
+        places = toss.poses[:, :3] / scale
+        velocities = np.gradient(places, toss.stamps, axis=0)
+        turns = _turns_between(toss.poses[:-1, 3:], toss.poses[1:, 3:])
+        rates = np.linalg.norm(turns, axis=1) / np.diff(toss.stamps)
+        speeds = np.linalg.norm(velocities[:, :2], axis=1)
+        is_flat = np.abs(places[:, 2] - _HALF) < _FLAT
+        slides = is_flat & (speeds > _SLIDES) & (np.append(rates, 0.0) < _TURNS)
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], slides, [0]])))
+        for begin, end in edges.reshape(-1, 2):
+            if end - begin < _LEAST_SLIDE:
+                continue
+            stamps = toss.stamps[begin:end] - toss.stamps[begin:end].mean()
+            _, velocity, half = np.polynomial.polynomial.polyfit(stamps, places[begin:end, :2], 2)
+            found.append(-2 * half @ velocity / np.linalg.norm(velocity) / _GRAVITY)
+    found = np.array(found)
+    error = 1.25 * found.std() / np.sqrt(max(len(found), 1)) if len(found) else np.nan
+    return float(np.median(found)) if len(found) else np.nan, float(error), len(found)
 
 
 class Rollouts:

@@ -107,6 +107,16 @@ def verdict(found):
     return is_reached, sentence
 
 
+def sliding_sentence(found, sliding):
+    """Return what flat slides tell, beside windows; sliding: of `sliding_friction`."""
+    friction, error, count = sliding
+    return (
+        f'where the cube slides flat, its deceleration alone says friction {friction:.3f} +- '
+        f'{error:.3f} ({count} slides); {pooled(found, FRICTION):.3f} is what impacts and slides '
+        'have in common'
+    )
+
+
 def picture(ways, path):
     """Draw the intervals of all groups, a panel a parameter, and save them."""
     rows = _ROWS[:4]
