@@ -84,8 +84,14 @@ class Live:
         for source in self.pipeline.sources:
             self.pipeline.receive(source, message)
         for estimate in self.pipeline.step():
-            if self.named is None and self.pipeline.latest_findings().payload.is_held:
+            load = self.load()
+            if self.named is None and load is not None:
                 self.named = 1e-9 * estimate.stamp_ns
+
+    def load(self):
+        """Return the `Payload` that is held, None where none is."""
+        load = self.pipeline.latest_findings().payload
+        return load if load is not None and load.is_held else None
 
 
 class Servo:
@@ -149,8 +155,8 @@ def track(name, seed, kind):
     arm.simulate(hidden, motion, (box,), every=10, servo=servo)
     t = np.array([each[0] for each in servo.errors])
     error = np.array([each[1] for each in servo.errors])
-    load = live.pipeline.latest_findings().payload if kind == 'live' else None
-    return Tracked(t, error, float(end), live.named, load.mass if load and load.is_held else None)
+    load = live.load() if kind == 'live' else None
+    return Tracked(t, error, float(end), live.named, load and load.mass)
 
 
 def _work(task):

@@ -34,6 +34,21 @@ def cholesky(squares):
     return squares
 
 
+def root_of(covariance, rounding=None):
+    """
+    Return a root [n, r] of a covariance [n, n] that may be singular.
+
+    Exact for small entries beside large ones as well; the row of what is known exactly is zero.
+    r is n, or the number of the correlations' eigenvalues above `rounding`.
+    """
+    deviations = np.sqrt(np.diag(covariance).clip(0))
+    scale = np.where(deviations > 0, deviations, 1.0)
+    sizes, directions = np.linalg.eigh(covariance / scale / scale[:, None])
+    if rounding is not None:
+        sizes, directions = sizes[sizes > rounding], directions[:, sizes > rounding]
+    return scale[:, None] * directions * np.sqrt(sizes.clip(0))
+
+
 def inverse_of_lower(factors):
     """
     Return the inverses of lower triangular matrices [B, n, n], with exact zeros.

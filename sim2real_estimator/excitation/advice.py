@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from ..errors import ConfigError
+from ..estimation.factors import root_of
 from ..estimation.mixture import Mixture
 from ..estimation.torque.regression import TorqueNoise
 from ..observability.findings import find
@@ -163,7 +164,7 @@ def advise(problem, posterior, safety=None, wishes=(), shares=None, options=None
     mean, covariance = posterior.mixture.moments()
     noise, is_learned = _noise(posterior, model)
     states = _anywhere(limits, generator)
-    information = MotionInformation(model, mean, _root(covariance), noise, states)
+    information = MotionInformation(model, mean, root_of(covariance), noise, states)
 
     # What is to become known.
     before = find(problem, _normal(mean, covariance), 0)
@@ -233,16 +234,9 @@ def _anywhere(limits, generator):
     )
 
 
-def _root(covariance):
-    """Return a root [p, p] of a covariance, that of the correlations where it is singular."""
-    deviations = np.sqrt(np.diag(covariance))
-    sizes, axes = np.linalg.eigh(covariance / np.outer(deviations, deviations))
-    return deviations[:, None] * axes * np.sqrt(sizes.clip(0.0))
-
-
 def _normal(mean, covariance):
     """Return a `Mixture` of one component."""
-    return Mixture(np.zeros(1), np.zeros((0, 1)), mean[:, None], _root(covariance)[None])
+    return Mixture(np.zeros(1), np.zeros((0, 1)), mean[:, None], root_of(covariance)[None])
 
 
 def _chosen(problem, posterior, information, before, wishes):

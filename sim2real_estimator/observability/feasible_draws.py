@@ -12,6 +12,7 @@ distribution, conditioned on feasibility, and not of one that favours what was d
 
 import numpy as np
 
+from ..estimation.factors import root_of
 from .possible_robots import blocks_of
 
 # Robots at a time: few enough for the processor's cache, and so many that the conditioned
@@ -48,14 +49,9 @@ def feasible_draws(possible, mean, covariance, count, generator):
 
 def _triangular_root(covariance):
     """Return a lower triangular root of a covariance [P, P] that may be singular."""
-    sizes = np.sqrt(np.diag(covariance))
-    # Of a coordinate that is known exactly the row is zero.
-    scale = np.where(sizes > 0, sizes, 1.0)
-    values, axes = np.linalg.eigh(covariance / np.outer(scale, scale))
-    half = axes * np.sqrt(np.maximum(values, 0.0))
-    root = np.linalg.qr(half.T, mode='r').T
+    root = np.linalg.qr(root_of(covariance).T, mode='r').T
     # With a positive diagonal it is unique: alike distributions have alike draws of a seed.
-    return scale[:, None] * root * np.where(np.diag(root) < 0, -1.0, 1.0)
+    return root * np.where(np.diag(root) < 0, -1.0, 1.0)
 
 
 def _population(checks, mean, root, generator):

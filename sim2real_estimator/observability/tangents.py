@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..estimation.factors import root_of
 from ..estimation.gaussian import each_times
 
 # Eigenvalues of correlations that are only rounding.
@@ -50,7 +51,7 @@ class Tangents:
     @cached_property
     def _blind_roots(self):
         """Roots [P, r] of the covariance in the null space, r its rank, one for every place."""
-        return [_root(covariance) for covariance in self.blind]
+        return [root_of(covariance, _ROUNDING) for covariance in self.blind]
 
     def components(self, mixture):
         """Return (weights [K], means [P, K], covariances [K, P, P]) of a mixture."""
@@ -99,12 +100,3 @@ class Tangents:
         away = self.metric @ (estimates[:, :, None] - self.at[:, None]).reshape(len(self.at), -1)
         squared = (away**2).sum(0).reshape(estimates.shape[1], -1)
         return squared.argmin(1)
-
-
-def _root(covariance):
-    """Return a root [P, r] of a covariance of rank r, exact for small parameters as well."""
-    deviations = np.sqrt(np.diag(covariance).clip(0))
-    scale = np.where(deviations > 0, deviations, 1.0)
-    sizes, directions = np.linalg.eigh(covariance / scale / scale[:, None])
-    is_any = sizes > _ROUNDING
-    return scale[:, None] * directions[:, is_any] * np.sqrt(sizes[is_any])

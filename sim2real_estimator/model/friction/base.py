@@ -45,9 +45,10 @@ class AbstractFriction(ABC):
     part of another. needs_load: whether the column depends on `JointMotion.load`; is_dissipative:
     whether the effort opposes the motion, so that it takes energy and varies with wear and
     temperature. is_effort: whether the parameter scales with efforts: a robot all of whose
-    efforts and masses are doubled moves the same if this is doubled too. sd_of_limit: standard
-    deviation before any data; sd_of_change: standard deviation of a sudden change, 0 where the
-    term does not change by itself. Both are parts of the joint's largest effort.
+    efforts and masses are doubled moves the same if this is doubled too. shown_by: the motion in
+    which the term shows, as advice to a person. sd_of_limit: standard deviation before any data;
+    sd_of_change: standard deviation of a sudden change, 0 where the term does not change by
+    itself. Both are parts of the joint's largest effort.
     """
 
     name = ''
@@ -57,6 +58,7 @@ class AbstractFriction(ABC):
     needs_load = False
     is_dissipative = True
     is_effort = True
+    shown_by = 'move the joint at constant speeds, slow and fast, in both directions'
     sd_of_limit = 0.1
     sd_of_change = 0.0
 

@@ -20,6 +20,7 @@ class LoadFriction(AbstractFriction):
     part_of = 'friction'
     needs_load = True
     is_effort = False
+    shown_by = 'move slowly, with and without a payload, or in poses that load the joint more'
 
     def unit(self, joint_units):
         """Return 1: effort per effort."""

@@ -14,6 +14,7 @@ class StribeckFriction(AbstractFriction):
     description = 'Coulomb friction at low speed beyond that at high speed'
     is_positive = False
     part_of = 'friction'
+    shown_by = 'creep and reverse, well below the usual speed'
     sd_of_limit = 0.03
 
     def unit(self, joint_units):

@@ -10,6 +10,7 @@ class TorqueOffset(AbstractFriction):
     description = 'constant effort: bias of a torque sensor or of gravity compensation'
     is_positive = False
     is_dissipative = False
+    shown_by = 'rest in poses in which gravity loads the joint to either side'
     sd_of_limit = 0.02
     sd_of_change = 0.02
 

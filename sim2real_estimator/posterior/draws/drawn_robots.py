@@ -303,7 +303,8 @@ class _Space:
 
     def values(self, moves):
         """Return name -> [B] of moves [n, B]."""
-        points, parametrization = self._mean[:, None] + self._root @ moves, self._parametrization
+        points = self._mean[:, None] + self._root @ moves
+        parametrization = self._problem.parametrization
         if self._problem.possible is None:
             points, is_converged = likeliest(parametrization, points)
             if not is_converged.all():
@@ -312,8 +313,9 @@ class _Space:
         return _feasible(self._problem, named)[1] if self._problem.possible is None else named
 
     @property
-    def _parametrization(self):
-        return self._problem.parametrization
+    def names(self):
+        """Names of the parameters."""
+        return self._problem.parametrization.names
 
     def _are_feasible(self, moves):
         """Tell which of moves [n, B] lead to feasible robots."""
@@ -345,7 +347,7 @@ class _Space:
 
 def _principal(space):
     """Return (moves [n, B], [text]): both ways along each direction, the least known one first."""
-    names = space._parametrization.names
+    names = space.names
     slopes = space.slope(names)
     sizes = np.abs(slopes) / np.maximum(np.linalg.norm(slopes, axis=1, keepdims=True), 1e-300)
     moves, said = [], []
@@ -361,11 +363,10 @@ def _principal(space):
 
 def _named_moves(space, settings):
     """Return (moves [n, B], [text]): each parameter low or high, the others as that implies."""
-    unknown = [name for name in settings.names if name not in space._parametrization.names]
+    unknown = [name for name in settings.names if name not in space.names]
     if unknown:
         raise ConfigError(
-            f'names: {", ".join(unknown)} is not estimated; there are '
-            f'{", ".join(space._parametrization.names)}'
+            f'names: {", ".join(unknown)} is not estimated; there are {", ".join(space.names)}'
         )
     slopes = space.slope(settings.names)
     covariance = slopes @ slopes.T

@@ -5,14 +5,13 @@ Each sentence follows from the verdicts. Whether any motion can tell a parameter
 found by asking the model: torques along random motions of all joints depend on it, or do not.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ....model.friction import COUPLED_FRICTIONS, FRICTIONS
 from ....model.parameters import is_of_mass, is_strength, owner_of
 from ....observability.findings import unobservable_deviations
 from ....observability.null_space import tangents_of
+from ....observability.verdicts import Verdict
 from ..blocks import Section, Text
 
 _TITLE = 'Do this next'
@@ -32,14 +31,7 @@ _HIDDEN, _SHARED = 0.95, 0.3
 _STATES, _SPEED, _ACCELERATION, _ROUNDING = 2, 1.5, 5.0, 1e-9
 # What a joint has to do so that something inside it shows.
 _MOTIONS = {
-    **dict.fromkeys(
-        ('damping', 'friction'),
-        'move the joint at constant speeds, slow and fast, in both directions',
-    ),
-    'load_friction': 'move slowly, with and without a payload, or in poses that load the joint '
-    'more',
-    'stribeck': 'creep and reverse, well below the usual speed',
-    'torque_offset': 'rest in poses in which gravity loads the joint to either side',
+    **{name: term.shown_by for name, term in FRICTIONS.items()},
     **dict.fromkeys(('stiffness', 'rest'), 'rest at several positions of the range'),
     'armature': 'accelerate the joint more, without more speed',
     'delay': 'move with quick changes of speed, which a delay shifts visibly',
@@ -47,7 +39,7 @@ _MOTIONS = {
 }
 # Degrees of freedom of a robot's base that floats.
 _FREE = 6
-_ALIASED, _PRIOR_ONLY = 'aliased', 'prior-only'
+# Terms that hold or brake every joint that moves: who knows none of them has not moved it.
 _DISSIPATION = ('damping', 'friction', *COUPLED_FRICTIONS)
 _BODY = ('mass', 'com', 'inertia')
 _GEOMETRY = ('origin', 'mount', 'length', 'offset')
@@ -69,7 +61,7 @@ def next_steps(found):
     for heading, sentence in _steps(found, known):
         lists.setdefault(heading, []).append(sentence)
     if not lists:
-        if known and all(each.verdict == 'identified' for each in known):
+        if known and all(_has(each, Verdict.IDENTIFIED) for each in known):
             return Section(_TITLE, missing='Nothing: every parameter has been identified.')
         return Section(_TITLE, missing='Record more of the same motion, or go through more poses.')
     blocks = []
@@ -96,7 +88,8 @@ def _steps(found, known):
         )
     others = [each for each in known if robot.joint_of(each.name) not in resting]
     if robot.is_unscaled and any(
-        is_of_mass(each.name) and each.verdict in (_ALIASED, _PRIOR_ONLY) for each in others
+        is_of_mass(each.name) and _has(each, Verdict.ALIASED, Verdict.PRIOR_ONLY)
+        for each in others
     ):
         yield (
             _FIX,
@@ -104,24 +97,24 @@ def _steps(found, known):
             'commanded effort only ratios of masses show in a motion.',
         )
     yield from map(robot.remedy, _apart(others))
-    yield from _of_prior_only(robot, [each for each in others if each.verdict == _PRIOR_ONLY])
+    yield from _of_prior_only(robot, [each for each in others if _has(each, Verdict.PRIOR_ONLY)])
 
 
 def _repairs(findings, known):
     """Yield what to repair before anything else counts."""
-    if any(each.verdict == 'misfit' for each in known):
+    if any(_has(each, Verdict.MISFIT) for each in known):
         why = f' ({findings.obstacle})' if findings.obstacle else ''
         yield (
             f'Repair units, signs and the robot description{why}: until then nothing is called '
             'identified, whatever the motion.'
         )
-    odd = [each.name for each in known if each.verdict == 'out of prior']
+    odd = [each.name for each in known if _has(each, Verdict.OUT_OF_PRIOR)]
     if odd:
         yield (
             f'Check the prior, the unit and the description of {_listed(odd)}: the data ask for '
             'values far from what was believed.'
         )
-    several = [each.name for each in known if each.verdict == 'ambiguous']
+    several = [each.name for each in known if _has(each, Verdict.AMBIGUOUS)]
     if several:
         yield (
             f'Make a motion that decides about {_listed(several)}, for example with a known '
@@ -133,7 +126,7 @@ def _apart(known):
     """Return the groups of names that data do not tell apart, those of aliased parameters."""
     groups = []
     for each in known:
-        if each.verdict == _ALIASED:
+        if _has(each, Verdict.ALIASED):
             names = {each.name, *each.aliases}
             touching = [group for group in groups if group & names]
             groups = [group for group in groups if not group & names]
@@ -175,23 +168,20 @@ def _of_prior_only(robot, known):
         )
 
 
-@dataclass(frozen=True)
 class _Robot:
-    """What the sentences ask of a robot; found: the `Identification`."""
+    """What the sentences ask of a robot."""
 
-    found: object
-
-    def __post_init__(self):
-        model = self.found.problem.model
+    def __init__(self, found):
+        """Take the `Identification`."""
+        model = found.problem.model
         moving = [joint for joint in model.joints if not joint.is_fixed]
-        put = object.__setattr__
-        put(self, 'links', {link.name for link in model.links})
-        put(self, 'joints', {joint.name for joint in moving})
-        put(self, 'owners', self.links | self.joints)
-        put(self, 'free', {j.name for j in moving if j.kind.velocity_size == _FREE})
-        put(self, '_above', {joint.child: joint for joint in model.joints})
-        put(self, 'hidden', _hidden(self.found))
-        put(self, 'is_unscaled', not model.commands)
+        self.links = {link.name for link in model.links}
+        self.joints = {joint.name for joint in moving}
+        self.owners = self.links | self.joints
+        self.free = {j.name for j in moving if j.kind.velocity_size == _FREE}
+        self.hidden = _hidden(found)
+        self.is_unscaled = not model.commands
+        self._above = {joint.child: joint for joint in model.joints}
 
     def joint_of(self, name):
         """Return the joint that a parameter is of, None where it is of none."""
@@ -200,11 +190,12 @@ class _Robot:
 
     def resting(self, known):
         """Return the joints of which not even friction is known better than before."""
-        words = {}
+        by_joint = {}
         for each in known:
             if self.joint_of(each.name) and _kind(each.name) in _DISSIPATION:
-                words.setdefault(owner_of(each.name), set()).add(each.verdict)
-        return [joint for joint, verdicts in words.items() if verdicts == {_PRIOR_ONLY}]
+                unknown = by_joint.setdefault(owner_of(each.name), [])
+                unknown.append(_has(each, Verdict.PRIOR_ONLY))
+        return [joint for joint, unknown in by_joint.items() if all(unknown)]
 
     def carriers(self, link):
         """Return the joints that move a link, from the base on."""
@@ -299,6 +290,11 @@ def _slopes(problem):
     slopes = scales[:, None] * (columns @ by_coordinates)
     slopes = slopes + (columns @ standard)[..., None] * by_gain
     return (slopes / torque.limits[:, None]).reshape(-1, len(mean))
+
+
+def _has(finding, *verdicts):
+    """Tell whether a `ParameterFinding` has one of some verdicts."""
+    return Verdict(finding.verdict) in verdicts
 
 
 def _kind(name):
