@@ -84,10 +84,13 @@ class StepWriter:
 
     def _pieces(self, code):
         """Return pointers to the controls and to the parts of every piece of the record."""
-        base, found = code.arguments['record'], []
-        u = code.vectors(base, self.record.u)
+        base, found, u = code.arguments['record'], [], None
         for piece in self.record.pieces:
-            at = {name: code.vectors(base, getattr(piece, name)) for name in ('x', 'left', 'h')}
+            at = {'x': code.vectors(base, piece.x)}
+            u = u or code.vectors(base, self.record.u)
+            at['left'] = code.vectors(base, piece.left)
+            is_last = piece.h == piece.left
+            at['h'] = at['left'] if is_last else code.vectors(base, piece.h)
             for name in ('acc', 'w', 'z'):
                 at[name] = [code.vectors(base, place) for place in getattr(piece, name)]
             found.append(at)
