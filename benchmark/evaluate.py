@@ -14,6 +14,7 @@ import drawings  # noqa: E402, after the path is set
 SECTIONS = (
     'oracles',
     'drift',
+    'contact',
     'optimizers',
     'mixture',
     'robots',

@@ -16,11 +16,24 @@ from sim2real_estimator.dynamics.integrators import AbstractIntegrator, INTEGRAT
 from sim2real_estimator.dynamics.observations import poses
 from sim2real_estimator.dynamics.system import System
 from sim2real_estimator.model.actuators import AbstractActuator, ACTUATORS
+from sim2real_estimator.model.contacts import (
+    AbstractContactLaw,
+    AbstractGeometry,
+    Box,
+    GEOMETRIES,
+    HalfSpace,
+    LAWS,
+    Place,
+    Points,
+    Sphere,
+)
 from sim2real_estimator.model.friction import AbstractFriction, FRICTIONS, JointMotion
 from sim2real_estimator.model.joints import AbstractJoint, JOINTS
 from sim2real_estimator.model.parameters import Parameters
 from sim2real_estimator.model.tree import Joint
 from sim2real_estimator.model.urdf.load import load_urdf
+from sim2real_estimator.spatial.rotation import Rotation
+from sim2real_estimator.spatial.vector import Vec3
 
 AXIS = (0.6, 0.0, 0.8)
 BATCH = 5
@@ -67,10 +80,12 @@ def coordinates(kind, batch=BATCH, seed=0):
         ({name: make(AXIS) for name, make in JOINTS.items()}, AbstractJoint, 'type_name'),
         (ACTUATORS, AbstractActuator, 'type_name'),
         (FRICTIONS, AbstractFriction, 'name'),
+        (LAWS, AbstractContactLaw, 'name'),
+        (GEOMETRIES, AbstractGeometry, 'name'),
         (INTEGRATORS, AbstractIntegrator, 'name'),
         (BACKENDS, AbstractBackend, 'name'),
     ],
-    ids=['joints', 'actuators', 'frictions', 'integrators', 'backends'],
+    ids=['joints', 'actuators', 'frictions', 'laws', 'geometries', 'integrators', 'backends'],
 )
 def test_members_are_of_their_family_and_named_as_in_the_table(members, base, label):
     assert members
@@ -184,6 +199,87 @@ def test_friction_is_odd_in_the_velocity_or_does_not_depend_on_it(name, kind):
     assert back in (there, [-x for x in there])
     if not FRICTIONS[name].needs_load:
         assert friction_column(name, kind, speeds, 0.3, 5.0) == there
+
+
+def contact_force(name, gap, rate, slip, values):
+    """Return the force of a law of contact, along z, as three scalars."""
+    law = LAWS[name]
+    names = [parameter.name for parameter in law.parameters]
+    force = law.force(gap, rate, Vec3(*slip), Vec3.unit(2), dict(zip(names, values)))
+    return list(force)
+
+
+def contact_values(name, batch):
+    """Return values of the parameters of a law near its defaults, [n, batch]."""
+    defaults = torch.tensor([p.default for p in LAWS[name].parameters], dtype=torch.float64)
+    return defaults[:, None] * (1 + 0.1 * draw(len(defaults), batch, seed=4))
+
+
+@pytest.mark.parametrize('name', LAWS)
+def test_a_law_of_contact_on_a_batch_is_the_law_on_each_sample(name):
+    # Gaps of both signs.
+    assert_batch_is_loop(
+        lambda gap, rate, slip, values: contact_force(name, gap[0], rate[0], [*slip, 0.0], values),
+        0.01 * draw(1, BATCH),
+        draw(1, BATCH, seed=1),
+        draw(2, BATCH, seed=2),
+        contact_values(name, BATCH),
+    )
+
+
+@pytest.mark.parametrize('name', LAWS)
+def test_a_law_of_contact_has_exact_derivatives_also_at_rest(name):
+    gap = -0.002 - 0.001 * draw(BATCH).abs()
+    inputs = [gap, 0.3 * draw(BATCH, seed=1), torch.zeros(2, BATCH, dtype=torch.float64)]
+    inputs = [x.requires_grad_() for x in (*inputs, contact_values(name, BATCH))]
+
+    def force(gap, rate, slip, values):
+        found = contact_force(name, gap, rate, [*slip, 0.0], values)
+        return table(found) / 1e3
+
+    # gradcheck wants steps that are small beside the slip velocity and the depth.
+    assert torch.autograd.gradcheck(force, inputs, eps=1e-7, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize('name', LAWS)
+def test_a_law_of_contact_pushes_where_shapes_overlap_and_nowhere_else(name):
+    values = contact_values(name, 1)[:, 0].tolist()
+    assert contact_force(name, 0.0, -1.0, (0.1, 0.0, 0.0), values) == [0.0] * 3
+    assert contact_force(name, 0.01, -1.0, (0.1, 0.0, 0.0), values) == [0.0] * 3
+    force = contact_force(name, -0.003, -0.1, (0.1, 0.0, 0.0), values)
+    assert force[2] > 0 >= force[0]
+    for parameter in LAWS[name].parameters:
+        assert parameter.unit and parameter.description and parameter.default > 0
+    assert set(LAWS[name].may_be_zero) <= {p.name for p in LAWS[name].parameters}
+    named = dict(zip((p.name for p in LAWS[name].parameters), values))
+    assert 0 < LAWS[name].duration(1.0, 1.0, named | LAWS[name].usual_values(1.0)) < 1
+
+
+SHAPES = {
+    Points: Points(((0.1, 0.2, 0.3), (-0.1, 0.2, 0.3)), 0.05),
+    Sphere: Sphere((0.1, 0.0, -0.1), 0.2),
+    Box: Box((0.0, 0.1, 0.0), (0.3, 0.2, 0.1)),
+    HalfSpace: HalfSpace((0.0, 0.0, 0.1)),
+}
+
+
+@pytest.mark.parametrize('name', GEOMETRIES)
+def test_a_geometry_on_a_batch_is_the_geometry_on_each_sample_and_normals_are_units(name):
+    geometry = GEOMETRIES[name]
+    first, second = SHAPES[geometry.first], SHAPES[geometry.second]
+
+    def touches(ours, theirs):
+        places = (
+            Place(Rotation.from_quaternion(q[3:]), Vec3(*q[:3]))
+            for q in (list(ours), list(theirs))
+        )
+        found = geometry.touches(first, second, *places)
+        return [x for t in found for x in (t.gap, *t.normal, *t.point, t.normal.dot(t.normal))]
+
+    poses_of = (draw(7, BATCH, seed=seed) for seed in (1, 2))
+    assert_batch_is_loop(touches, *poses_of)
+    rows = touches(list(draw(7, BATCH, seed=1)), list(draw(7, BATCH, seed=2)))
+    torch.testing.assert_close(table(rows[7::8]), torch.ones_like(table(rows[7::8])))
 
 
 @pytest.fixture

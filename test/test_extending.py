@@ -14,6 +14,7 @@ from posteriors import feed
 import pytest
 import simulated
 
+from sim2real_estimator.backend.simulator import Simulator
 from sim2real_estimator.config.settings_tree import (
     ActuatorConfig,
     EstimatorConfig,
@@ -26,16 +27,20 @@ from sim2real_estimator.dynamics.kinematics import link_poses
 from sim2real_estimator.estimation.estimators import AbstractEstimator, ESTIMATORS
 from sim2real_estimator.estimation.mixture import Mixture
 from sim2real_estimator.model.actuators import AbstractActuator, ActuatorParameter, ACTUATORS
+from sim2real_estimator.model.contacts import AbstractContactLaw, ContactParameter, LAWS
 from sim2real_estimator.model.friction import AbstractFriction, FRICTIONS
 from sim2real_estimator.model.joints import JOINTS
 from sim2real_estimator.model.joints.continuous import Continuous
+from sim2real_estimator.model.parameters import Parameters
+from sim2real_estimator.model.urdf.load import load_urdf
+from sim2real_estimator.parameters.usual_priors import default_prior
 from sim2real_estimator.pipeline import Pipeline
 from sim2real_estimator.records import Sample, Status, UpdateReport
 from sim2real_estimator.sensors import AbstractSensor, SENSORS, stamp_ns
 from sim2real_estimator.sensors.base import Rows, Signal
 from sim2real_estimator.sensors.decoding import checked_type, Decoded, joints_to
 from sim2real_estimator.sensors.joint_positions import JointPositions
-from sim2real_estimator.spatial.scalar import mul
+from sim2real_estimator.spatial.scalar import maximum, mul, neg
 
 
 @pytest.fixture(autouse=True)
@@ -246,6 +251,48 @@ def test_what_a_term_of_friction_declares_reaches_all_that_treat_friction(monkey
     changes = {each.name: each.parameters for each in torque.model_changes()}
     assert 'elbow.mud' in changes['friction of elbow']
     assert (problem.possible.rows == np.eye(size)[place]).all(1).any()
+
+
+class Spring(AbstractContactLaw):
+    """A spring without losses or friction."""
+
+    name = 'spring'
+    parameters = (ContactParameter('hardness', 2e4, 'N/m', 0.5, 'force per penetration'),)
+
+    def force(self, gap, gap_rate, slip, normal, values):
+        """Return what the spring pushes with."""
+        return normal * mul(values['hardness'], maximum(neg(gap), 0.0))
+
+    def duration(self, mass, speed, values):
+        """Return half a period."""
+        return np.pi * np.sqrt(mass / values['hardness'])
+
+
+def test_a_law_of_contact(monkeypatch):
+    monkeypatch.setitem(LAWS, 'spring', Spring())
+    text = (
+        '<robot name="ball"><link name="ball"><inertial><mass value="1"/><inertia ixx="0.004" '
+        'iyy="0.004" izz="0.004" ixy="0" ixz="0" iyz="0"/></inertial><collision><geometry>'
+        '<sphere radius="0.1"/></geometry></collision></link></robot>'
+    )
+    contact = {'between': ('ball', 'ground'), 'law': 'spring', 'hardness': 1e4}
+    model = load_urdf(text, base='floating', contacts={'floor': contact})
+    assert default_prior(Parameters(model), 'floor.hardness').mean == 1e4
+    simulator = Simulator(model, ['floor.hardness'])
+    # It falls 0.3 m, and is watched near the middle of its impact.
+    speed, duration = 2.426, 0.015
+    state = simulator.neutral_state()
+    state[2], state[9] = 0.1 + 1e-9, -speed
+    found = simulator.jacobian(state, [1e-3] * 15)
+
+    def depth(hardness):
+        rate = np.sqrt(hardness)
+        sunk = 9.81 / hardness * (1 - np.cos(rate * duration))
+        return speed / rate * np.sin(rate * duration) + sunk
+
+    assert 0.1 - found.state[2].item() == pytest.approx(depth(1e4), rel=1e-4)
+    slope = depth(1e4 - 0.5) - depth(1e4 + 0.5)
+    assert found.by_parameters[0, 2, 0].item() == pytest.approx(slope, rel=1e-3)
 
 
 def test_an_integrator(monkeypatch):

@@ -95,13 +95,22 @@ def _mapping_lines(name, mapping, kind, depth):
     """Return the lines of a mapping; what its entries may have comes first."""
     indent, lines = '  ' * depth, []
     if is_dataclass(kind):
-        for key, declaration in declared(kind).items():
-            lines += _comment(f'  {key}: {_described(declaration.metadata)}', depth)
+        lines += _entry_comments(kind, depth, '  ')
     if not mapping:
         return [*lines, f'{indent}{name}: {{}}']
     lines.append(f'{indent}{name}:')
     for key, value in mapping.items():
         lines += _entry_lines(key, value, kind, indent)
+    return lines
+
+
+def _entry_comments(kind, depth, pad):
+    """Return comments on all that an entry of a mapping may have, entries of its own included."""
+    lines, hints = [], get_type_hints(kind)
+    for key, declaration in declared(kind).items():
+        lines += _comment(f'{pad}{key}: {_described(declaration.metadata)}', depth)
+        if get_origin(hints[key]) is dict and is_dataclass(get_args(hints[key])[1]):
+            lines += _entry_comments(get_args(hints[key])[1], depth, f'{pad}  ')
     return lines
 
 

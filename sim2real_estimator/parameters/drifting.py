@@ -29,7 +29,7 @@ def drifting(parametrization, model):
             :, [parametrization.labels.index(n) for n in clocks]
         ]
     if model.commands and not found['efforts'].size:
-        found['efforts'] = _lighter(parametrization)
+        found['efforts'] = _lighter(parametrization, model)
     return found
 
 
@@ -42,10 +42,12 @@ def _kind(name, clocks):
     return 'clocks' if name in clocks else 'others'
 
 
-def _lighter(parametrization):
+def _lighter(parametrization, model):
     """Return the coordinates' change [p, 1] per relative change of all that is a mass."""
     inner = parametrization.inner
     mean = inner.prior.mean[:, None]
-    weighs = np.array([is_of_mass(name) for name in inner.names])[:, None]
+    # Coefficients of friction between links stay as they are, whatever the links weigh.
+    coefficients = {f'{pair.name}.friction' for pair in model.contacts}
+    weighs = np.array([is_of_mass(n) and n not in coefficients for n in inner.names])[:, None]
     values = inner.to_named(mean) * (1 + _LITTLE * weighs)
     return parametrization.combinations @ (inner.from_named(values) - mean) / _LITTLE

@@ -5,6 +5,9 @@ import logging
 # Steps that an impact needs for derivatives within 2 %, and the speed of the impact [m/s].
 _STEPS_OF_IMPACT, _USUAL_SPEED = 10, 1.0
 
+# So that what is advised is short enough when it is rounded.
+_LITTLE_SHORTER = 0.99
+
 _logger = logging.getLogger(__name__)
 _said = set()
 
@@ -36,13 +39,13 @@ def warn_of_long_steps(model, step):
         return
     _said.add((model.source, model.contacts))
     _logger.warning(
-        '%s: steps of %.2g s are too long for its contacts: an impact at %g m/s lasts %.2g s, '
-        'and derivatives through it need %d steps. Make steps at most %.2g s (max_step, '
+        '%s: steps of %.3g s are too long for its contacts: an impact at %g m/s lasts %.2g s, '
+        'and derivatives through it need %d steps. Make steps at most %.3g s (max_step, '
         'simulation.max_step in a config), or the contacts less stiff (PAIR.stiffness)',
         model.source,
         step,
         _USUAL_SPEED,
         longest * _STEPS_OF_IMPACT,
         _STEPS_OF_IMPACT,
-        longest,
+        _LITTLE_SHORTER * longest,
     )

@@ -39,10 +39,14 @@ def _pair(model, name, wish, shapes_of):
             f'{where}: between is {list(between)}; name two different links, or a link and '
             f"'{GROUND}'"
         )
-    links, shapes = [], []
-    own_shapes = dict(wish.get('shapes', {}))
-    for end in between:
-        link = _link_of(model, end, where)
+    links = [_link_of(model, end, where) for end in between]
+    if model.attachments[links[0]].body == model.attachments[links[1]].body:
+        raise ModelError(
+            f'{where}: {between[0]} and {between[1]} are welded together, so they never meet; '
+            'name links that move relative to each other'
+        )
+    shapes, own_shapes = [], dict(wish.get('shapes', {}))
+    for end, link in zip(between, links):
         found = own_shapes.pop(end, None)
         if found is None:
             is_ground = end == GROUND and link != GROUND
@@ -52,17 +56,11 @@ def _pair(model, name, wish, shapes_of):
                 f"{where}: link '{end}' has no <collision> with a shape; add one to the robot "
                 f'description, or give it under shapes: {{{end}: ...}}'
             )
-        links.append(link)
         shapes.append(tuple(found))
     if own_shapes:
         raise ModelError(
             f"{where}: shapes names '{next(iter(own_shapes))}', which is not one of "
             f'{between[0]} and {between[1]}; take it out'
-        )
-    if model.attachments[links[0]].body == model.attachments[links[1]].body:
-        raise ModelError(
-            f'{where}: {between[0]} and {between[1]} are welded together, so they never meet; '
-            'name links that move relative to each other'
         )
     _require_meetings(where, between, shapes)
     return ContactPair(name, *links, *shapes, law, _values(model, where, law, links, wish))

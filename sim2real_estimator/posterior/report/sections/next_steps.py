@@ -37,6 +37,11 @@ _MOTIONS = {
     'delay': 'move with quick changes of speed, which a delay shifts visibly',
     'noise': 'record for longer',
 }
+# The same for two links that touch. Nothing is said of what data hardly ever tell.
+_OF_CONTACTS = {
+    'friction': (_MOVE, 'To learn {}: let it slide, or let it land at an angle.'),
+    'dissipation': (_MOVE, 'To learn {}: let it bounce, from several heights.'),
+}
 # Degrees of freedom of a robot's base that floats.
 _FREE = 6
 # Terms that hold or brake every joint that moves: who knows none of them has not moved it.
@@ -178,6 +183,7 @@ class _Robot:
         self.links = {link.name for link in model.links}
         self.joints = {joint.name for joint in moving}
         self.owners = self.links | self.joints
+        self.contacts = {pair.name for pair in model.contacts}
         self.free = {j.name for j in moving if j.kind.velocity_size == _FREE}
         self.hidden = _hidden(found)
         self.is_unscaled = not model.commands
@@ -219,6 +225,8 @@ class _Robot:
     def advice(self, name):
         """Return (heading, sentence with a place for names) for a parameter that is no body's."""
         kind = _kind(name).removeprefix('coupled_')
+        if owner_of(name) in self.contacts:
+            return _OF_CONTACTS.get(kind)
         if is_strength(name):
             return _FIX, (
                 'To learn {}: fix a mass that you have weighed, or repeat the motion with a '
@@ -234,6 +242,11 @@ class _Robot:
         """Return (heading, sentence) on names that data do not tell apart."""
         own = [name for name in names if ' ' not in name]
         kinds, owners = {_kind(name) for name in own}, list(dict.fromkeys(map(owner_of, own)))
+        if set(owners) & self.contacts:
+            return _MOVE, (
+                f'Let slide, roll and drop what touches, at several speeds: {_listed(own)} cannot '
+                'be told apart so far.'
+            )
         if len(own) < len(names):
             others = _listed([name for name in names if name not in own])
             return _REPAIR, (
