@@ -23,6 +23,7 @@ SECTIONS = (
     'workday',
     'excitation',
     'tracking',
+    'bridge',
     'pictures',
 )
 

@@ -28,8 +28,9 @@ _SIZE = 0.3
 # Where torques are measured. Standard deviations of a payload: mass [kg], at most this part of the
 # robot's; first moment [m] and inertia [m^2] per kilogram.
 _TORQUE_PAYLOAD, _PAYLOAD_PART = (2.0, 0.15, 0.02), 0.15
-# Prior odds of a payload on the last link of a chain, against one on another link.
-_LAST_LINK_ODDS = 5.0
+# Prior odds of a payload on the link that a user has named, or else on the last link of a chain,
+# against one on another link.
+_NAMED_LINK_ODDS, _LAST_LINK_ODDS = 1e3, 5.0
 # Standard deviation of the gain of a joint's torque sensor. It changes a thousand times less often
 # than a payload, and is hard to distinguish from one at first.
 _TORQUE_GAIN, _GAIN_ODDS = 0.3, 1e-3
@@ -178,12 +179,13 @@ def _others(model, sensors, parametrization):
     yield 'delay of commands', known(['commands.delay']), None
 
 
-def changes_of_torques(parametrization, model, known, limits, gains):
+def changes_of_torques(parametrization, model, known, limits, gains, holder=''):
     """
     Return the `ModelChange`s of a robot whose torques are measured, those of the last link first.
 
     known: name -> value of parameters; limits: joint -> largest effort [N m or N], of joints with
-    a measured torque; gains: joint -> place of its gain among the coordinates.
+    a measured torque; gains: joint -> place of its gain among the coordinates; holder: link that
+    holds payloads, empty where none is named.
     """
     size, found = len(parametrization.labels), []
     inner = parametrization.inner
@@ -193,12 +195,15 @@ def changes_of_torques(parametrization, model, known, limits, gains):
     deviations = mass * np.array([1.0, *[first] * 3, *[second] * 6])
     places = dict(zip(getattr(inner, 'links', {}), inner.rows))
     bodies = {link.name: model.attachments[link.name].body for link in model.links}
-    last = _last_links(model, places)
+    likely, odds = _last_links(model, places), _LAST_LINK_ODDS
+    if holder:
+        likely = {link for link in places if bodies[link] == bodies[holder]}
+        odds = _NAMED_LINK_ODDS
     for link in sorted(places, key=lambda name: -bodies[name]):
         root = np.zeros((size, len(deviations)))
         root[places[link], range(len(deviations))] = deviations
         names = tuple(inner.links[link])
-        log_odds = float(np.log(_LAST_LINK_ODDS)) if link in last else 0.0
+        log_odds = float(np.log(odds)) if link in likely else 0.0
         body = np.diag(deviations)
         found.append(ModelChange(f'mass on {link}', names, root, body, link, log_odds))
     for joint, limit in limits.items():

@@ -65,7 +65,15 @@ class TorqueModel:
     """
 
     def __init__(
-        self, parameters, parametrization, sensors, commands, limits, geometry=(), wrenches=()
+        self,
+        parameters,
+        parametrization,
+        sensors,
+        commands,
+        limits,
+        geometry=(),
+        wrenches=(),
+        holder='',
     ):
         """
         Trace the dynamics.
@@ -74,8 +82,9 @@ class TorqueModel:
         encoders, which measure all joints; commands: joint -> place of its effort among the
         commands, None for passive joints; limits: joint -> largest effort [N m or N]; geometry:
         names of lengths, origins and offsets that are estimated from other data; wrenches: the
-        measured `LinkWrench`es, whose numbers follow the commands. All joints have one degree of
-        freedom. Other lengths and offsets are those of the prior mean.
+        measured `LinkWrench`es, whose numbers follow the commands; holder: link that holds
+        payloads, empty where none is named. All joints have one degree of freedom. Other lengths
+        and offsets are those of the prior mean.
         """
         model, self._parametrization = parameters.model, parametrization
         moving = {moving.joint.name: moving for moving in model.moving_joints}
@@ -156,7 +165,7 @@ class TorqueModel:
         ]
         limits = dict(zip(self.joints, self.limits))
         gains = {self.joints[row]: place for row, place in self._gains}
-        self._changes = changes_of_torques(parametrization, model, known, limits, gains)
+        self._changes = changes_of_torques(parametrization, model, known, limits, gains, holder)
         self._sensors, self.encoder_sd = {}, np.full(model.velocity_size, np.inf)
         for sensor in sensors:
             places = sensor.places[: len(sensor.joints)]

@@ -148,7 +148,7 @@ def build_problem(config, model, sensors):
     if commands:
         limits = {joint: largest_effort(parameters, model.joint(joint)) for joint in commands}
         geometry = poses.geometry if poses else ()
-        given = limits, geometry, acting
+        given = limits, geometry, acting, config.payload.link
         torque = TorqueModel(parameters, parametrization, encoders, commands, *given)
     return RobotProblem(
         parameters,

@@ -47,7 +47,13 @@ from ..torque.joint_motion import (
     without_outliers,
     without_spikes,
 )
-from ..torque.outliers import Disruption, left_out_torques, outliers_of, with_rows
+from ..torque.outliers import (
+    Disruption,
+    is_recent,
+    left_out_torques,
+    outliers_of,
+    with_rows,
+)
 from ..torque.regression import begin, BLOCK_NS, Earlier, fit, Rows, Sums
 from ..torque.rows import (
     are_valid_rows,
@@ -202,9 +208,13 @@ class MeasuredTorque(AbstractEstimator):
         if rows is not None:
             cause = state.model_before_change
             state = _with_new_rows(model, state, rows, until_ns, report)
-            state = self._with_posterior_if_due(problem, state, until_ns, report)
-            if state.onset is not None:
-                state = self._isolated_again(problem, state, until_ns, report)
+            # Rows far off for a moment are taken out again: until then the posterior waits. Soon
+            # after a change they are rather far off what is not known well yet.
+            is_known = state.onset is None or state.used >= _KNOWN_AGAIN
+            if not (is_known and is_recent(state.disruption, until_ns)):
+                state = self._with_posterior_if_due(problem, state, until_ns, report)
+                if state.onset is not None:
+                    state = self._isolated_again(problem, state, until_ns, report)
             state = _with_likelier_cause(state, cause, report)
             if state.searched_ns is None or until_ns - state.searched_ns >= _SEARCHED_NS:
                 state = self._searched(problem, state, until_ns, report)
@@ -285,7 +295,10 @@ class MeasuredTorque(AbstractEstimator):
             found = find_changes(model, kept, now, jumps, state.earlier_models, root, is_known)
             is_first = not state.is_change_pending
             state = replace(state, is_change_pending=bool(found.causes))
-            if found.causes and not (is_first and found.causes[0].evidence < _CERTAIN):
+            # What no cause explains may be over soon, and then it was no change.
+            may_end = bool(found.in_part) and is_recent(state.disruption, now_ns)
+            is_sure = found.causes and (not is_first or found.causes[0].evidence >= _CERTAIN)
+            if is_sure and not may_end:
                 return self._changed(problem, state, found.causes, kept, report)
             state = with_noisier(model, state, found.noisier, report)
         return replace(state, snapshots=(*kept, now))

@@ -134,10 +134,16 @@ class Onset:
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of a search: `Cause`s, the best first, and the numbers of joints that are noisier."""
+    """
+    Result of a search.
+
+    causes: `Cause`s, the best first; noisier: numbers of joints that are noisier; in_part: of
+    joints that the best cause explains in part only.
+    """
 
     causes: tuple = ()
     noisier: tuple = ()
+    in_part: tuple = ()
 
 
 def find_changes(model, snapshots, now, jumps, earlier_models, root_of, is_known=None):
@@ -174,7 +180,8 @@ def find_changes(model, snapshots, now, jumps, earlier_models, root_of, is_known
     ordered = [replace(c, evidence=c.evidence + prior_log_odds(c)) for c in ordered]
     ordered = sorted(ordered, key=lambda cause: -cause.evidence)
     least = ordered[0].evidence - _POSSIBLE
-    return Finding(tuple(cause for cause in ordered if cause.evidence > least))
+    causes = tuple(cause for cause in ordered if cause.evidence > least)
+    return Finding(causes, (), tuple(np.flatnonzero(factors > _IN_PART).tolist()))
 
 
 def isolate(model, known, sums, jumps, earlier_models, root_of):

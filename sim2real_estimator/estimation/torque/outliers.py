@@ -22,6 +22,8 @@ _FAR, _USUAL = 8.0, 3.0
 # many lie between the first and the last one that is far off, at the most; and after so many the
 # rows stay.
 _CALM, _MOST, _MOST_WAITED = 8, 25, 80
+# For so long torques may be far off without being a change, if no cause explains them [ns].
+_MAY_END_NS = 3_000_000_000
 # Seconds of rows after which rows are checked.
 _CHECKED_AFTER = 1.0
 # Share of a block from which on a joint has a row.
@@ -43,7 +45,7 @@ def with_rows(model, state, rows, report):
     state: whose `recent` rows include the newest ones, whose sums do not yet.
     """
     disruption, is_off, recent = state.disruption, False, state.recent
-    if disruption is None and state.used >= _CHECKED_AFTER and state.onset is None:
+    if disruption is None and state.used >= _CHECKED_AFTER:
         is_off = are_far_off(model, state.fit, rows).any()
     state = replace(state, sums=state.sums.plus(rows))
     if is_off:
@@ -65,6 +67,11 @@ def with_rows(model, state, rows, report):
     report.events += left_out_torques(model, taken)
     snapshots = tuple(s for s in state.snapshots if s.end_ns <= disruption.since_ns)
     return replace(state, sums=sums, recent=tuple(kept), snapshots=snapshots, renewed_ns=None)
+
+
+def is_recent(disruption, now_ns):
+    """Tell whether a `Disruption`, None for none, has begun so late that it may be over soon."""
+    return disruption is not None and now_ns - disruption.since_ns < _MAY_END_NS
 
 
 def left_out_torques(model, taken):
@@ -93,6 +100,7 @@ def outliers_of(model, disruption, recent):
     taken = np.zeros((len(recent), ratios.shape[1]), dtype=bool)
     if count > _MOST_WAITED:
         return False, taken
+    has_rows = np.isfinite(ratios[:, known.noise.explained]).any(1)
     for joint in np.flatnonzero(known.noise.explained):
         there = np.flatnonzero(np.isfinite(ratios[:, joint]))
         ratio = ratios[there, joint]
@@ -107,12 +115,18 @@ def outliers_of(model, disruption, recent):
         if begun > _CALM:
             # Torques that follow are neither far off nor as before: a change.
             return False, np.zeros_like(taken)
-        if len(calm) - begun < _CALM:
+        # A joint that rests by now has no rows: then those of the others tell.
+        since = there[far[-1] + begun] + 1
+        if has_rows[since:].sum() < _CALM:
             return True, np.zeros_like(taken)
         # The updates before and after may be disturbed in part.
         first, last = there[far[0]] - 1, there[far[-1] + begun] + 1
         place = len(recent) - count
         taken[max(place + first, 0) : place + last + 1, joint] = True
+    # A hand pushes all joints: those that it has pushed less are disturbed at the same time.
+    span = taken[len(recent) - count :].any(1)
+    is_unusual = (ratios[span] > _USUAL**2).any(0) & known.noise.explained
+    taken[np.ix_(taken.any(1), is_unusual)] = True
     return False, taken
 
 
