@@ -9,6 +9,7 @@ from .tosses_experiment import DISSIPATION, FRICTION, GROUP, INERTIAS, REFERENCE
 
 matplotlib.use('Agg')
 from matplotlib import pyplot  # noqa: E402 (the drawing backend has to be chosen first)
+from matplotlib.ticker import MaxNLocator, NullLocator  # noqa: E402
 
 _ROWS = (
     (FRICTION, 'friction', 1.0),
@@ -16,6 +17,8 @@ _ROWS = (
     (SCALE, 'scale of the camera', 1.0),
     *((name, f'{name.split(".")[-1]} of inertia [g m^2]', 1e3) for name in INERTIAS),
 )
+# On the axis of dissipation [s/m].
+_TICKS = (2, 5, 10, 20, 50)
 # The aims: friction within so much of the authors', the share of groups whose interval holds what
 # all groups agree on, roll-outs of 0.57 s.
 FRICTION_WITHIN, HELD, DISTANCE, ANGLE = 0.01, 15 / 18, 0.0106, np.radians(15.0)
@@ -133,10 +136,16 @@ def picture(ways, path):
             value = factor * REFERENCE[name]
             axis.axvline(value, color='k', linestyle='--', linewidth=1.2, label='published')
         axis.set_xlabel(title)
+        if name == DISSIPATION:
+            axis.set_xscale('log')
+            axis.set_xticks(_TICKS, [str(tick) for tick in _TICKS], minor=False)
+            axis.xaxis.set_minor_locator(NullLocator())
         axis.set_ylim(len(next(iter(ways.values()))), -1)
+        axis.yaxis.set_major_locator(MaxNLocator(integer=True))
         axis.grid(alpha=0.25, axis='x')
     axes[0].set_ylabel(f'group of {GROUP} tosses')
-    axes[0].legend(fontsize=9)
+    handles = axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc='outside lower center', ncols=3, fontsize=9)
     figure.suptitle('90 % intervals of groups of real tosses; lines: what all groups agree on')
     figure.savefig(path, dpi=120)
     pyplot.close(figure)
