@@ -4,8 +4,9 @@ Whether the payload bridge ever asks for what its rules forbid, in hours of dist
 Arms with hidden bodies and friction move from point to point in MuJoCo, pick up boxes and put them
 down again, some of them in motion, and people push them now and then: efforts that no sensor
 tells. Our estimator reads encoders and torques, and the bridge follows it with the limits that it
-comes with. A call is wrong if it takes the payload of the driver away from what the hand holds, or
-beyond it. How well a controller with that payload holds the arm against gravity is shown beside.
+comes with. A call is wrong if it follows an estimate that takes the payload of the driver away
+from what the hand holds, or beyond it; that a lost estimate restores what was before is a rule.
+How well a controller with that payload holds the arm against gravity is shown beside.
 """
 
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ from workday.plant import Arm, Event, GRAVITY, ROBOTS
 from workday.recordings import PointToPoint
 
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.ros.payload_bridge.bridge_rules import Body, BridgeRules, Limits
+from sim2real_estimator.ros.payload_bridge.bridge_rules import Body, BridgeRules, Goal, Limits
 
 RESULTS = Path(__file__).resolve().parents[1] / 'results'
 # How long each arm works [s]; without a box it begins to, then boxes come and go.
@@ -181,7 +182,9 @@ def _work(name, seed):
             next_step += STEP
             before = rules.value
             if call := rules.step(t):
-                _judge(found, events, t, before, call.body)
+                found.calls += 1
+                if call.goal is Goal.FOLLOW:
+                    _judge(found, events, t, before, call.body)
                 rules.hear_answer(t, True)
         driver[k] = rules.value.numbers
         found.said += [(float(t), d.text) for d in rules.taken_decisions()]
@@ -196,7 +199,6 @@ def _held(events, t):
 
 def _judge(found, events, t, before, body):
     """Count a call, and whether the truth forbids it."""
-    found.calls += 1
     held, late = _held(events, t), _held(events, t - GRACE)
     low, high = min(held, late, before.mass) - WRONG, max(held, late, before.mass) + WRONG
     # Steps lead from one payload to another one; a step away from what is held is none of them.

@@ -142,7 +142,17 @@ def _add_experiments(reproduce):
     )
     tosses.add_argument('--groups', type=_positive, default=18, help='groups of tosses (18)')
     tosses.set_defaults(run=_reproduce_tosses)
-    for experiment in (lengths, mixture, simopt, tosses):
+    chain = experiments.add_parser(
+        'chain', help='the mass of a chain from the motion after a ball has hit it'
+    )
+    chain.add_argument('--seeds', type=_positive, default=100, help='of the noise (100)')
+    chain.set_defaults(run=_reproduce_chain)
+    cube = experiments.add_parser(
+        'cube', help='a thrown cube matched by springs and a learned friction'
+    )
+    cube.add_argument('--starts', type=_positive, default=2, help='of the network (2)')
+    cube.set_defaults(run=_reproduce_cube)
+    for experiment in (lengths, mixture, simopt, tosses, chain, cube):
         experiment.add_argument(
             '--seed', type=int, default=0, help='seed of all random numbers (0)'
         )
@@ -341,6 +351,58 @@ def _reproduce_tosses(chosen):
     scale = tosses_report.pooled(ways['windows'], tosses_experiment.SCALE)
     sliding = tosses_experiment.sliding_friction(tosses, scale)
     console.print(tosses_report.sliding_sentence(ways['windows'], sliding))
+
+
+def _reproduce_chain(chosen):
+    """Find the mass of the chain with a live display; print a table and where the picture is."""
+    from rich.console import Console
+    import torch
+
+    _require_drawing()
+    from .app.reproduce.chain import chain_experiment, chain_report, chain_simulation
+
+    torch.set_num_threads(1)
+    console = Console()
+    with _progress(console) as progress:
+        total = 1 + len(chain_experiment.STARTS) + chosen.seeds
+        task = progress.add_task('chain', total=total, state='simulating by exact steps')
+        observed = chain_experiment.observations()
+        progress.update(task, advance=1, state='compiling')
+        simulation = chain_simulation.ChainSimulation()
+        result = chain_experiment.run_chain(
+            simulation,
+            observed,
+            range(chosen.seed, chosen.seed + chosen.seeds),
+            lambda state: progress.update(task, advance=1, state=state),
+        )
+    path = _picture_path(chosen, 'chain.png')
+    chain_report.chain_picture(result, path)
+    console.print(chain_report.chain_table(result))
+    is_reached, sentence = chain_report.chain_verdict(result)
+    print(sentence)
+    console.print(f'picture: {path}', soft_wrap=True)
+    return 0 if is_reached else 1
+
+
+def _reproduce_cube(chosen):
+    """Match the thrown cube with a live display; print a table and where the picture is."""
+    from rich.console import Console
+    import torch
+
+    _require_drawing()
+    from .app.reproduce.cube import cube_experiment, cube_report
+
+    torch.set_num_threads(1)
+    console = Console()
+    with console.status('cube') as status:
+        result = cube_experiment.run_cube(
+            chosen.seed, chosen.starts, lambda state: status.update(f'cube: {state}')
+        )
+    path = _picture_path(chosen, 'cube.png')
+    cube_report.cube_picture(result, path)
+    console.print(cube_report.cube_table(result))
+    is_reached, sentence = cube_report.cube_verdict(result)
+    print(sentence)
     console.print(f'picture: {path}', soft_wrap=True)
     return 0 if is_reached else 1
 

@@ -252,7 +252,6 @@ class PayloadReason(Enum):
     RELEASED = 'released'
     OTHER_LINK = 'other link'
     NOT_FOUND = 'not found'
-    IN_PART = 'in part'
 
     # What `Enum` has is Python's.
     __hash__ = object.__hash__
@@ -279,8 +278,6 @@ _REASONS = {
     'config',
     PayloadReason.OTHER_LINK: 'another link holds a body too: see ~/events',
     PayloadReason.NOT_FOUND: 'no body makes the robot of before that of now: see ~/events',
-    PayloadReason.IN_PART: 'no body explains all that has changed: something else may touch the '
-    'robot, such as a hand or a table',
 }
 
 

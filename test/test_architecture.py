@@ -84,6 +84,7 @@ THIRD_PARTY = {
     'model/coordinates.py': {'torch'},
     'model/state_coordinates.py': {'numpy', 'torch'},
     'dynamics': {'numpy'},
+    'dynamics/contact/velocity_level': {'torch'},
     'backend': {'numpy', 'torch'},
     'backend/native': {'casadi', 'llvmlite', 'numpy', 'torch'},
     'sensors': {'numpy', 'transforms3d'},
@@ -117,6 +118,8 @@ THIRD_PARTY = {
     'app/layouts.py': {'yaml'},
     'app/rerun_export.py': {'numpy', 'rerun', 'transforms3d'},
     'app/reproduce': {'cmaes', 'matplotlib', 'numpy', 'rich', 'scipy', 'torch'},
+    'app/reproduce/chain': {'casadi', 'matplotlib', 'numpy', 'rich', 'torch'},
+    'app/reproduce/cube': {'matplotlib', 'numpy', 'rich', 'torch', 'transforms3d'},
     'cli': {'matplotlib', 'numpy', 'rich', 'torch'},
     '__init__': set(),
 }

@@ -15,15 +15,7 @@ from ..estimation.disturbances import NO_DISTURBANCE
 from ..estimation.misfits import misfits_of
 from ..parameters.parametrization import DirectParametrization
 from ..records import CombinationFinding, Estimate, Findings, ParameterFinding, PayloadReason
-from ..reported_events import (
-    Explained,
-    ExplainedInPart,
-    Happened,
-    kinds_of,
-    Misfit,
-    MisfitOver,
-    MisfitTest,
-)
+from ..reported_events import Explained, Happened, kinds_of, Misfit, MisfitOver, MisfitTest
 from .null_space import mending, physical_draws, spectrum_of, tangents_of
 from .payload import estimate_payload, PayloadHistory
 from .possible_robots import contradictions
@@ -62,7 +54,6 @@ _CHANGING_EVENTS = frozenset(
         Happened.CHANGED,
         Happened.FORGOTTEN,
         Explained,
-        ExplainedInPart,
     )
 )
 # Tangents are renewed with findings, or if the mean has moved so many prior standard deviations.

@@ -23,7 +23,7 @@ from ..estimation.mixture import Mixture
 from ..estimation.protocol import ModelChange
 from ..model.body_numbers import about_frame, at_centre, inertias, second_moments
 from ..records import Payload, PayloadReason
-from ..reported_events import Explained, ExplainedInPart, Happened
+from ..reported_events import Explained, Happened
 from .null_space import Slice
 
 # How many earlier payloads are remembered: estimators remember three earlier models.
@@ -143,9 +143,8 @@ class PayloadHistory:
     was `Attached` until then), ...; name: of the last change; probability: of its cause;
     link: that has held something last; is_begun: whether there is a posterior beyond the first
     fits; is_pending: whether a change is being isolated; is_lost: whether all was estimated anew,
-    so that data cannot tell what was held before; is_in_part: whether the cause of the last change
-    leaves much of a torque unexplained; tentative: what is `Attached` by the likeliest cause of a
-    change that is being isolated.
+    so that data cannot tell what was held before; tentative: what is `Attached` by the likeliest
+    cause of a change that is being isolated.
     """
 
     now: Attached = Attached()
@@ -156,7 +155,6 @@ class PayloadHistory:
     is_begun: bool = False
     is_pending: bool = False
     is_lost: bool = False
-    is_in_part: bool = False
     tentative: Attached | None = None
 
     def after(self, report, earlier, tangents):
@@ -171,9 +169,7 @@ class PayloadHistory:
             if event is Happened.FORGOTTEN:
                 new = PayloadHistory(is_lost=True)
             elif event is Happened.CHANGED:
-                new = replace(new, is_pending=True, is_in_part=False)
-            elif isinstance(event, ExplainedInPart):
-                new = replace(new, is_in_part=True)
+                new = replace(new, is_pending=True)
             elif event in _ISOLATED:
                 new = replace(new, is_pending=False)
             elif isinstance(event, Explained):
@@ -263,8 +259,6 @@ def _reason(history, settings, link, obstacle):
         return obstacle
     if any(other != link for other in history.now.links):
         return PayloadReason.OTHER_LINK
-    if history.is_in_part and history.now.links:
-        return PayloadReason.IN_PART
     return PayloadReason.NONE
 
 

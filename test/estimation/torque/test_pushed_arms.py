@@ -21,14 +21,8 @@ from posteriors import feed
 from scipy.interpolate import CubicSpline
 
 from sim2real_estimator.pipeline import Pipeline
-from sim2real_estimator.records import PayloadReason, Sample
-from sim2real_estimator.reported_events import (
-    Explained,
-    ExplainedInPart,
-    Happened,
-    kinds_of,
-    TorqueLeftOut,
-)
+from sim2real_estimator.records import Sample
+from sim2real_estimator.reported_events import Explained, Happened, kinds_of, TorqueLeftOut
 
 # Of the shoulder and the elbow [N m].
 _PUSH = np.array([2.5, 1.5])
@@ -117,19 +111,3 @@ def test_a_payload_is_expected_where_the_user_says_that_it_is_held():
         changes = Pipeline.from_config(held).problem.torque.model_changes()
         odds = {change.link: change.log_odds for change in changes if change.body is not None}
         assert odds.pop(link) > np.log(100) > 0.0 == max(odds.values())
-
-
-def test_what_touches_the_arm_for_long_is_no_payload():
-    """A rope pulls at the elbow, harder the faster it moves: no body does that."""
-    arm, generator = record(30.0), np.random.default_rng(3)
-    times = 1e-9 * np.array([s.stamp_ns - BEGIN_NS for s in arm.samples()])
-    pulls = np.cumsum(generator.standard_normal((round(30 * RATE) + 1, 2)), 0) / np.sqrt(RATE)
-    pulled = [
-        Sample(s.sensor, s.stamp_ns, s.values + 1.5 * pulls[round(t * RATE)] * (t > 17.0))
-        if s.sensor == EFFORTS
-        else s
-        for s, t in zip(arm.samples(), times)
-    ]
-    pipeline, found = _followed(pulled)
-    assert ExplainedInPart in kinds_of([event for _, event in found])
-    assert pipeline.findings().payload.reason is PayloadReason.IN_PART

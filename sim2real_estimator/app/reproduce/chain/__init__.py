@@ -1,0 +1,1 @@
+"""The mass of a chain from the motion after a ball has hit it."""
