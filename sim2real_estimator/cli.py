@@ -351,6 +351,8 @@ def _reproduce_tosses(chosen):
     scale = tosses_report.pooled(ways['windows'], tosses_experiment.SCALE)
     sliding = tosses_experiment.sliding_friction(tosses, scale)
     console.print(tosses_report.sliding_sentence(ways['windows'], sliding))
+    console.print(f'picture: {path}', soft_wrap=True)
+    return 0 if is_reached else 1
 
 
 def _reproduce_chain(chosen):
