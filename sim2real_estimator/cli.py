@@ -136,6 +136,14 @@ def _add_experiments(reproduce):
     simopt.add_argument('--robots', type=_positive, default=5, help='true robots (5)')
     simopt.add_argument('--rounds', type=_positive, default=3, help='of the loop (3)')
     simopt.set_defaults(run=_reproduce_simopt)
+    tosses = experiments.add_parser(
+        'tosses', help='real tosses of a cube onto a board, from a recording of ContactNets'
+    )
+    tosses.add_argument(
+        '--data', type=Path, required=True, help='npz file with t, pos, quat_wxyz, start, length'
+    )
+    tosses.add_argument('--groups', type=_positive, default=18, help='groups of tosses (18)')
+    tosses.set_defaults(run=_reproduce_tosses)
     chain = experiments.add_parser(
         'chain', help='the mass of a chain from the motion after a ball has hit it'
     )
@@ -146,7 +154,7 @@ def _add_experiments(reproduce):
     )
     cube.add_argument('--starts', type=_positive, default=2, help='of the network (2)')
     cube.set_defaults(run=_reproduce_cube)
-    for experiment in (lengths, mixture, simopt, chain, cube):
+    for experiment in (lengths, mixture, simopt, tosses, chain, cube):
         experiment.add_argument(
             '--seed', type=int, default=0, help='seed of all random numbers (0)'
         )
@@ -311,6 +319,40 @@ def _reproduce_simopt(chosen):
     console.print(simopt_report.table(loops))
     is_reached, sentence = simopt_report.verdict(loops)
     print(sentence)
+    console.print(f'picture: {path}', soft_wrap=True)
+    return 0 if is_reached else 1
+
+
+def _reproduce_tosses(chosen):
+    """Estimate groups of real tosses with a live display; print a table and a verdict."""
+    import torch
+
+    _require_drawing()
+    from .app.reproduce import tosses_experiment, tosses_report
+    from .posterior.listing import wide_console
+
+    torch.set_num_threads(1)
+    console = wide_console()
+    tosses = tosses_experiment.read_tosses(chosen.data)
+    groups = tosses_experiment.groups_of(tosses)
+    ways = {'windows': [], 'roll-outs': []}
+    count = min(chosen.groups, len(groups))
+    with _progress(console) as progress:
+        task = progress.add_task('groups of tosses', total=count, state='compiling')
+        for number in range(count):
+            given = groups[number], groups[(number + 1) % len(groups)]
+            ways['windows'].append(tosses_experiment.by_windows(*given))
+            ways['roll-outs'].append(tosses_experiment.by_rollouts(*given, seed=chosen.seed))
+            friction = ways['windows'][-1].values[tosses_experiment.FRICTION][1]
+            progress.update(task, advance=1, state=f'friction {friction:.3f}')
+    path = _picture_path(chosen, 'tosses.png')
+    tosses_report.picture(ways, path)
+    console.print(tosses_report.table(ways))
+    is_reached, sentence = tosses_report.verdict(ways['windows'])
+    console.print(sentence)
+    scale = tosses_report.pooled(ways['windows'], tosses_experiment.SCALE)
+    sliding = tosses_experiment.sliding_friction(tosses, scale)
+    console.print(tosses_report.sliding_sentence(ways['windows'], sliding))
     console.print(f'picture: {path}', soft_wrap=True)
     return 0 if is_reached else 1
 

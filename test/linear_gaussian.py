@@ -51,6 +51,7 @@ class LinearProblem:
     spacing = np.full(2, np.inf)
     has_unknown_inputs = False
     channel_count = 1
+    channel_groups = np.zeros(1, dtype=int)
     commanded_velocities = ()
     constant_efforts = ConstantEfforts(np.zeros(0, dtype=int), np.zeros(0))
 

@@ -45,7 +45,17 @@ ROOMS = {
     'bags': {'errors', 'files', 'messages'},
     'ros': {*_FLOW, 'background', 'bags', 'events', 'messages'},
     'offline': {*_FLOW, 'bags', 'files', 'events', 'messages', 'ros', 'version'},
-    'app': {*_FLOW, 'bags', 'control', 'excitation', 'messages', 'offline', 'ros', 'version'},
+    'app': {
+        *_FLOW,
+        'bags',
+        'control',
+        'excitation',
+        'files',
+        'messages',
+        'offline',
+        'ros',
+        'version',
+    },
     'cli': {'app', 'errors', 'offline', 'posterior', 'ros', 'setup', 'version'},
     # The public names, imported when first used.
     '__init__': {

@@ -131,12 +131,14 @@ class Measurements(Protocol):
 
     `noise_prior`: of the sensors whose noise is estimated, of one component, or None.
     `late_sensors`: name -> direction [p] of the delay of a sensor's clock. `channel_count`: number
-    of rows of all sensors together.
+    of rows of all sensors together; `channel_groups`: an array of as many numbers, equal where
+    rows are axes of one quantity.
     """
 
     noise_prior: NoiseScales | None
     late_sensors: dict
     channel_count: int
+    channel_groups: np.ndarray
 
     def knows_inputs(self, frame):
         """Tell whether all efforts that act during a frame are known."""

@@ -144,6 +144,10 @@ def linear_dissipation(names):
 def _physical_parametrization(parameters, sensors, inner, inputs):
     """Return the parametrization of the model's parameters; inputs: (known_commands, wrenches)."""
     known_commands, wrenches = inputs
+    if parameters.model.contacts:
+        # What contact tells depends on what touches what, which random states do not say: half of
+        # them are deep in the ground. Data decide, and what they do not tell stays at the prior.
+        return inner
     if known_commands is None:
         known_commands = [True] * len(parameters.model.commands)
     state_coordinates = StateCoordinates(parameters.model)

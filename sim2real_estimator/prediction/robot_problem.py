@@ -438,6 +438,17 @@ class RobotProblem:
         """Number of channels; each is one residual row of the samples of one sensor."""
         return sum(sensor.row_size for sensor in self.sensors)
 
+    @property
+    def channel_groups(self):
+        """The number of the quantity of each channel; axes in space of a sensor are one."""
+        keys = [
+            (sensor.name, signal.unit if sensor.sees_links else signal.name)
+            for sensor in self.sensors
+            for signal in sensor.signals
+        ]
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        return np.array([numbers[key] for key in keys])
+
     def channel_means(self, frame):
         """
         Return the matrix [C, m] that averages a frame's residual rows by channel.

@@ -4,6 +4,9 @@ import numpy as np
 
 from ..dynamics.kinematics import link_poses
 from ..errors import ConfigError
+from ..model.parameters import Parameter
+from ..spatial.scalar import mul
+from ..spatial.vector import Vec3
 from .base import AbstractSensor, Rows, Signal
 from .decoding import (
     checked_type,
@@ -24,7 +27,8 @@ class LinkPose(AbstractSensor):
 
     values: x, y, z [m], then the quaternion w, x, y, z; parts that are not measured are NaN. The
     error of the orientation is the angle between the two, so q and -q are the same. How the body
-    is mounted on its link and where the world of motion capture lies are parameters.
+    is mounted on its link, where the world of motion capture lies and the scale of its lengths
+    are parameters.
     """
 
     value_size = 7
@@ -59,6 +63,7 @@ class LinkPose(AbstractSensor):
         self.mount = f'{name}.mount'
         self.parameters = (
             *placement_parameters(self.mount, 'the body on its link', mount),
+            Parameter(f'{name}.scale', 1.0, '1', True, 'measured lengths over true ones'),
             *capture_parameters(capture),
         )
         self.message_type = checked_type(self, message_type)
@@ -96,6 +101,9 @@ class LinkPose(AbstractSensor):
         turn, shift = placement(robot, self.mount)
         world_turn, world_shift = placement(robot, CAPTURE)
         position = world_shift + world_turn * (pose.position + pose.rotation * shift)
+        # A tag printed too small, or a wand of another length, makes all lengths wrong alike.
+        scale = robot.more.get(f'{self.name}.scale', 1.0)
+        position = Vec3(*(mul(scale, x) for x in position))
         rotation = world_turn * pose.rotation * turn
         return [*position, *(e for row in rotation.rows for e in row)]
 

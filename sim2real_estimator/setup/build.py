@@ -52,6 +52,10 @@ _MAY_BE_LIGHT = (
     'through gears; for a light mechanism, such as a pendulum with direct drives, write '
     'multiple_shooting. `sim2real-estimator identify` on a short recording finds out which it is'
 )
+# Windows with contacts: a fifth of a second has an impact or two; longer ones depend too
+# much on their first state. What a model lacks of an impact is no normal noise. Chosen on tosses 0
+# to 134 of a cube (docs/results.md).
+_WITH_CONTACTS = {'seconds': 0.19, 'noise': 'student'}
 # Longer than any gap [s].
 _NO_GAP = 1e9
 # Settings of joints whose effort is not reported.
@@ -302,7 +306,9 @@ def build_estimator(settings):
             raise ConfigError(
                 f"estimator.settings.{key}: '{name}' has no such setting; {nearest(key, known)}"
             )
-    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in config.settings.items()}
+    usual = _WITH_CONTACTS if settings.contacts and name == MultipleShooting.name else {}
+    given = {**usual, **config.settings}
+    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
     if isinstance(settings.get('noise'), str):
         if settings['noise'] not in NOISES:
             raise ConfigError(

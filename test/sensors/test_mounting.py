@@ -92,6 +92,19 @@ def test_a_body_is_seen_where_it_is_mounted_in_the_world_of_motion_capture(q):
     np.testing.assert_allclose(placed['tip'], (around @ [*plain['tip'], 1.0])[:3], atol=1e-14)
 
 
+def test_a_pose_is_seen_at_another_scale():
+    world = {'mocap.position': [2.0, 1.0, -0.5]}
+    model = build_model(settings(**world))
+    sensor = next(s for s in build_sensors(settings(**world), model) if s.name == 'hand')
+    parameters = Parameters(model, sensor.parameters)
+    place = {}
+    for scale in (1.0, 0.979):
+        robot = realize(parameters, {'hand.scale': scale})
+        place[scale] = np.array(sensor.observe(robot, [0.4, -1.2], [0.0, 0.0]))
+    np.testing.assert_allclose(place[0.979][:3], 0.979 * place[1.0][:3], rtol=1e-12)
+    np.testing.assert_allclose(place[0.979][3:], place[1.0][3:])
+
+
 def test_what_is_given_is_where_an_estimate_begins():
     wished = settings(
         **{

@@ -21,6 +21,7 @@ import numpy as np
 from ...records import UpdateReport
 from ...reported_events import Explained, Happened
 from ..mixture import Mixture
+from ..noise import NormalNoise
 from ..windows.least_squares import fit_windows, FoldedWindows, isolate, misfit_of
 from ..windows.shooting import fit_window
 from .base import AbstractEstimator
@@ -86,11 +87,13 @@ class MultipleShooting(AbstractEstimator):
     See the module.
 
     windows: how many are kept to be simulated again; older ones are kept as a quadratic; seconds:
-    how long they are, None: as the robot moves; seed: unused, since nothing is drawn.
+    how long they are, None: as the robot moves; noise: distribution of residuals, over levels that
+    windows tell; seed: unused, since nothing is drawn.
     """
 
     windows: int = 40
     seconds: float | None = None
+    noise: object = NormalNoise()
     seed: int = 0
 
     name = 'multiple_shooting'
@@ -205,7 +208,8 @@ class MultipleShooting(AbstractEstimator):
             return state, UpdateReport('filter', events=(Happened.AT_REST,))
         unknown = problem.constant_efforts
         guess = point, np.zeros(len(unknown.places))
-        window = fit_window(problem, frames, guess, state.mean, state.levels, unknown)
+        how = state.mean, state.levels, unknown
+        window = fit_window(problem, frames, guess, *how, noise=self.noise)
         if window is None:
             report = UpdateReport('filter', events=(Happened.UPDATE_REFUSED,))
             return replace(state, point=None), report
@@ -252,7 +256,7 @@ class MultipleShooting(AbstractEstimator):
         first = next(k for k, (misfit, _, _) in enumerate(state.latest) if misfit > _MISFIT)
         _, mean, root = state.latest[first]
         since = (*state.windows, *state.outliers, window)[first + 1 - len(state.latest) :]
-        earlier, prior = isolate(problem, replace(state, mean=mean, root=root), since)
+        earlier, prior = isolate(problem, replace(state, mean=mean, root=root), since, self.noise)
         state = replace(
             state,
             outliers=(),
@@ -271,7 +275,7 @@ class MultipleShooting(AbstractEstimator):
     def _fitted(self, problem, state, windows, report):
         """Return (state, report) with more windows of the known robot, and its posterior."""
         state = replace(state, windows=(*state.windows, *windows))
-        state = fit_windows(problem, state, self.windows)
+        state = fit_windows(problem, state, self.windows, self.noise)
         number = len(state.windows) + state.folded.number
         # Of many windows only every eighth fit is reported.
         if number <= _BEFORE or number % _BEFORE == 0:

@@ -9,6 +9,9 @@ the gradient g_w of window w at a fit without it,
 
     V = factor^2 H^-1 (prior's information + sum_w g_w g_w') H^-1
 
+Where the noise expects outliers, residuals are weighted. Weights overstate the curvature of the
+cost, by which g_w is divided (Huber 1973).
+
 How probable a cause of a change is follows from the same fit, by Laplace's method.
 """
 
@@ -88,23 +91,27 @@ class FoldedWindows(Quadratic):
         )
 
 
-def fit_windows(problem, state, most):
+def fit_windows(problem, state, most, noise):
     """
     Return the `ShootingState` with mean, root and levels by all of its windows.
 
-    most: number of windows that are kept to be simulated again; older ones are folded.
+    most: number of windows that are kept to be simulated again; older ones are folded; noise:
+    distribution of residuals over levels, as in `estimation/noise.py`.
     """
-    fit = _Fit(problem, state)
-    fit.run(_ROUNDS if len(state.windows) < _FEW else _FEW_ROUNDS)
+    fit = _Fit(problem, state, noise)
+    # With outliers a step may be too long so often that few rounds never find one.
+    is_hard = noise.expects_outliers or len(state.windows) < _FEW
+    fit.run(_ROUNDS if is_hard else _FEW_ROUNDS)
     return fit.state(most)
 
 
-def isolate(problem, state, since):
+def isolate(problem, state, since, noise):
     """
     Return (`EarlierModel`, (mean, root) of the changed robot) by windows since the change.
 
     Hypotheses: each possible change, all of them at once, or a return to what was known before the
-    last change. Windows are fitted anew under each of them, and evidence decides.
+    last change. Windows are fitted anew under each of them, and evidence decides; noise: as of
+    `fit_windows`.
     """
     jumps = problem.model_changes(state.mean)
     together = np.concatenate([jump.root for jump in jumps], 1)
@@ -124,7 +131,7 @@ def isolate(problem, state, since):
         prior = mean, lower_root(wide[None])[0]
         none = FoldedWindows.none(mean)
         trial = replace(state, mean=mean, windows=since, folded=none, prior=prior)
-        fit = _Fit(problem, trial, levels)
+        fit = _Fit(problem, trial, noise, levels)
         fit.run(_ROUNDS)
         found.append((fit.log_evidence() + jump.log_odds, jump, prior))
     _, jump, prior = max(found, key=lambda each: each[0])
@@ -155,9 +162,9 @@ def misfit_of(window, root):
 class _Fit:
     """Gauss and Newton, damped, on the cost of all windows."""
 
-    def __init__(self, problem, state, levels=None):
+    def __init__(self, problem, state, noise, levels=None):
         """Take a `ShootingState`; levels [C]: of residuals, None: by its windows."""
-        self._problem, self._state = problem, state
+        self._problem, self._state, self._noise = problem, state, noise
         self._expected, self._prior_root = state.prior or (problem.prior.mean, problem.prior.root)
         inverse = np.linalg.inv(self._prior_root)
         self._information = inverse.T @ inverse
@@ -165,7 +172,7 @@ class _Fit:
         prior = Quadratic(self._expected, 0.0, self._information, nothing)
         # The cost beside that of the windows kept.
         self._others = prior, state.folded
-        self._levels = _levels(state) if levels is None else levels
+        self._levels = _levels(problem, state, noise) if levels is None else levels
         self._damping = 0.0
         self._are_few = len(state.windows) < _FEW
         self._slack = 0.0 if self._are_few else _INEXACT
@@ -246,7 +253,9 @@ class _Fit:
             if far or moved > np.log(_RELEVELLED):
                 guess = window.guess_at(problem, mean)
                 how, steps = (self._levels, problem.constant_efforts), 2 if self._are_few else 0
-                window = fit_window(problem, window.frames, guess, mean, *how, steps, is_near=True)
+                window = fit_window(
+                    problem, window.frames, guess, mean, *how, steps, True, self._noise
+                )
             if window is None:
                 return None
             found.append(window)
@@ -274,15 +283,26 @@ def _squared_gradients(windows, mean, gram):
         shares, vectors = np.linalg.eigh(0.5 * (whitened + whitened.T))
         own = vectors.T @ solve_triangular(factor, window.gradient_at(mean), lower=True)
         own = factor @ vectors @ (own / (1 - np.clip(shares, 0.0, _MOST_LEVERAGE)))
+        own = own / window.curvature
         found.append(np.outer(own, own))
     return found
 
 
-def _levels(state):
+def _levels(problem, state, noise):
     """Return the levels [C] of residuals by the windows kept."""
     left = np.abs(np.concatenate([window.left for window in state.windows]))
     observed = np.isfinite(left).any(0)
     levels = state.levels.copy()
-    levels[observed] = np.maximum(_LEVEL * np.nanmedian(left[:, observed], 0), _LEAST_LEVEL)
+    if noise.expects_outliers:
+        # Most residuals are small before an impact, and say nothing of those after it. Axes of one
+        # quantity have one level, else that counts most along which the fewest impacts were.
+        squares = np.array([np.nanmean(w.left[:, observed] ** 2, 0) for w in state.windows])
+        groups = problem.channel_groups[observed]
+        together = groups[:, None] == groups
+        means = squares @ together / together.sum(0)
+        sizes = np.sqrt(np.nanmedian(means, 0))
+    else:
+        sizes = _LEVEL * np.nanmedian(left[:, observed], 0)
+    levels[observed] = np.maximum(sizes, _LEAST_LEVEL)
     # The first fits may be far off, which is no reason to weigh residuals less.
     return np.minimum(levels, 2 * state.levels)

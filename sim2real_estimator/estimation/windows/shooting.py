@@ -13,9 +13,13 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from ..factors import solve_triangular
+from ..noise import NormalNoise
 
+_NORMAL = NormalNoise()
 # Gauss-Newton steps from an initial guess; each is halved until it helps, so often at the most.
 _STEPS, _HALVINGS = 4, 6
+# Where outliers are expected, as after impacts, steps are damped instead (Marquardt), by these.
+_DAMPINGS, _STEPS_DAMPED = (0.0, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0), 8
 # An initial guess is improved on these first parts of a window, of so many frames at the least.
 _PARTS, _LEAST_FRAMES = (0.25, 0.5), 3
 # A step that changes the cost by less than this part of it is the last.
@@ -23,6 +27,9 @@ _CONVERGED = 1e-4
 # Directions of the first state that are unobservable stay at the initial guess: by this part of
 # the information about other directions, which is added to all.
 _RIDGE, _TINY = 1e-9, 1e-30
+# Least curvature of the cost of a window as a part of the weights of its rows; of residuals that
+# are as Student's t expects it is 0.7.
+_LEAST_CURVATURE = 0.4
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,8 @@ class FittedWindow(Quadratic):
     are divided before their squares are summed; step [t + d]: last step of first state and
     efforts, not taken yet; slope [t + d, p]: derivative of their optimum by the parameters;
     end_root [t, t + d]: root of the covariance of the last state given the parameters; end_slope
-    [t, p]: derivative of that state by them.
+    [t, p]: derivative of that state by them; curvature: of the cost of all rows, as a part of the
+    sum of their weights.
     """
 
     frames: tuple
@@ -83,6 +91,7 @@ class FittedWindow(Quadratic):
     slope: np.ndarray
     end_root: np.ndarray
     end_slope: np.ndarray
+    curvature: float = 1.0
 
     @property
     def is_finite(self):
@@ -98,25 +107,40 @@ class FittedWindow(Quadratic):
         return point, self.efforts + moved[t:]
 
 
-def fit_window(problem, frames, guess, parameters, levels, unknown, steps=_STEPS, is_near=False):
+def fit_window(
+    problem,
+    frames,
+    guess,
+    parameters,
+    levels,
+    unknown,
+    steps=_STEPS,
+    is_near=False,
+    noise=_NORMAL,
+):
     """
     Return the `FittedWindow` of consecutive frames at parameters [p], None if a fit diverges.
 
     guess: initial (first state [nx], efforts [d]); levels [C]: by which residuals are divided;
     unknown: `ConstantEfforts` of the window; steps: of Gauss and Newton before the last; is_near:
-    whether the guess is from a fit of the same window at parameters nearby.
+    whether the guess is from a fit of the same window at parameters nearby; noise: distribution of
+    residuals over levels, as in `estimation/noise.py`.
     """
+    how, is_damped = (parameters, levels, unknown), noise.expects_outliers
     if not is_near:
-        # The end of a lively motion depends too much on the first state to begin with.
+        # The end of a lively motion depends too much on the first state to begin with. Of rows
+        # that are far off a noise with outliers has hardly a gradient.
         for part in _PARTS:
             some = frames[: int(part * len(frames))]
             if len(some) >= _LEAST_FRAMES:
-                simulator = _Simulator(problem, some, parameters, levels, unknown)
+                simulator = _Simulator(problem, some, *how, is_damped=is_damped)
                 guess = _improved_guess(simulator, guess)
-    simulator = _Simulator(problem, frames, parameters, levels, unknown)
+    simulator = _Simulator(problem, frames, *how, noise, is_damped)
     now = simulator.linearized(*guess)
+    if is_damped and not is_near:
+        steps *= _STEPS_DAMPED // _STEPS
     for _ in range(steps if now else 0):
-        better = simulator.improved(now, now.step())
+        better = simulator.improved(now)
         if better is None:
             break
         gained, now = now.cost - better.cost, better
@@ -130,30 +154,40 @@ def _improved_guess(simulator, guess):
     """Return (first state, efforts) after a few steps that fit part of a window."""
     now = simulator.linearized(*guess)
     for _ in range(_STEPS // 2 if now else 0):
-        now = simulator.improved(now, now.step()) or now
+        now = simulator.improved(now) or now
     return (now.trajectory[0], now.efforts) if now else guess
 
 
 class _Simulator:
     """Simulates the frames of a window one after the other, from a state and efforts."""
 
-    def __init__(self, problem, frames, parameters, levels, unknown):
+    def __init__(
+        self, problem, frames, parameters, levels, unknown, noise=_NORMAL, is_damped=False
+    ):
         self.problem, self.frames, self.levels = problem, frames, levels
         self.parameters, self.unknown = parameters, unknown
+        self.noise, self.is_damped = noise, is_damped
         self.means = [problem.channel_means(frame) for frame in frames]
         # Frames without samples of a channel do not observe it.
         self.observed = np.array([means.any(1) for means in self.means])
 
-    def improved(self, now, step):
-        """Return the `_LinearWindow` after a part of a step that lowers the cost, or None."""
+    def improved(self, now):
+        """Return the `_LinearWindow` after a step that lowers the cost, or None."""
         t = self.problem.tangent_size
-        for k in range(_HALVINGS):
-            part = 0.5**k * step
+        for part in self._steps(now):
             point = self.problem.retract(now.trajectory[0][:, None], part[:t, None])[:, 0]
             found = self.linearized(point, now.efforts + part[t:])
             if found is not None and found.cost < now.cost:
                 return found
         return None
+
+    def _steps(self, now):
+        """Yield steps of first state and efforts [t + d], each shorter than the one before."""
+        if self.is_damped:
+            yield from (now.step(damping) for damping in _DAMPINGS)
+        else:
+            step = now.step()
+            yield from (0.5**k * step for k in range(_HALVINGS))
 
     def linearized(self, point, efforts):
         """Return the `_LinearWindow` from a state [nx] with efforts [d], None if it diverges."""
@@ -202,26 +236,36 @@ class _LinearWindow:
         scaled, observed = (left / simulator.levels).ravel(), simulator.observed.ravel()
         self._rows = scaled[observed]
         slopes = (by / simulator.levels[:, None]).reshape(len(scaled), -1)[observed]
+        squares, self._roots, self._curvature = self._rows @ self._rows, None, 1.0
+        self._unweighted = self._rows
+        if simulator.noise.expects_outliers:
+            # Rows of large residuals count less: iteratively reweighted least squares.
+            noise, weights = simulator.noise, simulator.noise.weight(self._rows)
+            squares, self._roots = 2 * noise.cost(self._rows).sum(), np.sqrt(weights)
+            curvature = float(noise.curvature(self._rows).sum() / weights.sum())
+            self._curvature = max(curvature, _LEAST_CURVATURE)
+            self._rows, slopes = self._roots * self._rows, self._roots[:, None] * slopes
         # By what is eliminated: the first state, and the unknown efforts.
         self._by_begin = np.concatenate([slopes[:, :t], slopes[:, t + unknown.places]], 1)
         self._by_parameters = slopes[:, t:]
         self._prior = np.concatenate([np.zeros(t), 1 / unknown.sd**2])
         self._of_prior = np.concatenate([np.zeros(t), efforts / unknown.sd**2])
         of_prior = ((efforts / unknown.sd) ** 2).sum()
-        self.cost = float(self._rows @ self._rows + of_prior)
+        self.cost = float(squares + of_prior)
 
-    def _factor(self):
+    def _factor(self, damping=0.0):
         """Return the Cholesky factor of the information about first state and efforts."""
         inner = self._by_begin.T @ self._by_begin + np.diag(self._prior)
         size = np.diag(inner)
-        inner += np.diag(_RIDGE * np.maximum(size, _RIDGE * size.max()) + _TINY)
+        ridge = _RIDGE + damping
+        inner += np.diag(ridge * np.maximum(size, _RIDGE * size.max()) + _TINY)
         # What is not finite has no factor: a LinAlgError, which the pipeline catches.
         return cho_factor(inner, check_finite=False)
 
-    def step(self):
+    def step(self, damping=0.0):
         """Return the Gauss-Newton step [t + d] of first state and efforts."""
         gradient = self._by_begin.T @ self._rows + self._of_prior
-        return -cho_solve(self._factor(), gradient, check_finite=False)
+        return -cho_solve(self._factor(damping), gradient, check_finite=False)
 
     def eliminated(self):
         """Return the `FittedWindow`."""
@@ -237,13 +281,16 @@ class _LinearWindow:
         step = -cho_solve(factor, of_begin, check_finite=False)
         # Residuals after the step.
         left = np.full(self.left.size, np.nan)
-        left[simulator.observed.ravel()] = self._rows + self._by_begin @ step
+        after = self._rows + self._by_begin @ step if self._roots is None else self._unweighted
+        left[simulator.observed.ravel()] = after
         to_end = np.concatenate([self._slope[:, :t], self._slope[:, t + places]], 1)
         # Of the inverse of U'U.
         root = solve_triangular(factor[0], np.eye(len(follow)))
+        # What a last step would gain is counted on where steps are known to be good.
+        gain = float(of_begin @ step) if self._roots is None else 0.0
         return FittedWindow(
             simulator.parameters,
-            self.cost + float(of_begin @ step),
+            self.cost + gain,
             gram,
             gradient,
             simulator.frames,
@@ -255,4 +302,5 @@ class _LinearWindow:
             follow,
             to_end @ root,
             self._slope[:, t:] + to_end @ follow,
+            self._curvature,
         )

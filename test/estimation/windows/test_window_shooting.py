@@ -8,6 +8,7 @@ import pytest
 from simulated import config as shipped_config
 from simulated import record
 
+from sim2real_estimator.estimation.noise import StudentNoise
 from sim2real_estimator.estimation.windows.shooting import fit_window
 from sim2real_estimator.records import Sample
 
@@ -36,8 +37,8 @@ def frames():
     return [frame for frame in flow.waiting if frame.end_ns > frame.start_ns][:WINDOW]
 
 
-def fitted_at(problem, frames, parameters, guess=None, **how):
-    levels = np.ones(problem.channel_count)
+def fitted_at(problem, frames, parameters, guess=None, levels=None, **how):
+    levels = np.ones(problem.channel_count) if levels is None else levels
     guess = guess or (
         problem.first_state(frames)[0],
         np.zeros(len(problem.constant_efforts.places)),
@@ -97,6 +98,29 @@ def test_a_guess_that_goes_along_needs_no_steps(problem, frames):
     converged = fitted_at(problem, frames, moved, guess, steps=12)
     assert at_once.cost == pytest.approx(converged.cost, rel=1e-2)
     assert np.linalg.eigvalsh(at_once.gram).min() > -1e-9 * np.abs(at_once.gram).max()
+
+
+def test_a_sample_far_off_moves_a_fit_by_students_t_hardly(problem, frames):
+    usual = fitted_at(problem, frames, problem.prior.mean, steps=12)
+    levels = np.sqrt((usual.left**2).mean(0))
+
+    def first_state(some, **how):
+        window = fitted_at(problem, some, problem.prior.mean, levels=levels, steps=12, **how)
+        return window.trajectory[0], window
+
+    wild, frame = list(frames), frames[WINDOW // 2]
+    moved = [
+        replace(sample, values=sample.values + 0.5) if sample.sensor == 'encoders' else sample
+        for sample in frame.samples
+    ]
+    wild[WINDOW // 2] = replace(frame, samples=tuple(moved))
+    right, _ = first_state(frames)
+    normal, _ = first_state(wild)
+    robust, window = first_state(wild, noise=StudentNoise())
+    assert np.abs(robust - right).max() < 0.3 * np.abs(normal - right).max()
+    # Rows that are far off have weights, and hardly any curvature.
+    assert 0.4 <= window.curvature < 1.0
+    assert first_state(frames)[1].curvature == 1.0
 
 
 def test_a_fit_that_diverges_is_none(problem, frames):
