@@ -47,8 +47,6 @@ _logger = logging.getLogger(__name__)
 
 def with_networks(config, model):
     """Return a `Model` with the networks that its `Config` declares."""
-    if not config.neural:
-        return model
     plain = Parameters(model)
     return model.with_networks(
         network

@@ -11,7 +11,6 @@ from ..model.urdf.load import load_urdf
 from ..sensors import JointEfforts, Placement, SENSORS, View, WrenchInput
 from .contact_pairs import contact_wishes
 from .held_body import with_held_body
-from .networks import with_networks
 
 MEASURED_EFFORTS, COMMANDED_EFFORTS = 'measured_efforts', 'commanded_efforts'
 # The actuators of joints whose effort need not be reported.
@@ -76,7 +75,13 @@ def build_model(config):
     """
     model = described_model(config)
     unreported = [n for n in model.command_joints if _effort_on(n, config) not in _REPORTED]
-    return with_networks(config, model.with_actuators(dict.fromkeys(unreported, 'driven')))
+    model = model.with_actuators(dict.fromkeys(unreported, 'driven'))
+    if not config.neural:
+        return model
+    # It loads torch, which the process of the node does without.
+    from .networks import with_networks
+
+    return with_networks(config, model)
 
 
 def described_model(config):
